@@ -1,0 +1,1 @@
+"""gompfs: mount Gompresso archives as directories."""

@@ -1,0 +1,31 @@
+"""Codecs and blocks: how one block lies in an archive, and what may be asked of a codec."""
+
+from __future__ import annotations
+
+from gompfs.codec.block import (
+    BLOCK_ALIGNMENT,
+    BLOCK_HEADER_SIZE,
+    BlockHeader,
+    BlockStatus,
+    EncodedBlock,
+    build_block,
+    check_block,
+    parse_block_header,
+)
+from gompfs.codec.codecs import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
+
+__all__ = [
+    "BLOCK_ALIGNMENT",
+    "BLOCK_HEADER_SIZE",
+    "DEFAULT_BLOCK_SIZE",
+    "MAX_BLOCK_SIZE",
+    "MIN_BLOCK_SIZE",
+    "BlockHeader",
+    "BlockStatus",
+    "Codec",
+    "CodecOptions",
+    "EncodedBlock",
+    "build_block",
+    "check_block",
+    "parse_block_header",
+]

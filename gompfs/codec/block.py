@@ -1,0 +1,115 @@
+"""One block as it lies in an archive: a header of 32 bytes, then the payload of its codec (docs/format.md)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.codec.codecs import MAX_BLOCK_SIZE, Codec
+from gompfs.errors import ArchiveFormatError
+
+BLOCK_MAGIC = b"GBLK"
+BLOCK_HEADER_SIZE = 32
+BLOCK_ALIGNMENT = 16
+
+# magic, codec, 3 reserved bytes, payload_size, uncompressed_size, content_xxh3; then block_xxh3 of all the rest
+_FIELDS = struct.Struct("<4sB3sIIQ")
+_CHECKSUM = struct.Struct("<Q")
+_RESERVED = bytes(3)
+
+Buffer = bytes | bytearray | memoryview
+
+
+class BlockStatus(IntEnum):
+    """What became of one block in a batch; anything but OK means that its bytes must not be used."""
+
+    OK = 0
+    BAD_HEADER = 1
+    """The header is no block header, or its sizes contradict the block's place."""
+    BAD_CHECKSUM = 2
+    """The compressed bytes do not match their xxh3-64."""
+    BAD_PAYLOAD = 3
+    """The codec cannot decode the payload."""
+    BAD_CONTENT = 4
+    """The decoded bytes do not match their xxh3-64."""
+
+    @property
+    def reason(self) -> str:
+        """One clause for an error message."""
+        return {
+            BlockStatus.OK: "intact",
+            BlockStatus.BAD_HEADER: "the block header is damaged",
+            BlockStatus.BAD_CHECKSUM: "the compressed bytes do not match their checksum",
+            BlockStatus.BAD_PAYLOAD: "the compressed bytes cannot be decoded",
+            BlockStatus.BAD_CONTENT: "the decompressed bytes do not match their checksum",
+        }[self]
+
+
+@dataclass(frozen=True)
+class BlockHeader:
+    """The fields of a block header; sizes in bytes."""
+
+    codec: Codec
+    payload_size: int
+    uncompressed_size: int
+    content_xxh3: int
+    block_xxh3: int
+
+    @property
+    def compressed_size(self) -> int:
+        """Bytes of the whole block: header and payload."""
+        return BLOCK_HEADER_SIZE + self.payload_size
+
+
+@dataclass(frozen=True)
+class EncodedBlock:
+    """A block ready to be written: header and payload in `data`."""
+
+    data: bytes
+    codec: Codec
+    uncompressed_size: int
+
+    @property
+    def compressed_size(self) -> int:
+        """Bytes of the whole block: header and payload."""
+        return len(self.data)
+
+
+def build_block(codec: Codec, payload: Buffer, uncompressed: Buffer) -> EncodedBlock:
+    """Put the header before a payload that decodes to `uncompressed`."""
+    fields = _FIELDS.pack(
+        BLOCK_MAGIC, codec, _RESERVED, len(payload), len(uncompressed), xxh3_64_intdigest(uncompressed)
+    )
+    checksum = _CHECKSUM.pack(xxh3_64_intdigest(b"".join((fields, payload))))
+    return EncodedBlock(b"".join((fields, checksum, payload)), codec, len(uncompressed))
+
+
+def parse_block_header(block: Buffer) -> BlockHeader:
+    """Read the header at the start of `block`; raises ArchiveFormatError when it is none."""
+    if len(block) < BLOCK_HEADER_SIZE:
+        raise ArchiveFormatError("the block ends inside its header")
+    magic, codec, reserved, payload_size, uncompressed_size, content_xxh3 = _FIELDS.unpack_from(block)
+    if magic != BLOCK_MAGIC or reserved != _RESERVED:
+        raise ArchiveFormatError("this is no block header")
+    if codec not in Codec._value2member_map_:
+        raise ArchiveFormatError(f"unknown codec {codec}")
+    if not 0 < uncompressed_size <= MAX_BLOCK_SIZE or payload_size > uncompressed_size:
+        raise ArchiveFormatError(f"impossible block sizes: {payload_size} of {uncompressed_size} bytes")
+    (block_xxh3,) = _CHECKSUM.unpack_from(block, _FIELDS.size)
+    return BlockHeader(Codec(codec), payload_size, uncompressed_size, content_xxh3, block_xxh3)
+
+
+def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:
+    """Parse and check a whole block against its checksum of the compressed bytes, before any decoder sees it."""
+    try:
+        header = parse_block_header(block)
+    except ArchiveFormatError:
+        return None, BlockStatus.BAD_HEADER
+    if header.compressed_size != len(block):
+        return header, BlockStatus.BAD_HEADER
+    view = memoryview(block)
+    digest = xxh3_64_intdigest(b"".join((view[: _FIELDS.size], view[BLOCK_HEADER_SIZE:])))
+    return header, BlockStatus.OK if digest == header.block_xxh3 else BlockStatus.BAD_CHECKSUM

@@ -1,0 +1,49 @@
+"""The codecs by name and number, and the options that an encoder takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from gompfs.errors import OptionError
+
+MIN_BLOCK_SIZE = 1 << 14
+MAX_BLOCK_SIZE = 1 << 20
+DEFAULT_BLOCK_SIZE = 1 << 16
+MIN_LEVEL = 1
+MAX_LEVEL = 9
+DEFAULT_LEVEL = 6
+
+
+class Codec(IntEnum):
+    """How a block's payload is coded; the numbers are those of the block header."""
+
+    STORED = 0
+    GOMPRESSO_BYTE = 1
+    GOMPRESSO_BIT = 2
+
+    @property
+    def label(self) -> str:
+        """The name that users see, e.g. ``gompresso-bit``."""
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def from_label(cls, label: str) -> Codec:
+        """The codec of that name; raises OptionError."""
+        for codec in cls:
+            if codec.label == label:
+                return codec
+        raise OptionError(f"no codec {label!r}; there are {', '.join(codec.label for codec in cls)}")
+
+
+@dataclass(frozen=True)
+class CodecOptions:
+    """What an encoder is asked for: the codec, the level (1 fastest to 9 smallest), dependency elimination."""
+
+    codec: Codec = Codec.GOMPRESSO_BIT
+    level: int = DEFAULT_LEVEL
+    dependency_elimination: bool = True
+
+    def __post_init__(self) -> None:
+        if not MIN_LEVEL <= self.level <= MAX_LEVEL:
+            raise OptionError(f"level {self.level} is not between {MIN_LEVEL} and {MAX_LEVEL}")

@@ -1,0 +1,8 @@
+"""Engines: who compresses and decompresses batches of blocks (`reference`, `cpu`, `gpu`)."""
+
+from __future__ import annotations
+
+from gompfs.engine.base import Engine
+from gompfs.engine.selection import ENGINE_NAMES, select_engine
+
+__all__ = ["ENGINE_NAMES", "Engine", "select_engine"]

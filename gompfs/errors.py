@@ -1,0 +1,124 @@
+"""Every error that gompfs raises, in one tree.
+
+::
+
+    GompfsError
+    +-- ArchiveFormatError (ValueError)      the file is no archive, or its structure is damaged
+    |   +-- UnsupportedVersionError          written by a version that this one does not know
+    |   +-- CorruptIndexError                the SQLite index does not match its checksum or contradicts itself
+    +-- CorruptBlockError (OSError)          one block's bytes are damaged
+    +-- EntryNotFoundError (FileNotFoundError)   no entry of that path or inode number
+    +-- EntryTypeError (OSError)             a directory where a file was asked for, or the reverse
+    +-- EngineUnavailableError               the engine that was asked for cannot run here
+    +-- PackError                            a source cannot be read, or the archive cannot be written
+    +-- ExtractError                         an entry cannot be written
+    +-- MountError                           mounting or unmounting failed
+    +-- StatsUnavailableError                the archive has no grammar to compute from
+    +-- OptionError (ValueError)             an option's value makes no sense
+
+Each carries what is known of `archive`, `path` and `block`; the message names them.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = [
+    "ArchiveFormatError",
+    "CorruptBlockError",
+    "CorruptIndexError",
+    "EngineUnavailableError",
+    "EntryNotFoundError",
+    "EntryTypeError",
+    "ExtractError",
+    "GompfsError",
+    "MountError",
+    "OptionError",
+    "PackError",
+    "StatsUnavailableError",
+    "UnsupportedVersionError",
+    "display_path",
+]
+
+
+def display_path(path: str | bytes | os.PathLike[str]) -> str:
+    """A path as text that can be printed on any terminal: undecodable and control bytes are escaped."""
+    raw = os.fsencode(path)
+    text = raw.decode("utf-8", "backslashreplace")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+class GompfsError(Exception):
+    """Base of all errors of gompfs.
+
+    `archive` is the archive file, `path` the entry inside it or the source file, `block` the block number;
+    each is None where it is not known. The text of the error names those that are.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        archive: str | bytes | os.PathLike[str] | None = None,
+        path: str | bytes | os.PathLike[str] | None = None,
+        block: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.archive = None if archive is None else display_path(archive)
+        self.path = None if path is None else display_path(path)
+        self.block = block
+
+    def __str__(self) -> str:
+        places = [place for place in (self.archive, self.path) if place]
+        if self.block is not None:
+            places.append(f"block {self.block}")
+        return ": ".join([*places, self.message])
+
+
+class ArchiveFormatError(GompfsError, ValueError):
+    """The file is no gompfs archive, or its structure is damaged."""
+
+
+class UnsupportedVersionError(ArchiveFormatError):
+    """The archive was written in a format version that this release does not know."""
+
+
+class CorruptIndexError(ArchiveFormatError):
+    """The SQLite index does not match its checksum, or contradicts itself or the file."""
+
+
+class CorruptBlockError(GompfsError, OSError):
+    """One block's bytes are damaged; other blocks stay readable."""
+
+
+class EntryNotFoundError(GompfsError, FileNotFoundError):
+    """The archive holds no entry of that path or inode number."""
+
+
+class EntryTypeError(GompfsError, OSError):
+    """The entry is of another type than the operation needs (a directory read as a file, say)."""
+
+
+class EngineUnavailableError(GompfsError):
+    """The engine that was asked for cannot run on this machine."""
+
+
+class PackError(GompfsError):
+    """A source cannot be read, or the archive cannot be written."""
+
+
+class ExtractError(GompfsError):
+    """An entry cannot be written to the target directory."""
+
+
+class MountError(GompfsError):
+    """Mounting or unmounting failed."""
+
+
+class StatsUnavailableError(GompfsError):
+    """The archive has no grammar, so that its analytics cannot be computed."""
+
+
+class OptionError(GompfsError, ValueError):
+    """An option's value is not one of those that make sense."""

@@ -2,18 +2,43 @@
 
 #include <algorithm>
 
+#include "codec/bit_codec.h"
+#include "codec/byte_codec.h"
+#include "codec/parser.h"
+
 namespace gompfs {
 
-std::optional<std::vector<std::uint8_t>> encode_payload(Bytes, const EncodeOptions&) {
-    return std::nullopt;
+std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content, const EncodeOptions& options) {
+    if (options.codec == Codec::stored) {
+        return std::nullopt;
+    }
+    const bool bit = options.codec == Codec::gompresso_bit;
+    const ParserLimits limits = bit ? bit_parser_limits(options.dependency_elimination)
+                                    : byte_parser_limits(options.dependency_elimination);
+    thread_local std::vector<Sequence> sequences;
+    parse_block(content, limits, search_effort(options.level), sequences);
+    std::vector<std::uint8_t> payload =
+        bit ? encode_bit(content, sequences, limits) : encode_byte(content, sequences, limits);
+    if (payload.size() >= content.size()) {
+        return std::nullopt;
+    }
+    return payload;
 }
 
 bool decode_payload(Codec codec, Bytes payload, MutableBytes content) {
-    if (codec != Codec::stored || payload.size() != content.size()) {
-        return false;
+    switch (codec) {
+        case Codec::stored:
+            if (payload.size() != content.size()) {
+                return false;
+            }
+            std::copy(payload.begin(), payload.end(), content.begin());
+            return true;
+        case Codec::gompresso_byte:
+            return decode_byte(payload, content);
+        case Codec::gompresso_bit:
+            return decode_bit(payload, content);
     }
-    std::copy(payload.begin(), payload.end(), content.begin());
-    return true;
+    return false;
 }
 
 }  // namespace gompfs

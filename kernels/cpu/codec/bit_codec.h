@@ -1,0 +1,20 @@
+// gompresso-bit: sequences under three canonical Huffman codes, in 32 sub-blocks (docs/format.md).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codec/codec.h"
+#include "codec/parser.h"
+
+namespace gompfs {
+
+ParserLimits bit_parser_limits(bool dependency_elimination);
+
+std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
+                                     const ParserLimits& limits);
+
+// See decode_payload.
+bool decode_bit(Bytes payload, MutableBytes content);
+
+}  // namespace gompfs

@@ -1,0 +1,207 @@
+// Writes the gompresso-bit payload: header, code lengths, sub-block sizes, sub-blocks.
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "codec/bit_codec.h"
+#include "codec/bit_stream.h"
+#include "codec/huffman.h"
+#include "format_constants.h"
+
+namespace gompfs {
+namespace {
+
+constexpr int kNumSymbols = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols;
+
+// A symbol and the bits behind its codeword.
+struct Field {
+    std::uint32_t symbol;
+    std::uint32_t extra;
+    int num_extra_bits;
+};
+
+template <typename Base, std::size_t Size>
+std::array<std::uint8_t, 512> class_table(const Base (&base)[Size], std::size_t first) {
+    std::array<std::uint8_t, 512> table{};
+    for (std::size_t value = 0; value < table.size(); ++value) {
+        std::size_t found = first;
+        while (found + 1 < Size && base[found + 1] <= value) {
+            ++found;
+        }
+        table[value] = static_cast<std::uint8_t>(found);
+    }
+    return table;
+}
+
+const std::array<std::uint8_t, 512> kLiteralClassOf = class_table(kLiteralClassBase, 0);
+const std::array<std::uint8_t, 512> kMatchClassOf = class_table(kMatchClassBase, 1);
+
+Field offset_field(std::uint32_t offset, bool repeat) {
+    if (repeat) {
+        return {kOffsetSymbolRepeat, 0, 0};
+    }
+    const int octave = std::bit_width(offset + 1) - 1;
+    const int num_extra_bits = octave - 1;
+    const std::uint32_t half = ((offset + 1) >> num_extra_bits) & 1;
+    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half, low_bits(offset + 1, num_extra_bits), num_extra_bits};
+}
+
+// One sequence as the fields that its sub-block holds.
+struct CodedSequence {
+    Field token;  // its extra bits are those of literal_length, then of match_length
+    Field offset;
+    bool has_match;
+};
+
+CodedSequence code_sequence(const Sequence& sequence, bool repeat) {
+    const unsigned literal_class = kLiteralClassOf[sequence.literal_length];
+    const bool has_match = sequence.match_length != 0;
+    const unsigned match_class = has_match ? kMatchClassOf[sequence.match_length] : 0;
+    const int literal_bits = kLiteralClassExtraBits[literal_class];
+    const int match_bits = has_match ? kMatchClassExtraBits[match_class] : 0;
+    const std::uint32_t literal_extra = sequence.literal_length - kLiteralClassBase[literal_class];
+    const std::uint32_t match_extra = has_match ? sequence.match_length - kMatchClassBase[match_class] : 0;
+    return {{literal_class << 5 | match_class, literal_extra | match_extra << literal_bits, literal_bits + match_bits},
+            has_match ? offset_field(sequence.match_offset, repeat) : Field{0, 0, 0},
+            has_match};
+}
+
+// The three codes of a payload, side by side in one array of symbols.
+struct Codes {
+    std::array<std::uint32_t, kNumSymbols> counts{};
+    std::array<std::uint8_t, kNumSymbols> lengths{};
+    std::array<std::uint16_t, kNumSymbols> codewords{};
+
+    static constexpr int kLiterals = 0;
+    static constexpr int kTokens = kNumLiteralSymbols;
+    static constexpr int kOffsets = kNumLiteralSymbols + kNumTokenSymbols;
+
+    void build() {
+        build_one(kLiterals, kNumLiteralSymbols, kMaxLiteralBits);
+        build_one(kTokens, kNumTokenSymbols, kMaxTokenBits);
+        build_one(kOffsets, kNumOffsetSymbols, kMaxOffsetBits);
+    }
+
+    void put(BitWriter& bits, int code, const Field& field) const {
+        bits.put(codewords[code + field.symbol], lengths[code + field.symbol]);
+        bits.put(field.extra, field.num_extra_bits);
+    }
+
+   private:
+    void build_one(int first, int count, int max_bits) {
+        limited_code_lengths(std::span(counts).subspan(first, count), max_bits, lengths.data() + first);
+        canonical_codewords(std::span(lengths).subspan(first, count), codewords.data() + first);
+    }
+};
+
+using SubBlocks = std::array<BitWriter, kNumSubBlocks>;
+
+// How sub-block sizes are written: the smallest, and the others' excess in bits of a common width.
+struct SizeFrame {
+    std::uint32_t base;
+    int width;
+};
+
+SizeFrame size_frame(const SubBlocks& sub_blocks) {
+    std::size_t smallest = sub_blocks[0].num_bits();
+    std::size_t largest = smallest;
+    for (const BitWriter& bits : sub_blocks) {
+        smallest = std::min(smallest, bits.num_bits());
+        largest = std::max(largest, bits.num_bits());
+    }
+    return {static_cast<std::uint32_t>(smallest), static_cast<int>(std::bit_width(largest - smallest))};
+}
+
+void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
+    for (const BitWriter& bits : sub_blocks) {
+        out.put(static_cast<std::uint32_t>(bits.num_bits()) - frame.base, frame.width);
+    }
+}
+
+struct Coder {
+    std::vector<CodedSequence> coded;
+    std::vector<std::uint8_t> literals;
+    SubBlocks sequence_bits;
+    SubBlocks literal_bits;
+    Codes codes;
+
+    void collect(Bytes content, const std::vector<Sequence>& sequences, std::uint32_t group_mask);
+    void write_sub_blocks();
+};
+
+void Coder::collect(Bytes content, const std::vector<Sequence>& sequences, std::uint32_t group_mask) {
+    std::uint32_t last_offset = 0;
+    std::size_t position = 0;
+    for (std::size_t index = 0; index < sequences.size(); ++index) {
+        const Sequence& sequence = sequences[index];
+        last_offset = (index & group_mask) == 0 ? 0 : last_offset;
+        const CodedSequence fields = code_sequence(sequence, sequence.match_offset == last_offset);
+        last_offset = fields.has_match ? sequence.match_offset : last_offset;
+        ++codes.counts[Codes::kTokens + fields.token.symbol];
+        codes.counts[Codes::kOffsets + fields.offset.symbol] += fields.has_match;
+        coded.push_back(fields);
+        literals.insert(literals.end(), content.begin() + position,
+                        content.begin() + position + sequence.literal_length);
+        position += sequence.literal_length + sequence.match_length;
+    }
+    for (const std::uint8_t literal : literals) {
+        ++codes.counts[Codes::kLiterals + literal];
+    }
+}
+
+void Coder::write_sub_blocks() {
+    for (std::size_t index = 0; index < coded.size(); ++index) {
+        BitWriter& bits = sequence_bits[index % kNumSubBlocks];
+        codes.put(bits, Codes::kTokens, coded[index].token);
+        if (coded[index].has_match) {
+            codes.put(bits, Codes::kOffsets, coded[index].offset);
+        }
+    }
+    for (std::size_t index = 0; index < literals.size(); ++index) {
+        codes.put(literal_bits[index % kNumSubBlocks], Codes::kLiterals, {literals[index], 0, 0});
+    }
+}
+
+}  // namespace
+
+ParserLimits bit_parser_limits(bool dependency_elimination) {
+    return {kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, 4, dependency_elimination, true};
+}
+
+std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
+                                     const ParserLimits& limits) {
+    Coder coder;
+    coder.collect(content, sequences, (1u << limits.group_size_log2) - 1);
+    coder.codes.build();
+    coder.write_sub_blocks();
+    const std::vector<std::uint8_t> code_lengths = write_code_lengths(coder.codes.lengths);
+    const SizeFrame sequence_frame = size_frame(coder.sequence_bits);
+    const SizeFrame literal_frame = size_frame(coder.literal_bits);
+
+    std::vector<std::uint8_t> payload;
+    payload.push_back(limits.dependency_elimination ? kFlagDependencyElimination : 0);
+    payload.push_back(static_cast<std::uint8_t>(limits.group_size_log2));
+    payload.push_back(static_cast<std::uint8_t>(sequence_frame.width));
+    payload.push_back(static_cast<std::uint8_t>(literal_frame.width));
+    append(payload, static_cast<std::uint32_t>(sequences.size()));
+    append(payload, static_cast<std::uint32_t>(coder.literals.size()));
+    append(payload, sequence_frame.base);
+    append(payload, literal_frame.base);
+    append(payload, static_cast<std::uint32_t>(code_lengths.size()));
+    payload.insert(payload.end(), code_lengths.begin(), code_lengths.end());
+
+    BitWriter bits;
+    put_sizes(bits, coder.sequence_bits, sequence_frame);
+    put_sizes(bits, coder.literal_bits, literal_frame);
+    for (const SubBlocks* sub_blocks : {&coder.sequence_bits, &coder.literal_bits}) {
+        for (const BitWriter& sub_block : *sub_blocks) {
+            bits.put_all(sub_block);
+        }
+    }
+    const std::vector<std::uint8_t> stream = bits.finish();
+    payload.insert(payload.end(), stream.begin(), stream.end());
+    payload.insert(payload.end(), kBitPadding, 0);
+    return payload;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,20 @@
+// gompresso-byte: sequences as whole bytes, in four streams (docs/format.md, "gompresso-byte").
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "codec/codec.h"
+#include "codec/parser.h"
+
+namespace gompfs {
+
+ParserLimits byte_parser_limits(bool dependency_elimination);
+
+std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,
+                                      const ParserLimits& limits);
+
+// See decode_payload.
+bool decode_byte(Bytes payload, MutableBytes content);
+
+}  // namespace gompfs

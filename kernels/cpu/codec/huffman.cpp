@@ -1,0 +1,229 @@
+#include "codec/huffman.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "format_constants.h"
+
+namespace gompfs {
+namespace {
+
+constexpr int kLengthFieldBits = 3;
+
+struct LengthSymbol {
+    std::uint8_t symbol;
+    std::uint8_t extra;
+    std::uint8_t num_extra_bits;
+};
+
+// Depth of each leaf of the Huffman tree over sorted positive weights (two-queue construction).
+std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
+    const std::size_t num_leaves = weights.size();
+    std::vector<std::uint64_t> weight(weights.begin(), weights.end());
+    std::vector<std::size_t> parent(2 * num_leaves - 1);
+    std::size_t leaf = 0;
+    std::size_t inner = num_leaves;
+    auto take_lightest = [&] {
+        const bool take_leaf = leaf < num_leaves && (inner >= weight.size() || weight[leaf] <= weight[inner]);
+        return take_leaf ? leaf++ : inner++;
+    };
+    while (weight.size() < 2 * num_leaves - 1) {
+        const std::size_t left = take_lightest();
+        const std::size_t right = take_lightest();
+        parent[left] = parent[right] = weight.size();
+        weight.push_back(weight[left] + weight[right]);
+    }
+    std::vector<int> depth(2 * num_leaves - 1, 0);
+    for (std::size_t node = 2 * num_leaves - 2; node-- > 0;) {
+        depth[node] = depth[parent[node]] + 1;
+    }
+    depth.resize(num_leaves);
+    return depth;
+}
+
+// Makes depths fit into max_bits: the rarest symbols that have room grow until Kraft's sum is 1, then
+// the commonest shrink where the rounding left some of it over.
+void flatten_depths(std::vector<int>& depths, int max_bits) {
+    const std::int64_t full = std::int64_t{1} << max_bits;
+    std::int64_t sum = 0;
+    for (int& depth : depths) {
+        depth = std::min(depth, max_bits);
+        sum += full >> depth;
+    }
+    for (std::size_t index = 0; sum > full;) {
+        if (depths[index] < max_bits) {
+            sum -= full >> (depths[index] + 1);
+            ++depths[index];
+        } else {
+            ++index;
+        }
+    }
+    for (std::size_t index = depths.size(); index-- > 0;) {
+        while (depths[index] > 1 && sum + (full >> depths[index]) <= full) {
+            sum += full >> depths[index];
+            --depths[index];
+        }
+    }
+}
+
+std::uint16_t reversed(std::uint32_t codeword, int num_bits) {
+    std::uint32_t result = 0;
+    for (int bit = 0; bit < num_bits; ++bit) {
+        result |= ((codeword >> bit) & 1) << (num_bits - 1 - bit);
+    }
+    return static_cast<std::uint16_t>(result);
+}
+
+std::vector<LengthSymbol> run_length_symbols(std::span<const std::uint8_t> lengths) {
+    std::vector<LengthSymbol> symbols;
+    for (std::size_t index = 0; index < lengths.size();) {
+        std::size_t run = 1;
+        while (index + run < lengths.size() && lengths[index + run] == lengths[index]) {
+            ++run;
+        }
+        const bool zeros = lengths[index] == 0;
+        index += run;
+        if (!zeros) {
+            symbols.push_back({lengths[index - 1], 0, 0});
+            --run;
+        }
+        while (run >= 3) {
+            const std::size_t limit = zeros ? 138 : 6;
+            const std::size_t piece = std::min(run, limit);
+            if (!zeros) {
+                symbols.push_back({kLengthSymbolRepeat, static_cast<std::uint8_t>(piece - 3), 2});
+            } else if (piece <= 10) {
+                symbols.push_back({kLengthSymbolZeros, static_cast<std::uint8_t>(piece - 3), 3});
+            } else {
+                symbols.push_back({kLengthSymbolManyZeros, static_cast<std::uint8_t>(piece - 11), 7});
+            }
+            run -= piece;
+        }
+        symbols.insert(symbols.end(), run, LengthSymbol{lengths[index - 1], 0, 0});
+    }
+    return symbols;
+}
+
+}  // namespace
+
+void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits, std::uint8_t* lengths) {
+    std::vector<std::uint16_t> symbols;
+    for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
+        lengths[symbol] = 0;
+        if (counts[symbol] != 0) {
+            symbols.push_back(static_cast<std::uint16_t>(symbol));
+        }
+    }
+    if (symbols.size() <= 1) {
+        for (const std::uint16_t symbol : symbols) {
+            lengths[symbol] = 1;
+        }
+        return;
+    }
+    std::stable_sort(symbols.begin(), symbols.end(),
+                     [&](std::uint16_t left, std::uint16_t right) { return counts[left] < counts[right]; });
+    std::vector<std::uint32_t> weights;
+    for (const std::uint16_t symbol : symbols) {
+        weights.push_back(counts[symbol]);
+    }
+    std::vector<int> depths = tree_depths(weights);
+    flatten_depths(depths, max_bits);
+    for (std::size_t index = 0; index < symbols.size(); ++index) {
+        lengths[symbols[index]] = static_cast<std::uint8_t>(depths[index]);
+    }
+}
+
+void canonical_codewords(std::span<const std::uint8_t> lengths, std::uint16_t* codewords) {
+    std::array<std::uint32_t, 17> num_of_length{};
+    for (const std::uint8_t length : lengths) {
+        ++num_of_length[length];
+    }
+    num_of_length[0] = 0;
+    std::array<std::uint32_t, 17> next{};
+    for (int length = 1; length <= 16; ++length) {
+        next[length] = (next[length - 1] + num_of_length[length - 1]) << 1;
+    }
+    for (std::size_t symbol = 0; symbol < lengths.size(); ++symbol) {
+        const int length = lengths[symbol];
+        codewords[symbol] = length == 0 ? 0 : reversed(next[length]++, length);
+    }
+}
+
+bool is_decodable(std::span<const std::uint8_t> lengths, int max_bits) {
+    std::uint32_t sum = 0;
+    std::uint32_t num_symbols = 0;
+    std::uint32_t longest = 0;
+    for (const std::uint8_t length : lengths) {
+        if (length > max_bits) {
+            return false;
+        }
+        sum += length == 0 ? 0 : 1u << (max_bits - length);
+        num_symbols += length != 0;
+        longest = std::max<std::uint32_t>(longest, length);
+    }
+    return num_symbols == 0 || (num_symbols == 1 && longest == 1) || sum == 1u << max_bits;
+}
+
+std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengths) {
+    const std::vector<LengthSymbol> symbols = run_length_symbols(lengths);
+    std::array<std::uint32_t, kNumLengthSymbols> counts{};
+    for (const LengthSymbol& symbol : symbols) {
+        ++counts[symbol.symbol];
+    }
+    std::array<std::uint8_t, kNumLengthSymbols> code_lengths{};
+    std::array<std::uint16_t, kNumLengthSymbols> codewords{};
+    limited_code_lengths(counts, kMaxLengthBits, code_lengths.data());
+    canonical_codewords(code_lengths, codewords.data());
+    BitWriter bits;
+    for (const std::uint8_t length : code_lengths) {
+        bits.put(length, kLengthFieldBits);
+    }
+    for (const LengthSymbol& symbol : symbols) {
+        bits.put(codewords[symbol.symbol], code_lengths[symbol.symbol]);
+        bits.put(symbol.extra, symbol.num_extra_bits);
+    }
+    return bits.finish();
+}
+
+std::size_t read_code_lengths(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> lengths) {
+    BitReader bits(bytes.data(), bytes.size());
+    std::array<std::uint8_t, kNumLengthSymbols> code_lengths;
+    for (std::uint8_t& length : code_lengths) {
+        length = static_cast<std::uint8_t>(bits.take(kLengthFieldBits));
+    }
+    if (!is_decodable(code_lengths, kMaxLengthBits)) {
+        return 0;
+    }
+    std::array<std::uint8_t, 1 << kMaxLengthBits> table{};
+    fill_decode_table(code_lengths, kMaxLengthBits, [&](std::size_t index, std::size_t symbol) {
+        table[index] = static_cast<std::uint8_t>(symbol);
+    });
+    for (std::size_t index = 0; index < lengths.size();) {
+        const std::uint8_t symbol = table[bits.take(kMaxLengthBits)];
+        if (code_lengths[symbol] == 0) {
+            return 0;
+        }
+        bits.give_back(kMaxLengthBits - code_lengths[symbol]);
+        std::size_t run = 1;
+        std::uint8_t value = symbol;
+        if (symbol == kLengthSymbolRepeat) {
+            run = 3 + bits.take(2);
+            value = index == 0 ? 0 : lengths[index - 1];
+        } else if (symbol == kLengthSymbolZeros) {
+            run = 3 + bits.take(3);
+            value = 0;
+        } else if (symbol == kLengthSymbolManyZeros) {
+            run = 11 + bits.take(7);
+            value = 0;
+        }
+        if (run > lengths.size() - index || bits.overrun()) {
+            return 0;
+        }
+        std::fill_n(lengths.begin() + index, run, value);
+        index += run;
+    }
+    return bits.num_bytes_used();
+}
+
+}  // namespace gompfs

@@ -1,0 +1,305 @@
+// A lazy parser over hash chains that keeps dependency elimination by construction.
+//
+// Positions enter the hash chains only when a match may copy from them: when their group is finished (its
+// output lies below the next high-water mark), or, inside the group, when they start four literals.
+// So chains hold no candidate that the rule forbids, and a candidate's length is only clipped where it
+// runs past the high-water mark into bytes that are no literals.
+#include "codec/parser.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "format_constants.h"
+
+namespace gompfs {
+namespace {
+
+constexpr int kHashBits = 15;
+constexpr std::uint32_t kNone = ~0u;
+constexpr int kCostOne = 16;  // costs count 1/16 bit
+
+std::uint32_t load32(const std::uint8_t* bytes) {
+    std::uint32_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+std::uint64_t load64(const std::uint8_t* bytes) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    return word;
+}
+
+std::uint32_t hash4(std::uint32_t word) { return (word * 2654435761u) >> (32 - kHashBits); }
+std::uint32_t hash3(std::uint32_t word) { return ((word << 8) * 506832829u) >> (32 - kHashBits); }
+
+std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right, std::uint32_t limit) {
+    std::uint32_t length = 0;
+    while (length + 8 <= limit) {
+        const std::uint64_t difference = load64(left + length) ^ load64(right + length);
+        if (difference != 0) {
+            return length + static_cast<std::uint32_t>(std::countr_zero(difference) >> 3);
+        }
+        length += 8;
+    }
+    while (length < limit && left[length] == right[length]) {
+        ++length;
+    }
+    return length;
+}
+
+struct Match {
+    std::uint32_t length = 0;
+    std::uint32_t offset = 0;
+    int gain = 0;  // cost saved against literals
+};
+
+class Parser {
+   public:
+    void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+               std::vector<Sequence>& sequences);
+
+   private:
+    void start(Bytes content);
+    void estimate_literal_costs();
+    void insert(std::uint32_t position);
+    void insert_group(std::uint32_t end);
+    void pass_literal(std::uint32_t position);
+    void emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences);
+    void push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences);
+    Match find(std::uint32_t position);
+    void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat, Match& best) const;
+    std::uint32_t allowed_length(std::uint32_t candidate, std::uint32_t length) const;
+    int match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const;
+
+    const std::uint8_t* bytes_ = nullptr;
+    std::uint32_t size_ = 0;
+    ParserLimits limits_{};
+    SearchEffort effort_{};
+    std::uint32_t anchor_ = 0;           // start of the literals that no sequence holds yet
+    std::uint32_t high_water_mark_ = 0;  // output below it is final for the group
+    std::uint32_t inserted_ = 0;         // without dependency elimination: positions below are in the chains
+    std::uint32_t last_offset_ = 0;      // of the group; 0 where it has none yet
+    std::uint32_t in_group_ = 0;         // sequences of the group so far
+    std::vector<std::uint32_t> head_;
+    std::vector<std::uint32_t> head3_;
+    std::vector<std::uint32_t> previous_;
+    std::vector<std::uint8_t> literal_;    // per position: a literal of some sequence
+    std::vector<std::uint8_t> in_chains_;  // per position
+    std::vector<std::uint32_t> literal_cost_;  // prefix sums
+};
+
+void Parser::start(Bytes content) {
+    bytes_ = content.data();
+    size_ = static_cast<std::uint32_t>(content.size());
+    anchor_ = high_water_mark_ = inserted_ = last_offset_ = in_group_ = 0;
+    head_.assign(std::size_t{1} << kHashBits, kNone);
+    head3_.assign(std::size_t{1} << kHashBits, kNone);
+    previous_.resize(size_);
+    literal_.assign(size_, 0);
+    in_chains_.assign(size_, 0);
+    estimate_literal_costs();
+}
+
+// Literal prices from the block's byte frequencies, flattened, since rare bytes are likelier literals.
+void Parser::estimate_literal_costs() {
+    std::array<int, 256> costs;
+    if (limits_.entropy_coded) {
+        std::array<std::uint32_t, 256> counts{};
+        for (std::uint32_t position = 0; position < size_; ++position) {
+            ++counts[bytes_[position]];
+        }
+        for (int symbol = 0; symbol < 256; ++symbol) {
+            const double share = (counts[symbol] + 1.0) / (size_ + 256.0);
+            costs[symbol] = static_cast<int>(kCostOne * std::clamp(1.2 - std::log2(share) * 0.9, 2.0, 11.0));
+        }
+    } else {
+        costs.fill(8 * kCostOne);
+    }
+    literal_cost_.resize(size_ + 1);
+    std::uint32_t sum = 0;
+    for (std::uint32_t position = 0; position < size_; ++position) {
+        literal_cost_[position] = sum;
+        sum += static_cast<std::uint32_t>(costs[bytes_[position]]);
+    }
+    literal_cost_[size_] = sum;
+}
+
+int Parser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const {
+    if (!limits_.entropy_coded) {
+        const int extension = length >= kByteMatchEscape + kMinMatchLength - 1 ? 8 : 0;
+        return kCostOne * ((repeat ? 8 : 24) + extension);
+    }
+    const int length_bits = length < 19 ? 0 : std::bit_width(length) - 3;
+    const int offset_bits = repeat ? 2 : 2 + std::bit_width(offset);
+    return kCostOne * (5 + length_bits + offset_bits);
+}
+
+void Parser::insert(std::uint32_t position) {
+    const std::uint32_t word = load32(bytes_ + position);
+    std::uint32_t& head = head_[hash4(word)];
+    previous_[position] = head;
+    head = position;
+    head3_[hash3(word)] = position;
+}
+
+void Parser::insert_group(std::uint32_t end) {
+    const std::uint32_t last = std::min(end, size_ >= 4 ? size_ - 3 : 0);
+    for (; inserted_ < last; ++inserted_) {
+        if (!in_chains_[inserted_]) {
+            insert(inserted_);
+        }
+    }
+    inserted_ = std::max(inserted_, std::min(end, size_));
+}
+
+// The byte at position becomes a literal: with dependency elimination, four in a row are a source at once.
+void Parser::pass_literal(std::uint32_t position) {
+    literal_[position] = 1;
+    if (limits_.dependency_elimination && position >= 3 && position - 3 >= std::max(anchor_, high_water_mark_)) {
+        in_chains_[position - 3] = 1;
+        insert(position - 3);
+    }
+}
+
+// How much of a match that starts at candidate may be copied from there.
+std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t length) const {
+    if (!limits_.dependency_elimination || candidate + length <= high_water_mark_) {
+        return length;
+    }
+    std::uint32_t allowed = candidate < high_water_mark_ ? high_water_mark_ - candidate : 0;
+    while (allowed < length && literal_[candidate + allowed]) {
+        ++allowed;
+    }
+    return allowed;
+}
+
+void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
+                      Match& best) const {
+    std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, limit);
+    if (length < kMinMatchLength) {
+        return;
+    }
+    length = allowed_length(candidate, length);
+    if (length < kMinMatchLength) {
+        return;
+    }
+    const std::uint32_t offset = position - candidate;
+    const int saved = static_cast<int>(literal_cost_[position + length] - literal_cost_[position]);
+    const int gain = saved - match_cost(offset, length, repeat);
+    if (gain > best.gain) {
+        best = {length, offset, gain};
+    }
+}
+
+Match Parser::find(std::uint32_t position) {
+    Match best;
+    const std::uint32_t limit = std::min(size_ - position, limits_.max_match_length);
+    if (limit < 4) {
+        return best;
+    }
+    if (!limits_.dependency_elimination) {
+        insert_group(position);
+    }
+    if (last_offset_ != 0 && last_offset_ <= position) {
+        consider(position, position - last_offset_, limit, true, best);
+    }
+    const std::uint32_t word = load32(bytes_ + position);
+    const std::uint32_t near = head3_[hash3(word)];
+    if (near != kNone && position - near <= limits_.max_match_offset) {
+        consider(position, near, limit, false, best);
+    }
+    std::uint32_t candidate = head_[hash4(word)];
+    const std::uint32_t nice = std::min(limit, static_cast<std::uint32_t>(effort_.nice_length));
+    for (int step = effort_.chain_length; step > 0 && candidate != kNone && best.length < nice; --step) {
+        const bool worth = best.length < 4 || best.length >= limit ||
+                           load32(bytes_ + candidate + best.length - 3) == load32(bytes_ + position + best.length - 3);
+        if (worth && position - candidate <= limits_.max_match_offset) {
+            consider(position, candidate, limit, false, best);
+        }
+        candidate = previous_[candidate];
+    }
+    return best;
+}
+
+void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences) {
+    sequences.push_back(sequence);
+    if (sequence.match_length != 0) {
+        last_offset_ = sequence.match_offset;
+    }
+    if (++in_group_ == 1u << limits_.group_size_log2) {
+        in_group_ = 0;
+        last_offset_ = 0;
+        if (limits_.dependency_elimination) {
+            high_water_mark_ = end;
+            insert_group(end);
+        }
+    }
+}
+
+// Writes the literals from anchor_ to position and the match there; literal strings too long for one
+// sequence take several.
+void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences) {
+    while (position - anchor_ > limits_.max_literal_length) {
+        anchor_ += limits_.max_literal_length;
+        push({limits_.max_literal_length, 0, 0}, anchor_, sequences);
+    }
+    const std::uint32_t literal_length = position - anchor_;
+    anchor_ = position + match.length;
+    push({literal_length, match.length, match.offset}, anchor_, sequences);
+}
+
+void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                   std::vector<Sequence>& sequences) {
+    limits_ = limits;
+    effort_ = effort;
+    start(content);
+    sequences.clear();
+    std::uint32_t position = 0;
+    while (position < size_) {
+        Match match = find(position);
+        if (match.length == 0) {
+            pass_literal(position++);
+            continue;
+        }
+        for (int step = 0; step < effort_.lazy_steps && position + 1 < size_; ++step) {
+            if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
+                break;
+            }
+            const std::uint8_t was_literal = literal_[position];
+            literal_[position] = 1;
+            const Match next = find(position + 1);
+            literal_[position] = was_literal;
+            if (next.gain <= match.gain + 12) {
+                break;
+            }
+            pass_literal(position++);
+            match = next;
+        }
+        emit(position, match, sequences);
+        position = anchor_;
+    }
+    if (anchor_ < size_) {
+        emit(size_, {}, sequences);
+    }
+}
+
+}  // namespace
+
+SearchEffort search_effort(int level) {
+    static constexpr SearchEffort kEfforts[] = {
+        {1, 16, 0}, {3, 24, 0}, {6, 32, 1}, {10, 48, 1}, {16, 64, 2}, {24, 96, 2}, {48, 128, 2}, {128, 256, 2}, {512, 512, 2},
+    };
+    return kEfforts[level - 1];
+}
+
+void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                 std::vector<Sequence>& sequences) {
+    thread_local Parser parser;
+    parser.parse(content, limits, effort, sequences);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,64 @@
+// The numbers of docs/format.md that decoders share; gompfs/codec/constants.py holds the same ones, and
+// a test compares the two. Plain constants only: CUDA and C++ include this file alike.
+#pragma once
+
+namespace gompfs {
+
+// Sequences whose matches may be resolved at once hold no dependency on each other: a group.
+constexpr int kMinGroupSizeLog2 = 3;
+constexpr int kMaxGroupSizeLog2 = 5;
+
+// Payload flags.
+constexpr int kFlagDependencyElimination = 1;
+
+// One sub-block per lane of a warp; sequence or literal i belongs to sub-block i % kNumSubBlocks.
+constexpr int kNumSubBlocks = 32;
+
+constexpr int kMinMatchLength = 3;
+
+// gompresso-byte: a token is literal_length (3 bits), repeat flag (1 bit), match code (4 bits).
+constexpr int kByteHeaderSize = 16;
+constexpr int kByteLiteralEscape = 7;
+constexpr int kByteRepeatFlag = 8;
+constexpr int kByteMatchShift = 4;
+constexpr int kByteMatchEscape = 15;
+constexpr int kByteMaxLiteralLength = kByteLiteralEscape + 255;
+constexpr int kByteMaxMatchLength = kByteMatchEscape + kMinMatchLength - 1 + 255;
+constexpr int kByteMaxMatchOffset = 65535;
+
+// gompresso-bit: three canonical codes, over literals, tokens and offset classes.
+constexpr int kBitHeaderSize = 24;
+constexpr int kBitPadding = 8;
+constexpr int kNumLiteralSymbols = 256;
+constexpr int kNumTokenSymbols = 256;
+constexpr int kNumOffsetSymbols = 40;
+constexpr int kMaxLiteralBits = 10;
+constexpr int kMaxTokenBits = 10;
+constexpr int kMaxOffsetBits = 9;
+
+// A token symbol is literal class << 5 | match class; a class is a base value and a number of extra bits.
+constexpr int kNumLiteralClasses = 8;
+constexpr int kNumMatchClasses = 32;
+constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3, 4, 5, 7, 11};
+constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0, 0, 1, 2, 8};
+// Match class 0 means that the sequence has no match.
+constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {0,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
+                                                              13, 14, 15, 16, 17, 18, 19, 21, 23, 25, 27,
+                                                              31, 35, 39, 43, 51, 59, 67, 75, 107, 171};
+constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                                                                  0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 5, 6, 8};
+constexpr int kBitMaxLiteralLength = 11 + 255;
+constexpr int kBitMaxMatchLength = 171 + 255;
+
+// Offset symbol 0 repeats the match_offset of the sequence before; symbol 1 + s stands for the offsets
+// o with o + 1 in [2^m + b * 2^(m-1), 2^m + (b + 1) * 2^(m-1)), where s = 2 * (m - 1) + b.
+constexpr int kOffsetSymbolRepeat = 0;
+
+// Code lengths are themselves coded: 0 to 10 stand for themselves, then runs.
+constexpr int kNumLengthSymbols = 14;
+constexpr int kLengthSymbolRepeat = 11;     // 3 to 6 times the length before, 2 extra bits
+constexpr int kLengthSymbolZeros = 12;      // 3 to 10 zeros, 3 extra bits
+constexpr int kLengthSymbolManyZeros = 13;  // 11 to 138 zeros, 7 extra bits
+constexpr int kMaxLengthBits = 7;
+
+}  // namespace gompfs

@@ -14,21 +14,20 @@ constexpr int kFlagDependencyElimination = 1;
 // One sub-block per lane of a warp; sequence or literal i belongs to sub-block i % kNumSubBlocks.
 constexpr int kNumSubBlocks = 32;
 
-constexpr int kMinMatchLength = 3;
-
-// gompresso-byte: a token is literal_length (3 bits), repeat flag (1 bit), match code (4 bits).
+// gompresso-byte: a token is literal_length (3 bits), then match code (5 bits).
 constexpr int kByteHeaderSize = 16;
+constexpr int kByteMinMatchLength = 4;
 constexpr int kByteLiteralEscape = 7;
-constexpr int kByteRepeatFlag = 8;
-constexpr int kByteMatchShift = 4;
-constexpr int kByteMatchEscape = 15;
+constexpr int kByteMatchShift = 3;
+constexpr int kByteMatchEscape = 31;
 constexpr int kByteMaxLiteralLength = kByteLiteralEscape + 255;
-constexpr int kByteMaxMatchLength = kByteMatchEscape + kMinMatchLength - 1 + 255;
+constexpr int kByteMaxMatchLength = kByteMatchEscape + kByteMinMatchLength - 1 + 255;
 constexpr int kByteMaxMatchOffset = 65535;
 
 // gompresso-bit: three canonical codes, over literals, tokens and offset classes.
 constexpr int kBitHeaderSize = 24;
 constexpr int kBitPadding = 8;
+constexpr int kBitMinMatchLength = 3;
 constexpr int kNumLiteralSymbols = 256;
 constexpr int kNumTokenSymbols = 256;
 constexpr int kNumOffsetSymbols = 40;

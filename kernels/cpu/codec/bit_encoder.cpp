@@ -43,7 +43,7 @@ Field offset_field(std::uint32_t offset, bool repeat) {
     const int octave = std::bit_width(offset + 1) - 1;
     const int num_extra_bits = octave - 1;
     const std::uint32_t half = ((offset + 1) >> num_extra_bits) & 1;
-    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half, low_bits(offset + 1, num_extra_bits), num_extra_bits};
+    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half, static_cast<std::uint32_t>(low_bits(offset + 1, num_extra_bits)), num_extra_bits};
 }
 
 // One sequence as the fields that its sub-block holds.
@@ -125,16 +125,16 @@ struct Coder {
     SubBlocks literal_bits;
     Codes codes;
 
-    void collect(Bytes content, const std::vector<Sequence>& sequences, std::uint32_t group_mask);
+    void collect(Bytes content, const std::vector<Sequence>& sequences);
     void write_sub_blocks();
 };
 
-void Coder::collect(Bytes content, const std::vector<Sequence>& sequences, std::uint32_t group_mask) {
+void Coder::collect(Bytes content, const std::vector<Sequence>& sequences) {
     std::uint32_t last_offset = 0;
     std::size_t position = 0;
     for (std::size_t index = 0; index < sequences.size(); ++index) {
         const Sequence& sequence = sequences[index];
-        last_offset = (index & group_mask) == 0 ? 0 : last_offset;
+        last_offset = index % kNumSubBlocks == 0 ? 0 : last_offset;
         const CodedSequence fields = code_sequence(sequence, sequence.match_offset == last_offset);
         last_offset = fields.has_match ? sequence.match_offset : last_offset;
         ++codes.counts[Codes::kTokens + fields.token.symbol];
@@ -165,13 +165,13 @@ void Coder::write_sub_blocks() {
 }  // namespace
 
 ParserLimits bit_parser_limits(bool dependency_elimination) {
-    return {kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, 4, dependency_elimination, true};
+    return {kBitMinMatchLength, kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, 3, dependency_elimination, true};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
                                      const ParserLimits& limits) {
     Coder coder;
-    coder.collect(content, sequences, (1u << limits.group_size_log2) - 1);
+    coder.collect(content, sequences);
     coder.codes.build();
     coder.write_sub_blocks();
     const std::vector<std::uint8_t> code_lengths = write_code_lengths(coder.codes.lengths);

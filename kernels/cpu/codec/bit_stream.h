@@ -1,7 +1,7 @@
 // Bits in little-endian order: the first bit of a stream is the lowest bit of its first byte.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -9,6 +9,11 @@
 #include "codec/little_endian.h"
 
 namespace gompfs {
+
+// The lowest count bits of word; count is below 64.
+[[gnu::always_inline]] inline std::uint64_t low_bits(std::uint64_t word, std::uint64_t count) {
+    return word & ((std::uint64_t{1} << count) - 1);
+}
 
 class BitWriter {
    public:
@@ -60,13 +65,7 @@ class BitReader {
 
     // The next count bits, at most 32.
     std::uint32_t take(int count) {
-        std::uint64_t window = 0;
-        const std::size_t first = position_ >> 3;
-        for (std::size_t index = 0; index < 5 && (first + index) * 8 < num_bits_; ++index) {
-            window |= static_cast<std::uint64_t>(bytes_[first + index]) << (8 * index);
-        }
-        const std::uint64_t mask = (std::uint64_t{1} << count) - 1;
-        const auto value = static_cast<std::uint32_t>((window >> (position_ & 7)) & mask);
+        const auto value = static_cast<std::uint32_t>(low_bits(window() >> (position_ & 7), count));
         position_ += count;
         return value;
     }
@@ -77,13 +76,20 @@ class BitReader {
     std::size_t num_bytes_used() const { return (position_ + 7) / 8; }
 
    private:
+    std::uint64_t window() const {
+        const std::size_t first = position_ >> 3;
+        const std::size_t size = num_bits_ >> 3;
+        if (first + sizeof(std::uint64_t) <= size) {
+            return load<std::uint64_t>(bytes_ + first);
+        }
+        std::uint64_t result = 0;
+        std::memcpy(&result, bytes_ + std::min(first, size), size - std::min(first, size));
+        return result;
+    }
+
     const std::uint8_t* bytes_;
     std::size_t num_bits_;
     std::size_t position_ = 0;
 };
-
-inline std::uint32_t low_bits(std::uint64_t word, int count) {
-    return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << count) - 1));
-}
 
 }  // namespace gompfs

@@ -68,11 +68,11 @@ void flatten_depths(std::vector<int>& depths, int max_bits) {
 }
 
 std::uint16_t reversed(std::uint32_t codeword, int num_bits) {
-    std::uint32_t result = 0;
-    for (int bit = 0; bit < num_bits; ++bit) {
-        result |= ((codeword >> bit) & 1) << (num_bits - 1 - bit);
-    }
-    return static_cast<std::uint16_t>(result);
+    codeword = (codeword & 0x5555) << 1 | (codeword >> 1 & 0x5555);
+    codeword = (codeword & 0x3333) << 2 | (codeword >> 2 & 0x3333);
+    codeword = (codeword & 0x0f0f) << 4 | (codeword >> 4 & 0x0f0f);
+    codeword = (codeword & 0x00ff) << 8 | (codeword >> 8 & 0x00ff);
+    return static_cast<std::uint16_t>(codeword >> (16 - num_bits));
 }
 
 std::vector<LengthSymbol> run_length_symbols(std::span<const std::uint8_t> lengths) {
@@ -150,19 +150,34 @@ void canonical_codewords(std::span<const std::uint8_t> lengths, std::uint16_t* c
     }
 }
 
-bool is_decodable(std::span<const std::uint8_t> lengths, int max_bits) {
-    std::uint32_t sum = 0;
-    std::uint32_t num_symbols = 0;
-    std::uint32_t longest = 0;
+SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bits) {
+    SortedSymbols sorted;
+    std::array<std::uint32_t, 256> num_of_length{};
     for (const std::uint8_t length : lengths) {
-        if (length > max_bits) {
-            return false;
-        }
-        sum += length == 0 ? 0 : 1u << (max_bits - length);
-        num_symbols += length != 0;
-        longest = std::max<std::uint32_t>(longest, length);
+        ++num_of_length[length];
     }
-    return num_symbols == 0 || (num_symbols == 1 && longest == 1) || sum == 1u << max_bits;
+    std::array<std::uint32_t, 256> next;
+    std::uint64_t sum = 0;
+    std::uint32_t count = 0;
+    for (int length = 1; length <= max_bits; ++length) {
+        next[length] = count;
+        count += num_of_length[length];
+        sum += std::uint64_t{num_of_length[length]} << (max_bits - length);
+    }
+    sorted.count = count;
+    sorted.decodable = num_of_length[0] + count == lengths.size() &&
+                       (count == 0 || (count == 1 && num_of_length[1] == 1) || sum == std::uint64_t{1} << max_bits);
+    if (sorted.decodable) {
+        // Unused symbols are written too, where the next one overwrites them: no branch to guess.
+        std::uint32_t unused = 0;
+        for (std::size_t symbol = 0; symbol < lengths.size(); ++symbol) {
+            const bool used = lengths[symbol] != 0;
+            std::uint32_t& place = used ? next[lengths[symbol]] : unused;
+            sorted.symbols[used ? place : count] = static_cast<std::uint16_t>(symbol);
+            place += used;
+        }
+    }
+    return sorted;
 }
 
 std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengths) {
@@ -192,13 +207,10 @@ std::size_t read_code_lengths(std::span<const std::uint8_t> bytes, std::span<std
     for (std::uint8_t& length : code_lengths) {
         length = static_cast<std::uint8_t>(bits.take(kLengthFieldBits));
     }
-    if (!is_decodable(code_lengths, kMaxLengthBits)) {
+    std::array<std::uint8_t, 1 << kMaxLengthBits> table;
+    if (!build_decode_table(code_lengths, table, [](std::size_t symbol) { return static_cast<std::uint8_t>(symbol); })) {
         return 0;
     }
-    std::array<std::uint8_t, 1 << kMaxLengthBits> table{};
-    fill_decode_table(code_lengths, kMaxLengthBits, [&](std::size_t index, std::size_t symbol) {
-        table[index] = static_cast<std::uint8_t>(symbol);
-    });
     for (std::size_t index = 0; index < lengths.size();) {
         const std::uint8_t symbol = table[bits.take(kMaxLengthBits)];
         if (code_lengths[symbol] == 0) {

@@ -82,8 +82,8 @@ class Parser {
     std::uint32_t anchor_ = 0;           // start of the literals that no sequence holds yet
     std::uint32_t high_water_mark_ = 0;  // output below it is final for the group
     std::uint32_t inserted_ = 0;         // without dependency elimination: positions below are in the chains
-    std::uint32_t last_offset_ = 0;      // of the group; 0 where it has none yet
-    std::uint32_t in_group_ = 0;         // sequences of the group so far
+    std::uint32_t last_offset_ = 0;      // of the row; 0 where it has none yet
+    std::uint32_t num_sequences_ = 0;
     std::vector<std::uint32_t> head_;
     std::vector<std::uint32_t> head3_;
     std::vector<std::uint32_t> previous_;
@@ -95,7 +95,7 @@ class Parser {
 void Parser::start(Bytes content) {
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
-    anchor_ = high_water_mark_ = inserted_ = last_offset_ = in_group_ = 0;
+    anchor_ = high_water_mark_ = inserted_ = last_offset_ = num_sequences_ = 0;
     head_.assign(std::size_t{1} << kHashBits, kNone);
     head3_.assign(std::size_t{1} << kHashBits, kNone);
     previous_.resize(size_);
@@ -130,8 +130,7 @@ void Parser::estimate_literal_costs() {
 
 int Parser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const {
     if (!limits_.entropy_coded) {
-        const int extension = length >= kByteMatchEscape + kMinMatchLength - 1 ? 8 : 0;
-        return kCostOne * ((repeat ? 8 : 24) + extension);
+        return kCostOne * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
     }
     const int length_bits = length < 19 ? 0 : std::bit_width(length) - 3;
     const int offset_bits = repeat ? 2 : 2 + std::bit_width(offset);
@@ -180,11 +179,11 @@ std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t leng
 void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
                       Match& best) const {
     std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, limit);
-    if (length < kMinMatchLength) {
+    if (length < limits_.min_match_length) {
         return;
     }
     length = allowed_length(candidate, length);
-    if (length < kMinMatchLength) {
+    if (length < limits_.min_match_length) {
         return;
     }
     const std::uint32_t offset = position - candidate;
@@ -204,11 +203,11 @@ Match Parser::find(std::uint32_t position) {
     if (!limits_.dependency_elimination) {
         insert_group(position);
     }
-    if (last_offset_ != 0 && last_offset_ <= position) {
+    if (limits_.entropy_coded && last_offset_ != 0 && last_offset_ <= position) {
         consider(position, position - last_offset_, limit, true, best);
     }
     const std::uint32_t word = load32(bytes_ + position);
-    const std::uint32_t near = head3_[hash3(word)];
+    const std::uint32_t near = limits_.min_match_length > 3 ? kNone : head3_[hash3(word)];
     if (near != kNone && position - near <= limits_.max_match_offset) {
         consider(position, near, limit, false, best);
     }
@@ -230,13 +229,12 @@ void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Seque
     if (sequence.match_length != 0) {
         last_offset_ = sequence.match_offset;
     }
-    if (++in_group_ == 1u << limits_.group_size_log2) {
-        in_group_ = 0;
+    if (++num_sequences_ % kNumSubBlocks == 0) {
         last_offset_ = 0;
-        if (limits_.dependency_elimination) {
-            high_water_mark_ = end;
-            insert_group(end);
-        }
+    }
+    if (limits_.dependency_elimination && num_sequences_ % (1u << limits_.group_size_log2) == 0) {
+        high_water_mark_ = end;
+        insert_group(end);
     }
 }
 

@@ -17,6 +17,7 @@ struct Sequence {
 
 // What the parser must know of the codec that will write its sequences. Costs are in 1/16 bit.
 struct ParserLimits {
+    std::uint32_t min_match_length;
     std::uint32_t max_literal_length;
     std::uint32_t max_match_length;
     std::uint32_t max_match_offset;

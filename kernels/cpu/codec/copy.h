@@ -1,0 +1,51 @@
+// Copying literals and matches fast: whole vectors, past the end where there is room for it.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+// Compiles a hot function twice, for any x86-64 and for those with BMI2 and AVX2; the loader chooses.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
+#define GOMPFS_TARGET_CLONES __attribute__((target_clones("default", "arch=haswell")))
+#else
+#define GOMPFS_TARGET_CLONES
+#endif
+
+namespace gompfs {
+
+// Bytes behind the end of a match that copy_match_fast may overwrite, and the least offset it takes.
+constexpr std::size_t kCopyMargin = 32;
+constexpr std::uint32_t kMinFastOffset = 16;
+
+// Copies Size bytes, as if through a register: source and target may overlap.
+template <std::size_t Size>
+[[gnu::always_inline]] inline void copy_fixed(std::uint8_t* target, const std::uint8_t* source) {
+    std::uint8_t chunk[Size];
+    std::memcpy(chunk, source, Size);
+    std::memcpy(target, chunk, Size);
+}
+
+// Copies a match of any offset exactly: byte i is read after byte i - offset was written.
+inline void copy_match(std::uint8_t* target, std::size_t offset, std::size_t length) {
+    const std::uint8_t* source = target - offset;
+    if (offset >= length) {
+        std::memcpy(target, source, length);
+        return;
+    }
+    for (std::size_t index = 0; index < length; ++index) {
+        target[index] = source[index];
+    }
+}
+
+// Copies a match of an offset of at least kMinFastOffset; kCopyMargin bytes behind it may change.
+[[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, std::uint32_t offset, std::uint32_t length) {
+    const std::uint8_t* source = target - offset;
+    copy_fixed<16>(target, source);
+    copy_fixed<16>(target + 16, source + 16);
+    for (std::uint32_t done = 32; done < length; done += 32) {
+        copy_fixed<16>(target + done, source + done);
+        copy_fixed<16>(target + done + 16, source + done + 16);
+    }
+}
+
+}  // namespace gompfs

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ROOT_INO = 1
 
@@ -24,11 +28,10 @@ class Inode:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryEntry:
-    """A name in a directory; `type_bits` are those of `mode` (S_IFMT)."""
+    """A name in a directory and the inode that it leads to."""
 
     name: bytes
-    ino: int
-    type_bits: int
+    inode: Inode
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +41,34 @@ class Extent:
     file_offset: int
     stream_offset: int
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlaces:
+    """Where consecutive blocks lie: parallel arrays of archive_offset (bytes) and compressed_size (bytes)."""
+
+    archive_offsets: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    compressed_sizes: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    uncompressed_size: int
+
+    def __len__(self) -> int:
+        return len(self.archive_offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What one pack or add wrote of the solid stream; its blocks are `first_block` and up."""
+
+    number: int
+    first_block: int
+    places: BlockPlaces
+    codecs: np.ndarray[tuple[int], np.dtype[np.uint8]]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Data of a segment beside its files, as blocks of their own."""
+
+    segment: int
+    kind: str
+    places: BlockPlaces

@@ -1,0 +1,8 @@
+"""Reading archives: entries, file contents, sections, verification, extraction."""
+
+from __future__ import annotations
+
+from gompfs.archive.archive import Archive
+from gompfs.archive.block_service import DEFAULT_CACHE_SIZE
+
+__all__ = ["DEFAULT_CACHE_SIZE", "Archive"]

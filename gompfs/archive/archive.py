@@ -1,0 +1,321 @@
+"""One open archive: its entries and the bytes of its files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, parse_block_header
+from gompfs.engine import Engine, select_engine
+from gompfs.errors import (
+    ArchiveFormatError,
+    CorruptBlockError,
+    CorruptIndexError,
+    EntryNotFoundError,
+    EntryTypeError,
+    GompfsError,
+)
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
+from gompfs.index import IndexReader
+from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Inode, Section, Segment
+
+_MAX_SYMLINKS = 40
+_SECTION_BATCH = 128
+
+
+class Archive:
+    """An archive opened for reading. All methods may be called by several threads."""
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        engine: Engine | None = None,
+        verify: bool = False,
+        cache_size: int = DEFAULT_CACHE_SIZE,
+    ) -> None:
+        """Open the archive at `path`; blocks are decoded by `engine` (by default as `auto` chooses).
+
+        `verify` checks decoded bytes against their checksums too; `cache_size` bounds the decoded blocks
+        kept, in bytes. Raises ArchiveFormatError and its subclasses, or OSError.
+        """
+        self.path = Path(path).absolute()
+        self.warnings: list[str] = []
+        self.engine = engine or select_engine()
+        self._verify = verify
+        self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            self._open(cache_size)
+        except GompfsError as error:
+            os.close(self._file)
+            error.archive = error.archive or str(self.path)
+            raise
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _open(self, cache_size: int) -> None:
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise ArchiveFormatError("this is no regular file")
+        self.superblock = Superblock.from_bytes(os.pread(self._file, SUPERBLOCK_SIZE, 0))
+        self.block_size = self.superblock.block_size
+        self.footer, footer_offset = find_footer(self._file)
+        self.size = os.fstat(self._file).st_size
+        if footer_offset + FOOTER_SIZE != self.size:
+            self.warnings.append(
+                f"{self.path}: {self.size - footer_offset - FOOTER_SIZE} bytes behind generation "
+                f"{self.footer.generation} are ignored: an interrupted add"
+            )
+        end = self.footer.index_offset + self.footer.index_size
+        if not SUPERBLOCK_SIZE <= self.footer.index_offset <= end <= footer_offset:
+            raise CorruptIndexError("the footer places the index outside the file")
+        image = os.pread(self._file, self.footer.index_size, self.footer.index_offset)
+        if xxh3_64_intdigest(image) != self.footer.index_xxh3:
+            raise CorruptIndexError("the index is damaged: its checksum does not match")
+        self._index = IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
+        self.meta = self._index.meta()
+        self.segments: list[Segment] = self._index.segments()
+        self.sections: list[Section] = self._index.sections()
+        self.num_blocks = sum(len(segment.places) for segment in self.segments)
+        self.blocks = BlockService(self._decode_stream_blocks, self.num_blocks, self.block_size, cache_size)
+        self.inode = lru_cache(1 << 16)(self._inode)
+        self.extents = lru_cache(1 << 14)(self._index.extents)
+        self.list_directory = lru_cache(1 << 12)(self._list_directory)
+
+    def close(self) -> None:
+        """Release the file and the cache."""
+        self.blocks.close()
+        self._index.close()
+        os.close(self._file)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Entries
+
+    def _inode(self, ino: int) -> Inode:
+        """The inode of that number; raises EntryNotFoundError. (Cached as `inode`.)"""
+        found = self._index.inode(ino)
+        if found is None:
+            raise EntryNotFoundError(f"no inode {ino}", archive=self.path)
+        return found
+
+    def _list_directory(self, ino: int) -> list[DirectoryEntry]:
+        """The entries of a directory by name in byte order. (Cached as `list_directory`.)"""
+        return self._index.directory(ino)
+
+    def lookup(self, parent: int, name: bytes) -> Inode | None:
+        """What a directory has under a name."""
+        return self._index.child(parent, name)
+
+    def resolve(self, path: str | bytes, *, follow: bool = False) -> Inode:
+        """The inode at a path from the archive's root; a leading slash changes nothing.
+
+        `follow` follows a symlink at the end of the path; those on the way are always followed, inside the
+        archive. Raises EntryNotFoundError, EntryTypeError.
+        """
+        inode = self.inode(ROOT_INO)
+        parents: list[Inode] = []
+        rest = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
+        links = 0
+        while rest:
+            name = rest.pop(0)
+            if not stat.S_ISDIR(inode.mode):
+                raise EntryTypeError("not a directory", archive=self.path, path=path)
+            if name == b"..":
+                inode = parents.pop() if parents else inode
+                continue
+            child = self.lookup(inode.ino, name)
+            if child is None:
+                raise EntryNotFoundError("no such file or directory", archive=self.path, path=path)
+            if stat.S_ISLNK(child.mode) and (rest or follow):
+                links += 1
+                target = child.symlink_target or b""
+                if links > _MAX_SYMLINKS:
+                    raise EntryTypeError("too many levels of symbolic links", archive=self.path, path=path)
+                if target.startswith(b"/"):
+                    inode, parents = self.inode(ROOT_INO), []
+                rest = [part for part in target.split(b"/") if part not in (b"", b".")] + rest
+                continue
+            parents.append(inode)
+            inode = child
+        return inode
+
+    def walk(self, path: str | bytes = b"") -> Iterator[tuple[bytes, Inode]]:
+        """Every entry at and below a path, depth first, with its path from the archive's root."""
+        start = self.resolve(path)
+        base = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
+        pending = [(base, start)]
+        while pending:
+            place, inode = pending.pop()
+            yield place, inode
+            if stat.S_ISDIR(inode.mode):
+                entries = self._index.directory(inode.ino)
+                prefix = place + b"/" if place else b""
+                pending.extend((prefix + entry.name, entry.inode) for entry in reversed(entries))
+
+    def xattrs(self, ino: int) -> dict[bytes, bytes]:
+        """The extended attributes of an inode."""
+        return self._index.xattrs(ino) if self._has_xattrs() else {}
+
+    def _has_xattrs(self) -> bool:
+        if not hasattr(self, "_any_xattrs"):
+            self._any_xattrs = self._index.has_xattrs()
+        return self._any_xattrs
+
+    def totals(self) -> tuple[int, int]:
+        """How many inodes there are, and the sum of the sizes of regular files in bytes."""
+        return self._index.totals()
+
+    def files_of_block(self, block: int) -> list[int]:
+        """The inodes that have bytes in a block of the stream."""
+        return self._index.files_of_block(block)
+
+    def binary_files(self) -> list[int]:
+        """The inodes that the grammar leaves out, since they are binary."""
+        return self._index.binary_files()
+
+    def paths(self) -> dict[int, bytes]:
+        """One path of every inode that has a name."""
+        parents = {ino: (parent, name) for parent, name, ino in self._index.names()}
+        paths: dict[int, bytes] = {ROOT_INO: b""}
+
+        def path_of(ino: int) -> bytes:
+            chain = []
+            while ino not in paths and ino in parents and len(chain) <= len(parents):
+                chain.append(ino)
+                ino = parents[ino][0]
+            for child in reversed(chain):
+                parent, name = parents[child]
+                prefix = paths.get(parent, b"")
+                paths[child] = prefix + b"/" + name if prefix else name
+            return paths.get(chain[0] if chain else ino, b"")
+
+        for ino in parents:
+            path_of(ino)
+        return paths
+
+    # Contents
+
+    def read(self, ino: int, file_offset: int, size: int) -> bytes:
+        """Up to `size` bytes of a regular file from `file_offset` on; raises CorruptBlockError."""
+        inode = self.inode(ino)
+        size = max(min(size, inode.size - file_offset), 0)
+        pieces = self.read_pieces(ino, file_offset, size)
+        return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
+
+    def read_pieces(self, ino: int, file_offset: int, size: int) -> list[memoryview | bytes]:
+        """The same bytes as views of decoded blocks, in order; holes come as zeros.
+
+        The range must lie inside the file.
+        """
+        pieces: list[memoryview | bytes] = []
+        position = file_offset
+        end = file_offset + size
+        for extent in self.extents(ino):
+            extent_end = extent.file_offset + extent.size
+            if extent_end <= position:
+                continue
+            if extent.file_offset >= end:
+                break
+            if extent.file_offset > position:
+                pieces.append(bytes(extent.file_offset - position))
+                position = extent.file_offset
+            piece_size = min(extent_end, end) - position
+            pieces.extend(self._stream(ino, extent.stream_offset + position - extent.file_offset, piece_size))
+            position += piece_size
+        if position < end:
+            pieces.append(bytes(end - position))
+        return pieces
+
+    def _stream(self, ino: int, stream_offset: int, size: int) -> Iterator[memoryview]:
+        first = stream_offset // self.block_size
+        last = (stream_offset + size - 1) // self.block_size
+        if last >= self.num_blocks:
+            raise CorruptIndexError(f"inode {ino} has bytes outside the stream", archive=self.path)
+        for number, block in enumerate(self.blocks.get(first, last - first + 1), first):
+            if block.status is not BlockStatus.OK:
+                raise CorruptBlockError(block.status.reason, archive=self.path, block=number)
+            start = max(stream_offset - number * self.block_size, 0)
+            end = min(stream_offset + size - number * self.block_size, self.block_size)
+            if end > len(block.content):
+                raise CorruptIndexError(f"inode {ino} has bytes outside its segment", archive=self.path)
+            yield block.content[start:end]
+
+    def read_section(self, section: Section) -> bytes:
+        """The bytes of a section; raises CorruptBlockError."""
+        content = bytearray()
+        for first in range(0, len(section.places), _SECTION_BATCH):
+            count = min(_SECTION_BATCH, len(section.places) - first)
+            for number, block in enumerate(self.decode_places(section.places, first, count), first):
+                if block.status is not BlockStatus.OK:
+                    raise CorruptBlockError(
+                        f"section {section.kind} of segment {section.segment}: {block.status.reason}",
+                        archive=self.path,
+                        block=number,
+                    )
+                content += block.content
+        return bytes(content)
+
+    def _decode_stream_blocks(self, first: int, count: int) -> list[Block]:
+        decoded: list[Block] = []
+        for segment in self.segments:
+            start = max(first - segment.first_block, 0)
+            end = min(first + count - segment.first_block, len(segment.places))
+            if start < end:
+                decoded += self.decode_places(segment.places, start, end - start)
+        return decoded
+
+    def decode_places(self, places: BlockPlaces, first: int, count: int, *, verify: bool = False) -> list[Block]:
+        """Decode `count` blocks that lie at `places`, from number `first` of them on; never raises for damage."""
+        sizes = [
+            min(self.block_size, places.uncompressed_size - number * self.block_size)
+            for number in range(first, first + count)
+        ]
+        raw = self._read_blocks(places, first, count)
+        blocks: list[Block | None] = [None] * count
+        good: list[int] = []
+        for index, block in enumerate(raw):
+            if self._has_size(block, sizes[index]):
+                good.append(index)
+            else:
+                blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
+        out = memoryview(bytearray(sum(sizes[index] for index in good)))
+        statuses = self.engine.decode_blocks([raw[index] for index in good], out, verify=verify or self._verify)
+        position = 0
+        for index, status in zip(good, statuses, strict=True):
+            blocks[index] = Block(out[position : position + sizes[index]].toreadonly(), status)
+            position += sizes[index]
+        return [block for block in blocks if block is not None]
+
+    @staticmethod
+    def _has_size(block: memoryview, uncompressed_size: int) -> bool:
+        try:
+            return parse_block_header(block).uncompressed_size == uncompressed_size
+        except ArchiveFormatError:
+            return False
+
+    def _read_blocks(self, places: BlockPlaces, first: int, count: int) -> list[memoryview]:
+        """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""
+        offsets = places.archive_offsets[first : first + count].tolist()
+        sizes = places.compressed_sizes[first : first + count].tolist()
+        start, end = offsets[0], offsets[-1] + sizes[-1]
+        if offsets == sorted(offsets) and end - start <= sum(sizes) + count * BLOCK_HEADER_SIZE:
+            run = memoryview(os.pread(self._file, end - start, start))
+            return [run[offset - start : offset - start + size] for offset, size in zip(offsets, sizes, strict=True)]
+        return [
+            memoryview(os.pread(self._file, size, offset)) for offset, size in zip(offsets, sizes, strict=True)
+        ]
+

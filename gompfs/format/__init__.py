@@ -1,0 +1,8 @@
+"""The frame of an archive file: superblock in front, footer at the end (docs/format.md)."""
+
+from __future__ import annotations
+
+from gompfs.format.footer import FOOTER_SIZE, Footer, find_footer
+from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_SIZE, Superblock
+
+__all__ = ["FOOTER_SIZE", "FORMAT_VERSION", "SUPERBLOCK_SIZE", "Footer", "Superblock", "find_footer"]

@@ -1,0 +1,80 @@
+"""The footer: 64 bytes that say where the newest index lies; the last valid one in the file counts."""
+
+from __future__ import annotations
+
+import os
+import struct
+from dataclasses import dataclass
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.errors import ArchiveFormatError
+
+FOOTER_MAGIC = b"GOMPEND\n"
+FOOTER_SIZE = 64
+_SCAN_SIZE = 1 << 20
+
+_FIELDS = struct.Struct("<8sIIQQQQQ")
+_CHECKSUM = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class Footer:
+    """Where the index of one generation lies; offsets and sizes in bytes, `previous_footer` 0 for none."""
+
+    generation: int
+    index_offset: int
+    index_size: int
+    index_xxh3: int
+    previous_footer: int
+
+    def to_bytes(self) -> bytes:
+        """The 64 bytes as they lie in the file."""
+        fields = _FIELDS.pack(
+            FOOTER_MAGIC,
+            self.generation,
+            0,
+            self.index_offset,
+            self.index_size,
+            self.index_xxh3,
+            self.previous_footer,
+            0,
+        )
+        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> Footer:
+        """Read a footer; raises ArchiveFormatError when the bytes are none."""
+        if len(raw) < FOOTER_SIZE or not raw.startswith(FOOTER_MAGIC):
+            raise ArchiveFormatError("this is no footer")
+        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
+        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
+            raise ArchiveFormatError("the footer is damaged: its checksum does not match")
+        _, generation, reserved, offset, size, xxh3, previous, reserved_too = _FIELDS.unpack_from(raw)
+        if reserved or reserved_too or generation == 0:
+            raise ArchiveFormatError("the footer has impossible fields")
+        return cls(generation, offset, size, xxh3, previous)
+
+
+def find_footer(file_descriptor: int) -> tuple[Footer, int]:
+    """The last valid footer of an archive file and its archive_offset.
+
+    It is the last 64 bytes of a whole archive. Behind an interrupted `add` lies torn data: then the file is
+    searched backwards, and the state before that `add` is found. Raises ArchiveFormatError when there is none.
+    """
+    end = os.fstat(file_descriptor).st_size
+    try:
+        return Footer.from_bytes(os.pread(file_descriptor, FOOTER_SIZE, max(end - FOOTER_SIZE, 0))), end - FOOTER_SIZE
+    except ArchiveFormatError:
+        pass
+    while end > 0:
+        start = max(end - _SCAN_SIZE, 0)
+        window = os.pread(file_descriptor, end - start + FOOTER_SIZE, start)
+        place = window.rfind(FOOTER_MAGIC)
+        while place >= 0:
+            try:
+                return Footer.from_bytes(window[place : place + FOOTER_SIZE]), start + place
+            except ArchiveFormatError:
+                place = window.rfind(FOOTER_MAGIC, 0, place)
+        end = start
+    raise ArchiveFormatError("no valid footer: the file is truncated or damaged, and its index cannot be found")

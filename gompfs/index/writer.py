@@ -1,0 +1,150 @@
+"""Writes an index, as a SQLite file whose bytes become part of the archive."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import sqlite_utils
+
+from gompfs.model import Extent, Inode
+
+_BATCH = 4096
+
+
+class IndexWriter:
+    """Collects the rows of an archive's index in the SQLite file at `path`; inodes are numbered by the caller.
+
+    `base` is the image of the index to go on from, for `add`.
+    """
+
+    def __init__(self, path: Path, base: bytes | None = None) -> None:
+        if base is not None:
+            path.write_bytes(base)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._database = sqlite_utils.Database(self._connection)
+        if base is None:
+            self._connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())
+        else:
+            self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
+        self._connection.execute("BEGIN")
+        self._inodes: list[tuple[object, ...]] = []
+        self._dirents: list[tuple[object, ...]] = []
+        self._extents: list[tuple[int, int, int, int]] = []
+
+    def add_inode(self, inode: Inode) -> None:
+        """Store an inode; its nlink is counted by `finish`."""
+        self._inodes.append(
+            (
+                inode.ino,
+                inode.mode,
+                inode.uid,
+                inode.gid,
+                inode.size,
+                inode.mtime_ns,
+                inode.nlink,
+                inode.rdev,
+                inode.symlink_target,
+            )
+        )
+        if len(self._inodes) >= _BATCH:
+            self._flush()
+
+    def add_name(self, parent: int, name: bytes, ino: int) -> None:
+        """Give an inode a name; a name that the directory has already moves to the new inode."""
+        self._dirents.append((parent, name, ino))
+
+    def add_extents(self, ino: int, extents: Iterable[Extent]) -> None:
+        """Store where the bytes of a regular file lie."""
+        self._extents.extend((ino, extent.file_offset, extent.stream_offset, extent.size) for extent in extents)
+
+    def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
+        """Store extended attributes."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", [(ino, *item) for item in xattrs.items()]
+        )
+
+    def add_binary_file(self, ino: int) -> None:
+        """Note that the grammar leaves this file out."""
+        self._connection.execute("INSERT OR REPLACE INTO binary_file VALUES (?)", (ino,))
+
+    def add_segment(
+        self, number: int, first_block: int, uncompressed_size: int, blocks: Sequence[tuple[int, int, int]]
+    ) -> None:
+        """Store a segment of blocks given as (archive_offset, compressed_size, codec)."""
+        offsets, sizes, codecs = _pack(blocks)
+        self._database["segment"].insert(
+            {
+                "number": number,
+                "first_block": first_block,
+                "num_blocks": len(blocks),
+                "uncompressed_size": uncompressed_size,
+                "archive_offsets": offsets,
+                "compressed_sizes": sizes,
+                "codecs": codecs,
+            }
+        )
+
+    def add_section(
+        self, segment: int, kind: str, uncompressed_size: int, blocks: Sequence[tuple[int, int, int]]
+    ) -> None:
+        """Store a section of blocks given as (archive_offset, compressed_size, codec)."""
+        offsets, sizes, _ = _pack(blocks)
+        self._database["section"].insert(
+            {
+                "segment": segment,
+                "kind": kind,
+                "uncompressed_size": uncompressed_size,
+                "archive_offsets": offsets,
+                "compressed_sizes": sizes,
+            }
+        )
+
+    def set_meta(self, values: dict[str, str]) -> None:
+        """Store facts about the archive by name."""
+        self._database["meta"].upsert_all(({"key": key, "value": value} for key, value in values.items()), pk="key")
+
+    def finish(self) -> None:
+        """Drop inodes that lost their last name, count links, and close the file."""
+        self._flush()
+        self._connection.executescript(
+            """
+            CREATE TEMP TABLE links (ino INTEGER PRIMARY KEY, num INTEGER);
+            INSERT INTO links SELECT ino, COUNT(*) FROM dirent GROUP BY ino;
+            DELETE FROM inode WHERE ino != 1 AND ino NOT IN (SELECT ino FROM links);
+            DELETE FROM extent WHERE ino NOT IN (SELECT ino FROM inode);
+            DELETE FROM xattr WHERE ino NOT IN (SELECT ino FROM inode);
+            DELETE FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode);
+            UPDATE inode SET nlink = num FROM links WHERE links.ino = inode.ino AND nlink != num;
+            CREATE TEMP TABLE subdirectories (ino INTEGER PRIMARY KEY, num INTEGER);
+            INSERT INTO subdirectories SELECT parent, COUNT(*) FROM dirent JOIN inode USING (ino)
+                WHERE mode & 61440 = 16384 GROUP BY parent;
+            UPDATE inode SET nlink = 2 + COALESCE((SELECT num FROM subdirectories s WHERE s.ino = inode.ino), 0)
+                WHERE mode & 61440 = 16384;
+            """
+        )
+        self._connection.close()
+
+    def abandon(self) -> None:
+        """Close without finishing."""
+        self._connection.close()
+
+    def _flush(self) -> None:
+        self._connection.executemany("INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._inodes)
+        self._connection.executemany("INSERT OR REPLACE INTO dirent VALUES (?, ?, ?)", self._dirents)
+        self._connection.executemany("INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?)", self._extents)
+        self._inodes.clear()
+        self._dirents.clear()
+        self._extents.clear()
+
+
+def _pack(blocks: Sequence[tuple[int, int, int]]) -> tuple[bytes, bytes, bytes]:
+    columns = np.array(blocks, dtype=np.uint64).reshape(-1, 3)
+    return (
+        columns[:, 0].astype("<u8").tobytes(),
+        columns[:, 1].astype("<u4").tobytes(),
+        columns[:, 2].astype("u1").tobytes(),
+    )

@@ -1,0 +1,8 @@
+"""Packing: sources of entries, and the pipeline that turns them into an archive."""
+
+from __future__ import annotations
+
+from gompfs.pack.packer import PackProgress, PackReport, add_to_archive, pack_archive
+from gompfs.pack.sources import open_source
+
+__all__ = ["PackProgress", "PackReport", "add_to_archive", "open_source", "pack_archive"]

@@ -1,0 +1,269 @@
+"""Builds one segment: entries become inodes and names, their bytes the solid stream, their text the grammar."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import BinaryIO
+
+from gompfs.codec import EncodedBlock
+from gompfs.engine import Engine
+from gompfs.errors import PackError, display_path
+from gompfs.index import IndexReader, IndexWriter
+from gompfs.model import ROOT_INO, Extent, Inode
+from gompfs.options import PackOptions
+from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.stream import BlockWriter, StreamWriter
+from gompfs.pack.text import GrammarCollector
+
+GRAMMAR_SECTION = "grammar"
+_WHOLE_FILE_SIZE = 4 << 20
+_PIECE_SIZE = 1 << 20
+_DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
+
+
+class SegmentBuilder:
+    """Takes entries in any order that has a hard link after its first name."""
+
+    def __init__(
+        self,
+        index: IndexWriter,
+        writer: BlockWriter,
+        engine: Engine,
+        options: PackOptions,
+        block_size: int,
+        *,
+        base: IndexReader | None = None,
+    ) -> None:
+        """Write rows to `index` and blocks to `writer`; `base` is the index that `index` goes on from."""
+        self.writer = writer
+        self.warnings: list[str] = []
+        self.num_duplicates = 0
+        self.grammar_size = 0
+        self._index = index
+        self._engine = engine
+        self._options = options
+        self._block_size = block_size
+        self._directories: dict[bytes, int] = {}
+        self._linkable: dict[bytes, int] = {}
+        self._contents: dict[tuple[int, bytes], int] = {}
+        self._sizes: set[int] = set()
+        self._grammar = GrammarCollector(options) if options.stats else None
+        segments = base.segments() if base is not None else []
+        self._number = len(segments)
+        self._first_block = sum(len(segment.places) for segment in segments)
+        self._next_ino = ROOT_INO
+        if base is not None:
+            self._take_over(base)
+        self.stream = StreamWriter(writer, engine, block_size, options.codec)
+
+    def _take_over(self, base: IndexReader) -> None:
+        """Know the directories and the inode numbers of the archive that is added to."""
+        names = list(base.names())
+        self._next_ino = max((ino for _, _, ino in names), default=ROOT_INO) + 1
+        children: dict[int, list[tuple[bytes, int]]] = {}
+        for parent, name, ino in names:
+            children.setdefault(parent, []).append((name, ino))
+        pending = [(b"", ROOT_INO)]
+        while pending:
+            path, ino = pending.pop()
+            inode = base.inode(ino)
+            if inode is not None and stat.S_ISDIR(inode.mode):
+                self._directories[path] = ino
+                prefix = path + b"/" if path else b""
+                pending.extend((prefix + name, child) for name, child in children.get(ino, ()))
+
+    def add(self, entry: SourceEntry) -> int:
+        """Store an entry; the bytes that it had. Raises PackError."""
+        kind = stat.S_IFMT(entry.mode)
+        if kind != stat.S_IFDIR and entry.path in self._directories:
+            raise PackError("a directory of the archive stands in the place of this entry", path=entry.path)
+        if entry.hard_link_to is not None:
+            ino = self._linkable.get(entry.hard_link_to)
+            if ino is None:
+                raise PackError(f"hard link to {display_path(entry.hard_link_to)}, which is missing", path=entry.path)
+            self._name(entry.path, ino)
+            self._linkable[entry.path] = ino
+            return 0
+        ino = self._number_for(entry, kind)
+        size = entry.size
+        if kind == stat.S_IFREG:
+            size = self._add_content(ino, entry)
+        self._add_inode(ino, entry, size)
+        if entry.xattrs:
+            self._index.add_xattrs(ino, entry.xattrs)
+        if entry.may_be_linked:
+            self._linkable[entry.path] = ino
+        return size if kind == stat.S_IFREG else 0
+
+    def finish(self) -> None:
+        """Write the rest of the stream and the grammar, and store where all lies."""
+        self._directory(b"")
+        blocks = self.stream.finish()
+        self._index.add_segment(self._number, self._first_block, self.stream.size, blocks)
+        if self._grammar is not None:
+            for ino in self._grammar.binary_files:
+                self._index.add_binary_file(ino)
+            content = self._grammar.finish()
+            encoded: list[EncodedBlock] = self._engine.encode_blocks(content, self._block_size, self._options.codec)
+            places = self.writer.write(encoded)
+            self._index.add_section(self._number, GRAMMAR_SECTION, len(content), places)
+            self.grammar_size = sum(block.compressed_size for block in encoded)
+
+    def abandon(self) -> None:
+        """Stop all work that is under way."""
+        self.stream.abandon()
+        self._index.abandon()
+
+    # Names and inodes
+
+    def _number_for(self, entry: SourceEntry, kind: int) -> int:
+        if kind == stat.S_IFDIR and entry.path in self._directories:
+            return self._directories[entry.path]
+        if not entry.path:
+            ino = self._directories[b""] = self._take_number()
+            return ino
+        parent = self._directory(entry.path.rpartition(b"/")[0])
+        ino = self._take_number()
+        self._index.add_name(parent, entry.path.rpartition(b"/")[2], ino)
+        if kind == stat.S_IFDIR:
+            self._directories[entry.path] = ino
+        return ino
+
+    def _take_number(self) -> int:
+        ino = self._next_ino
+        self._next_ino += 1
+        return ino
+
+    def _name(self, path: bytes, ino: int) -> None:
+        parent, _, name = path.rpartition(b"/")
+        self._index.add_name(self._directory(parent), name, ino)
+
+    def _directory(self, path: bytes) -> int:
+        """The inode number of a directory, which is made with default attributes where no entry did."""
+        ino = self._directories.get(path)
+        if ino is None:
+            entry = SourceEntry(path, _DEFAULT_DIRECTORY_MODE, mtime_ns=self._options.mtime_ns or 0)
+            ino = self._number_for(entry, stat.S_IFDIR)
+            self._add_inode(ino, entry, 0)
+        return ino
+
+    def _add_inode(self, ino: int, entry: SourceEntry, size: int) -> None:
+        options = self._options
+        self._index.add_inode(
+            Inode(
+                ino,
+                entry.mode,
+                entry.uid if options.owner is None else options.owner,
+                entry.gid if options.group is None else options.group,
+                size,
+                entry.mtime_ns if options.mtime_ns is None else options.mtime_ns,
+                1,
+                entry.rdev,
+                entry.symlink_target,
+            )
+        )
+
+    # Contents
+
+    def _add_content(self, ino: int, entry: SourceEntry) -> int:
+        """Store a regular file's bytes; the size that it really had."""
+        if entry.size == 0 and entry.can_reopen:
+            return 0
+        if entry.size <= _WHOLE_FILE_SIZE and entry.data_ranges is None:
+            return self._add_whole(ino, entry)
+        key = self._content_key(entry) if entry.can_reopen and entry.size in self._sizes else None
+        if key is not None and key in self._contents:
+            self._share(ino, entry.size, self._contents[key])
+            self._feed_grammar(ino, entry)
+            return entry.size
+        return self._add_pieces(ino, entry)
+
+    def _add_whole(self, ino: int, entry: SourceEntry) -> int:
+        with entry.open() as file:
+            content = file.read(entry.size + 1)
+            while len(content) <= entry.size and (more := file.read(entry.size + 1 - len(content))):
+                content += more
+        if len(content) != entry.size:
+            self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
+            content = content[: entry.size]
+        key = (len(content), hashlib.sha256(content).digest())
+        known = self._contents.get(key)
+        if known is not None:
+            self._share(ino, len(content), known)
+        elif content:
+            start = self.stream.append(content)
+            self._store(ino, [Extent(0, self._stream_start + start, len(content))], key)
+        if self._grammar is not None:
+            self._grammar.add_file(ino, content)
+        return len(content)
+
+    def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
+        """Store a large or sparse file as it is read; holes get no extent."""
+        extents = []
+        digest = hashlib.sha256()
+        ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
+        if self._grammar is not None:
+            self._grammar.begin_file(ino)
+        position = 0
+        with entry.open() as file:
+            for start, size in ranges:
+                self._pass_hole(file, start - position)
+                position, end = start, start + size
+                stream_start = self.stream.size
+                while position < end and (piece := file.read(min(_PIECE_SIZE, end - position))):
+                    self.stream.append(piece)
+                    digest.update(piece)
+                    if self._grammar is not None:
+                        self._grammar.add_bytes(piece)
+                    position += len(piece)
+                if position > start:
+                    extents.append(Extent(start, self._stream_start + stream_start, position - start))
+                if position < end:
+                    self.warnings.append(f"{display_path(entry.path)}: file shrank as we read it; zeros follow")
+                    break
+        if self._grammar is not None:
+            self._grammar.add_hole(entry.size - position)
+            self._grammar.end_file()
+        whole = entry.data_ranges is None and position == entry.size
+        self._store(ino, extents, (entry.size, digest.digest()) if whole else None)
+        return entry.size
+
+    def _pass_hole(self, file: BinaryIO, size: int) -> None:
+        """Go past a hole of a sparse file, which reads as zeros."""
+        if size > 0:
+            file.seek(size, os.SEEK_CUR)
+            if self._grammar is not None:
+                self._grammar.add_hole(size)
+
+    def _content_key(self, entry: SourceEntry) -> tuple[int, bytes]:
+        digest = hashlib.sha256()
+        with entry.open() as file:
+            while piece := file.read(_PIECE_SIZE):
+                digest.update(piece)
+        return entry.size, digest.digest()
+
+    def _feed_grammar(self, ino: int, entry: SourceEntry) -> None:
+        if self._grammar is None:
+            return
+        self._grammar.begin_file(ino)
+        with entry.open() as file:
+            while piece := file.read(_PIECE_SIZE):
+                self._grammar.add_bytes(piece)
+        self._grammar.end_file()
+
+    @property
+    def _stream_start(self) -> int:
+        return self._first_block * self._block_size
+
+    def _store(self, ino: int, extents: list[Extent], key: tuple[int, bytes] | None) -> None:
+        self._index.add_extents(ino, extents)
+        if key is not None and len(extents) == 1:
+            self._contents[key] = extents[0].stream_offset
+            self._sizes.add(key[0])
+
+    def _share(self, ino: int, size: int, stream_offset: int) -> None:
+        """Let a file have the bytes of an identical one."""
+        self.num_duplicates += 1
+        self._index.add_extents(ino, [Extent(0, stream_offset, size)])

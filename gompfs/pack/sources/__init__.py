@@ -1,0 +1,9 @@
+"""Where entries come from: directories, files, tar and zip archives, a tar on standard input."""
+
+from __future__ import annotations
+
+from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.exclude import Exclusions
+from gompfs.pack.sources.factory import open_source
+
+__all__ = ["Exclusions", "Source", "SourceEntry", "open_source"]

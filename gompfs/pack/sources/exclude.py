@@ -1,0 +1,161 @@
+"""Which entries a pack leaves out: the patterns of `--exclude` and `--exclude-from`.
+
+The rules are those of `.gitignore`, read against the path inside the source:
+
+* `*` matches any run of bytes but `/`, `?` one byte but `/`, `[a-z]`, `[!a-z]` and `[[:digit:]]` one byte of a set;
+  a backslash takes the next byte literally.
+* A pattern without `/` matches an entry's name at any depth. One with `/` at its front or in its middle is matched
+  against the whole path from the root of the source.
+* `**/` at the front means in any directory, `/**` at the end all that is inside, `/**/` any number of directories.
+* A trailing `/` restricts the pattern to directories.
+* `!` in front takes back an exclusion; of all patterns that match, the last one decides. What lies in an excluded
+  directory is left out with it and cannot be taken back.
+
+In a file of patterns, empty lines and lines that start with `#` say nothing, and blanks at a line's end do not
+count unless a backslash precedes them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from gompfs.errors import OptionError
+
+__all__ = ["ExcludeRules", "read_patterns"]
+
+_POSIX_CLASSES = {
+    b"alnum": b"0-9A-Za-z",
+    b"alpha": b"A-Za-z",
+    b"blank": rb" \t",
+    b"cntrl": rb"\x00-\x1f\x7f",
+    b"digit": b"0-9",
+    b"graph": rb"\x21-\x7e",
+    b"lower": b"a-z",
+    b"print": rb"\x20-\x7e",
+    b"punct": rb"\x21-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e",
+    b"space": rb"\t\n\v\f\r ",
+    b"upper": b"A-Z",
+    b"xdigit": b"0-9A-Fa-f",
+}
+# A set in brackets: the first item may be `]` itself, named classes may hold `]` too.
+_BRACKET = re.compile(rb"\[([!^]?)(\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
+_BRACKET_ITEM = re.compile(rb"\[:([a-z]+):\]|\\(.)|(.)", re.DOTALL)
+
+
+def read_patterns(file: str | os.PathLike[str]) -> list[bytes]:
+    """The patterns of an `--exclude-from` file, one a line; raises OptionError when it cannot be read."""
+    try:
+        with open(file, "rb") as lines:
+            content = lines.read()
+    except OSError as error:
+        raise OptionError(f"cannot read the exclude patterns: {error.strerror}", path=file) from error
+    stripped = (_strip_blanks(line.removesuffix(b"\r")) for line in content.split(b"\n"))
+    return [line for line in stripped if line and not line.startswith(b"#")]
+
+
+def _strip_blanks(line: bytes) -> bytes:
+    bare = line.rstrip(b" \t")
+    escaped = (len(bare) - len(bare.rstrip(b"\\"))) % 2 == 1
+    return bare + line[len(bare) : len(bare) + 1] if escaped else bare
+
+
+class ExcludeRules:
+    """A list of patterns, compiled; false when there are none."""
+
+    def __init__(self, patterns: Iterable[str | bytes] = ()) -> None:
+        """Raises OptionError for a pattern that says nothing (empty, or a bare `/` or `!`)."""
+        self._runs: list[tuple[bool, re.Pattern[bytes]]] = []
+        self._directories: dict[bytes, bool] = {b"": False}
+        run: list[bytes] = []
+        run_excludes = True
+        for pattern in patterns:
+            excludes, expression = _translate(os.fsencode(pattern))
+            if run and excludes != run_excludes:
+                self._add_run(run_excludes, run)
+                run = []
+            run_excludes = excludes
+            run.append(expression)
+        if run:
+            self._add_run(run_excludes, run)
+
+    def _add_run(self, excludes: bool, expressions: list[bytes]) -> None:
+        # The last pattern that matches decides, so the runs are kept last first.
+        self._runs.insert(0, (excludes, re.compile(b"|".join(expressions), re.DOTALL)))
+
+    def __bool__(self) -> bool:
+        return bool(self._runs)
+
+    def excludes(self, path: bytes, is_directory: bool) -> bool:
+        """Whether the entry itself is left out, given that the directories above it are not."""
+        candidate = path + b"/" if is_directory else path
+        return next((excludes for excludes, run in self._runs if run.fullmatch(candidate)), False)
+
+    def excludes_with_parents(self, path: bytes, is_directory: bool) -> bool:
+        """Whether the entry or a directory above it is left out; for sources that do not descend."""
+        if not self._runs:
+            return False
+        parent = path.rpartition(b"/")[0]
+        if parent not in self._directories:
+            self._directories[parent] = self.excludes_with_parents(parent, True)
+        return self._directories[parent] or (path != b"" and self.excludes(path, is_directory))
+
+
+def _translate(pattern: bytes) -> tuple[bool, bytes]:
+    """(whether it excludes, a regular expression for the full path with `/` after a directory)."""
+    excludes = not pattern.startswith(b"!")
+    body = pattern if excludes else pattern[1:]
+    directories_only = body.endswith(b"/")
+    body = body.removesuffix(b"/")
+    anchored = b"/" in body
+    body = body.removeprefix(b"/")
+    if not body:
+        raise OptionError(f"the exclude pattern {os.fsdecode(pattern)!r} says nothing")
+    prefix = b"" if anchored else b"(?:.*/)?"
+    return excludes, b"(?:" + prefix + _translate_body(body) + (b"/" if directories_only else b"/?") + b")"
+
+
+def _translate_body(body: bytes) -> bytes:
+    parts: list[bytes] = []
+    position = 0
+    while position < len(body):
+        at_component = position == 0 or body[position - 1 : position] == b"/"
+        if at_component and body.startswith(b"**/", position):
+            expression, length = b"(?:.*/)?", 3
+        elif at_component and body[position:] == b"**":
+            expression, length = b"[^/].*", 2
+        elif body.startswith(b"*", position):
+            expression, length = b"[^/]*", len(body) - position - len(body[position:].lstrip(b"*"))
+        elif body.startswith(b"?", position):
+            expression, length = b"[^/]", 1
+        elif bracket := _BRACKET.match(body, position):
+            expression, length = _translate_bracket(bracket[1], bracket[2]), len(bracket[0])
+        elif body.startswith(b"\\", position) and position + 1 < len(body):
+            expression, length = re.escape(body[position + 1 : position + 2]), 2
+        else:
+            expression, length = re.escape(body[position : position + 1]), 1
+        parts.append(expression)
+        position += length
+    return b"".join(parts)
+
+
+def _translate_bracket(negation: bytes, items: bytes) -> bytes:
+    parts: list[bytes] = []
+    for item in _BRACKET_ITEM.finditer(items):
+        name, escaped, plain = item.groups()
+        if name is not None:
+            if name not in _POSIX_CLASSES:
+                raise OptionError(f"exclude patterns have no class [:{name.decode()}:]")
+            parts.append(_POSIX_CLASSES[name])
+        elif plain == b"-":
+            parts.append(b"-" if 0 < item.start() and item.end() < len(items) else rb"\-")
+        else:
+            parts.append(re.escape(escaped if plain is None else plain))
+    # The look-ahead keeps a set, negated or not, from matching the separator.
+    members = b"".join(parts)
+    try:
+        re.compile(b"[" + members + b"]")
+    except re.error as error:
+        raise OptionError(f"bad set [{os.fsdecode(items)}] in an exclude pattern: {error.msg}") from error
+    return b"(?!/)[" + (b"^" if negation else b"") + members + b"]"

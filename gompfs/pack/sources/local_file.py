@@ -1,0 +1,114 @@
+"""Regular files of the local file system: metadata from an open descriptor, content, holes and xattrs.
+
+A file is opened when its entry is made and closed when the next one is taken. This costs no more system calls than
+a stat followed by an open, and a file that vanishes or may not be read is known before its entry is given out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass, field
+
+from gompfs.errors import PackError, display_path
+from gompfs.pack.sources.base import SourceEntry
+
+__all__ = ["OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
+
+# O_NONBLOCK and O_NOFOLLOW: the name may have become a FIFO or a link since the directory was listed.
+OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+STAT_BLOCK_SIZE = 512
+_NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
+
+
+@dataclass(slots=True)
+class LocalFileEntry(SourceEntry):
+    """A regular file that is open as `file_descriptor` until `release`."""
+
+    file_descriptor: int = -1
+    local_path: bytes = b""
+    warnings: list[str] = field(default_factory=list)
+    was_read: bool = False
+
+    def read_at(self, file_offset: int, size: int) -> bytes:
+        """See `SourceEntry.read_at`; what the file has lost since it was opened comes as zeros."""
+        if self.file_descriptor < 0:
+            raise PackError("was not read before the next entry was taken", path=self.local_path)
+        self.was_read = True
+        data = self._read_some(file_offset, size)
+        if len(data) == size:
+            return data
+        pieces = [data]
+        missing = size - len(data)
+        while missing and data:
+            data = self._read_some(file_offset + size - missing, missing)
+            pieces.append(data)
+            missing -= len(data)
+        if missing:
+            self._warn(f"file shrank by {missing} bytes; filled up with zeros")
+            pieces.append(bytes(missing))
+        return b"".join(pieces)
+
+    def read_all(self) -> bytes:
+        """The whole content; one system call for the usual file."""
+        return self.read_at(0, self.size)
+
+    def _read_some(self, file_offset: int, size: int) -> bytes:
+        try:
+            return os.pread(self.file_descriptor, size, file_offset)
+        except OSError as error:
+            raise PackError(f"cannot read: {error.strerror}", path=self.local_path) from error
+
+    def _warn(self, text: str) -> None:
+        self.warnings.append(f"{display_path(self.local_path)}: {text}")
+
+    def release(self) -> None:
+        """Close the file, and warn if it was changed after its metadata was taken."""
+        descriptor, self.file_descriptor = self.file_descriptor, -1
+        if descriptor < 0:
+            return
+        now = os.fstat(descriptor)
+        os.close(descriptor)
+        if self.was_read and (now.st_mtime_ns != self.mtime_ns or now.st_size != self.size):
+            self._warn("file changed as we read it")
+
+
+def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int, int]] | None:
+    """The (file_offset, size) of a sparse file that hold data; None when all of it may."""
+    size = status.st_size
+    if status.st_blocks * STAT_BLOCK_SIZE >= size:
+        return None
+    ranges: list[tuple[int, int]] = []
+    range_end = 0
+    while range_end < size:
+        try:
+            range_start = os.lseek(descriptor, range_end, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but a hole up to the end
+                break
+            if error.errno == errno.EINVAL:  # this file system cannot tell
+                return None
+            raise
+        range_end = min(os.lseek(descriptor, range_start, os.SEEK_HOLE), size)
+        if range_start < range_end:
+            ranges.append((range_start, range_end - range_start))
+    return None if ranges == [(0, size)] else ranges
+
+
+def read_xattrs(target: int | bytes) -> dict[bytes, bytes]:
+    """All extended attributes that may be read of an open file or, without following links, of a path."""
+    follow = isinstance(target, int)
+    try:
+        names = os.listxattr(target, follow_symlinks=follow)
+    except OSError as error:
+        if error.errno in _NO_XATTRS:
+            return {}
+        raise
+    xattrs = {}
+    for name in names:
+        try:
+            xattrs[os.fsencode(name)] = os.getxattr(target, name, follow_symlinks=follow)
+        except OSError as error:
+            if error.errno not in _NO_XATTRS:
+                raise
+    return xattrs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gompfs.pack.sources.base import Source, SourceEntry
-from gompfs.pack.sources.exclude import Exclusions
+from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.factory import open_source
 
-__all__ = ["Exclusions", "Source", "SourceEntry", "open_source"]
+__all__ = ["ExcludeRules", "Source", "SourceEntry", "open_source"]

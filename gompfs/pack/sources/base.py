@@ -38,20 +38,27 @@ class SourceEntry:
     """One entry of a source; sizes in bytes, `mode` with its type bits, times in ns since the epoch.
 
     `data_ranges` lists the (file_offset, size) that hold data, ascending and disjoint; None means all of it.
-    A hard link has `hard_link_to` set, repeats the metadata of its target, and has no content of its own.
+    A hard link has `hard_link_to` set and neither metadata of its own that counts nor content. `may_be_linked` is
+    False where it is known that no hard link to the entry follows.
     """
 
     path: bytes
     mode: int
-    uid: int
-    gid: int
-    mtime_ns: int
-    size: int
+    uid: int = 0
+    gid: int = 0
+    mtime_ns: int = 0
+    size: int = 0
     rdev: int = 0
     symlink_target: bytes | None = None
     hard_link_to: bytes | None = None
     xattrs: dict[bytes, bytes] = field(default_factory=dict)
     data_ranges: list[tuple[int, int]] | None = None
+    may_be_linked: bool = True
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether the content can be read more than once."""
+        return False
 
     @property
     def has_content(self) -> bool:
@@ -89,15 +96,12 @@ class SourceEntry:
 class Source(Protocol):
     """Something to pack.
 
-    `name` is for messages. `base_name` is the directory under which the entries go when several sources are packed
-    together; it is empty for a single file, whose entry has its name already. `total_size` is about how many bytes
-    of content there are, for progress, None when unknown (asking a directory walks it). `skip_inodes` takes the
-    (st_dev, st_ino) of files to leave out, such as the archive that is being written. `warnings` grows while
-    entries are taken.
+    `name` is for messages. `total_size` is about how many bytes of content there are, for progress, None when
+    unknown (asking a directory walks it). `skip_inodes` takes the (st_dev, st_ino) of files to leave out, such as
+    the archive that is being written. `warnings` grows while entries are taken.
     """
 
     name: str
-    base_name: bytes
     sorted: bool
     warnings: list[str]
     skip_inodes: set[tuple[int, int]]

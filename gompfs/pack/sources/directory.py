@@ -1,132 +1,330 @@
-"""Entries of the file system: a directory with all below it, or one file."""
+"""A directory tree of the local file system, or one file of it, as a source.
+
+The walk goes depth-first, names of a directory in byte order, and addresses everything relative to an open
+directory, so that paths may be longer than PATH_MAX and a directory renamed meanwhile does no harm. At most
+`_MAX_OPEN_DIRECTORIES` levels are kept open; those above are opened again through `..` and checked to be the same.
+"""
 
 from __future__ import annotations
 
+import enum
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
+from dataclasses import dataclass
 
-from gompfs.errors import PackError
+from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import SourceEntry
-from gompfs.pack.sources.exclude import Exclusions
+from gompfs.pack.sources.exclude import ExcludeRules
+from gompfs.pack.sources.local_file import OPEN_FLAGS, LocalFileEntry, find_data_ranges, read_xattrs
 
-_KEPT_TYPES = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK)
+__all__ = ["DirectorySource", "FileSource"]
+
+_MAX_OPEN_DIRECTORIES = 64
+_DIRECTORY_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
+_ENCODING = sys.getfilesystemencoding()
+# What opening says when the name was replaced by a link, a socket or a FIFO since it was listed.
+_TYPE_CHANGED = (errno.ELOOP, errno.ENXIO, errno.ENOTDIR)
 
 
-class DirectorySource:
-    """Walks a directory depth first, names in byte order. Also takes a single file."""
+class _Kind(enum.IntEnum):
+    DIRECTORY = 0
+    REGULAR = 1
+    OTHER = 2
 
-    def __init__(self, path: Path, *, prefix: bytes = b"", exclusions: Exclusions | None = None) -> None:
-        """Walk `path`; its entries come out below `prefix` (b"": as the root of the archive)."""
-        self.name = str(path)
-        self.total_size: int | None = None
+
+@dataclass(slots=True)
+class _OpenDirectory:
+    """One level of the walk: where it is and which names are still to come; `descriptor` -1 while closed."""
+
+    prefix: bytes
+    descriptor: int
+    identity: tuple[int, int]
+    names: Iterator[tuple[bytes, _Kind]]
+
+
+class _LocalSource:
+    """What the sources on the local file system share: turning names into entries."""
+
+    sorted = True
+
+    def __init__(self, root: bytes, skip_unreadable: bool) -> None:
+        self.name = display_path(root)
         self.warnings: list[str] = []
-        self._path = os.fsencode(path)
-        self._prefix = prefix
-        self._exclusions = exclusions or Exclusions()
+        self.skip_inodes: set[tuple[int, int]] = set()
+        self._root = root
+        self._skip_unreadable = skip_unreadable
         self._first_names: dict[tuple[int, int], bytes] = {}
-        self._has_xattrs = True
 
-    def entries(self) -> Iterator[SourceEntry]:
-        """See Source.entries."""
-        try:
-            status = os.stat(self._path)
-        except OSError as error:
-            raise PackError(error.strerror or str(error), path=self._path) from None
-        if not stat.S_ISDIR(status.st_mode):
-            entry = self._entry(self._path, self._prefix, status)
-            if entry is not None:
-                yield entry
-            return
-        pending: list[tuple[bytes, bytes, os.stat_result]] = [(self._path, self._prefix, status)]
-        while pending:
-            place, path, status = pending.pop()
-            entry = self._entry(place, path, status)
-            if entry is None:
-                continue
-            yield entry
-            if stat.S_ISDIR(status.st_mode):
-                pending.extend(self._children(place, path))
+    def _local_path(self, path: bytes) -> bytes:
+        return os.path.join(self._root, path) if path else self._root
 
-    def _children(self, place: bytes, path: bytes) -> list[tuple[bytes, bytes, os.stat_result]]:
-        """What a directory holds, last name first."""
-        prefix = path + b"/" if path else b""
-        children = []
-        try:
-            with os.scandir(place) as names:
-                for name in names:
-                    child = prefix + name.name
-                    if not (self._exclusions and self._exclusions.matches(child[len(self._prefix) :].lstrip(b"/"))):
-                        children.append((name.path, child, name.stat(follow_symlinks=False)))
-        except OSError as error:
-            raise PackError(error.strerror or str(error), path=error.filename or place) from None
-        children.sort(key=lambda child: child[1], reverse=True)
-        return children
+    def _warn(self, path: bytes, text: str) -> None:
+        self.warnings.append(f"{display_path(self._local_path(path))}: {text}")
 
-    def _entry(self, place: bytes, path: bytes, status: os.stat_result) -> SourceEntry | None:
-        kind = stat.S_IFMT(status.st_mode)
-        if kind not in _KEPT_TYPES:
-            self.warnings.append(f"{os.fsdecode(place)}: socket ignored")
-            return None
-        entry = SourceEntry(path, status.st_mode, status.st_uid, status.st_gid, status.st_mtime_ns)
-        if kind != stat.S_IFDIR and status.st_nlink > 1:
-            first = self._first_names.setdefault((status.st_dev, status.st_ino), path)
-            entry.may_be_linked = True
-            if first != path:
-                entry.hard_link_to = first
-                return entry
+    def _leave_out(self, path: bytes, error: OSError) -> None:
+        """Warn of an entry that cannot be had, or raise PackError if that must stop the pack."""
+        if error.errno == errno.ENOENT:
+            self._warn(path, "vanished before it was read; left out")
+        elif error.errno in _TYPE_CHANGED:
+            self._warn(path, "changed its type before it was read; left out")
+        elif self._skip_unreadable:
+            self._warn(path, f"cannot read: {error.strerror}; left out")
+        else:
+            raise PackError(f"cannot read: {error.strerror}", path=self._local_path(path)) from error
+
+    def _regular_entry(self, name: bytes, path: bytes, directory: int | None) -> LocalFileEntry | None:
+        """Open a regular file; None, with a warning, if it is to be left out. The caller releases the entry."""
+        descriptor = -1
         try:
-            if self._has_xattrs:
-                entry.xattrs = self._xattrs(place)
-            if kind == stat.S_IFLNK:
-                entry.symlink_target = os.readlink(place)
-                entry.size = len(entry.symlink_target)
+            descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)
+            entry = self._describe_open_file(descriptor, path)
         except OSError as error:
-            raise PackError(error.strerror or str(error), path=place) from None
-        if kind == stat.S_IFREG:
-            entry.size = status.st_size
-            entry.can_reopen = True
-            entry.open = lambda: _open(place)
-            if status.st_blocks * 512 < status.st_size:
-                entry.data_ranges = _data_ranges(place, status.st_size)
-        elif kind in (stat.S_IFCHR, stat.S_IFBLK):
-            entry.rdev = status.st_rdev
+            self._leave_out(path, error)
+            entry = None
+        if entry is None and descriptor >= 0:
+            os.close(descriptor)
         return entry
 
-    def _xattrs(self, place: bytes) -> dict[bytes, bytes]:
+    def _describe_open_file(self, descriptor: int, path: bytes) -> LocalFileEntry | None:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            self._warn(path, "changed its type before it was read; left out")
+            return None
+        if self.skip_inodes and (status.st_dev, status.st_ino) in self.skip_inodes:
+            self._warn(path, "is the archive; left out")
+            return None
+        first_name = self._first_name(status, path) if status.st_nlink > 1 else None
+        return LocalFileEntry(
+            path,
+            status.st_mode,
+            status.st_uid,
+            status.st_gid,
+            status.st_mtime_ns,
+            status.st_size,
+            0,
+            None,
+            first_name,
+            read_xattrs(descriptor),
+            find_data_ranges(descriptor, status) if first_name is None else None,
+            status.st_nlink > 1,
+            descriptor,
+            self._local_path(path),
+            self.warnings,
+        )
+
+    def _first_name(self, status: os.stat_result, path: bytes) -> bytes | None:
+        """The path under which the inode of several names came before; None for the first of them."""
+        first = self._first_names.setdefault((status.st_dev, status.st_ino), path)
+        return None if first is path else first
+
+    def _other_entry(self, name: bytes, path: bytes, directory: int | None) -> SourceEntry | None:
+        """The entry of a link, FIFO or device; None, with a warning, if it is to be left out."""
         try:
-            names = os.listxattr(place, follow_symlinks=False)
-        except OSError as error:
-            if error.errno in (errno.ENOTSUP, errno.ENODATA):
-                self._has_xattrs = error.errno != errno.ENOTSUP
-                return {}
-            raise
-        return {os.fsencode(name): os.getxattr(place, name, follow_symlinks=False) for name in names}
-
-
-def _open(place: bytes) -> BinaryIO:
-    try:
-        return open(place, "rb", buffering=0)
-    except OSError as error:
-        raise PackError(error.strerror or str(error), path=place) from None
-
-
-def _data_ranges(place: bytes, size: int) -> list[tuple[int, int]] | None:
-    """The parts of a file that are no holes, or None where the file system cannot tell."""
-    ranges = []
-    with _open(place) as file:
-        position = 0
-        while position < size:
-            try:
-                start = os.lseek(file.fileno(), position, os.SEEK_DATA)
-            except OSError as error:
-                if error.errno == errno.ENXIO:
-                    break
+            status = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISSOCK(status.st_mode):
+                self._warn(path, "socket ignored")
                 return None
-            position = min(os.lseek(file.fileno(), start, os.SEEK_HOLE), size)
-            if start < position:
-                ranges.append((start, position - start))
-    return ranges
+            is_link = stat.S_ISLNK(status.st_mode)
+            target = os.readlink(name, dir_fd=directory) if is_link else None
+            # There is no listxattr relative to a directory, but its descriptor has a path.
+            xattrs = read_xattrs(name if directory is None else b"/proc/self/fd/%d/%s" % (directory, name))
+        except OSError as error:
+            self._leave_out(path, error)
+            return None
+        return SourceEntry(
+            path=path,
+            mode=status.st_mode,
+            uid=status.st_uid,
+            gid=status.st_gid,
+            mtime_ns=status.st_mtime_ns,
+            size=0 if target is None else len(target),
+            rdev=status.st_rdev,
+            symlink_target=target,
+            hard_link_to=self._first_name(status, path) if status.st_nlink > 1 else None,
+            xattrs=xattrs,
+            may_be_linked=status.st_nlink > 1,
+        )
+
+
+class FileSource(_LocalSource):
+    """One regular file, under its base name; a link given by name is followed."""
+
+    def __init__(self, file: bytes, *, skip_unreadable: bool = False) -> None:
+        """`file` need not exist before `entries` is called."""
+        super().__init__(os.path.dirname(file), skip_unreadable)
+        self.name = display_path(file)
+        self._file = file
+
+    @property
+    def total_size(self) -> int | None:
+        """The size of the file, or None if it cannot be seen."""
+        try:
+            return os.stat(self._file).st_size
+        except OSError:
+            return None
+
+    def entries(self) -> Iterator[SourceEntry]:
+        """Yield the file; raises PackError if it cannot be read."""
+        entry = self._regular_entry(os.path.realpath(self._file), os.path.basename(self._file), None)
+        if entry is not None:
+            try:
+                yield entry
+            finally:
+                entry.release()
+
+
+class DirectorySource(_LocalSource):
+    """All that lies in a directory; its own entry is the root."""
+
+    def __init__(
+        self,
+        root: bytes,
+        *,
+        rules: ExcludeRules | None = None,
+        one_file_system: bool = False,
+        skip_unreadable: bool = False,
+    ) -> None:
+        """With `one_file_system`, mount points come as empty directories."""
+        super().__init__(root, skip_unreadable)
+        self._rules = rules or ExcludeRules()
+        self._one_file_system = one_file_system
+        self._total_size: int | None = None
+
+    @property
+    def total_size(self) -> int | None:
+        """The sum of the sizes of the regular files, each name counted; walks the tree at the first call."""
+        if self._total_size is None:
+            self._total_size = self._measure(self._root, b"")
+        return self._total_size
+
+    def _measure(self, directory: bytes, prefix: bytes) -> int:
+        total = 0
+        try:
+            with os.scandir(directory) as listing:
+                for item in listing:
+                    path = prefix + item.name
+                    is_directory = item.is_dir(follow_symlinks=False)
+                    if self._rules and self._rules.excludes(path, is_directory):
+                        continue
+                    if is_directory:
+                        total += self._measure(item.path, path + b"/")
+                    elif item.is_file(follow_symlinks=False):
+                        total += item.stat(follow_symlinks=False).st_size
+        except OSError:
+            return total  # an estimate for progress only; the walk itself reports what it cannot read
+        return total
+
+    def entries(self) -> Iterator[SourceEntry]:
+        """Yield root first, then the tree; raises PackError for what cannot be read."""
+        levels: list[_OpenDirectory] = []
+        self._first_names.clear()
+        try:
+            root_entry = self._enter(levels, self._root, b"")
+            if root_entry is None:
+                raise PackError("vanished before it was read", path=self._root)
+            yield root_entry
+            yield from self._walk(levels)
+        finally:
+            for level in levels:
+                _close(level)
+
+    def _walk(self, levels: list[_OpenDirectory]) -> Iterator[SourceEntry]:
+        excludes = self._rules.excludes if self._rules else None
+        while levels:
+            level = levels[-1]
+            for name, kind in level.names:
+                path = level.prefix + name
+                if excludes is not None and excludes(path, kind is _Kind.DIRECTORY):
+                    continue
+                if kind is _Kind.REGULAR:
+                    file = self._regular_entry(name, path, level.descriptor)
+                    if file is not None:
+                        try:
+                            yield file
+                        finally:
+                            file.release()
+                elif kind is _Kind.OTHER:
+                    entry = self._other_entry(name, path, level.descriptor)
+                    if entry is not None:
+                        yield entry
+                else:
+                    entry = self._enter(levels, name, path)
+                    if entry is not None:
+                        yield entry
+                        break
+            else:
+                self._leave(levels)
+
+    def _enter(self, levels: list[_OpenDirectory], name: bytes, path: bytes) -> SourceEntry | None:
+        """Open a directory and push it; None, with a warning, if it is to be left out."""
+        parent = levels[-1] if levels else None
+        flags = _DIRECTORY_FLAGS | (os.O_NOFOLLOW if parent else 0)
+        descriptor = -1
+        try:
+            descriptor = os.open(name, flags, dir_fd=parent.descriptor if parent else None)
+            status = os.fstat(descriptor)
+            xattrs = read_xattrs(descriptor)
+            is_boundary = self._one_file_system and levels and status.st_dev != levels[0].identity[0]
+            names = [] if is_boundary else _list_names(descriptor)
+        except OSError as error:
+            if descriptor >= 0:
+                os.close(descriptor)
+            self._leave_out(path, error)
+            return None
+        prefix = path + b"/" if path else b""
+        levels.append(_OpenDirectory(prefix, descriptor, (status.st_dev, status.st_ino), iter(names)))
+        if len(levels) > _MAX_OPEN_DIRECTORIES:
+            _close(levels[-1 - _MAX_OPEN_DIRECTORIES])
+        return SourceEntry(
+            path,
+            status.st_mode,
+            status.st_uid,
+            status.st_gid,
+            status.st_mtime_ns,
+            xattrs=xattrs,
+            may_be_linked=False,
+        )
+
+    def _leave(self, levels: list[_OpenDirectory]) -> None:
+        """Pop the directory that is done, and open the one above if it was closed."""
+        done = levels.pop()
+        try:
+            if levels and levels[-1].descriptor < 0:
+                self._reopen(levels[-1], done.descriptor)
+        finally:
+            _close(done)
+
+    def _reopen(self, level: _OpenDirectory, child: int) -> None:
+        path = self._local_path(level.prefix)
+        try:
+            level.descriptor = os.open(b"..", _DIRECTORY_FLAGS, dir_fd=child)
+            status = os.fstat(level.descriptor)
+        except OSError as error:
+            raise PackError(f"cannot return to the directory: {error.strerror}", path=path) from error
+        if (status.st_dev, status.st_ino) != level.identity:
+            raise PackError("the directory was moved while it was read", path=path)
+
+
+def _list_names(descriptor: int) -> list[tuple[bytes, _Kind]]:
+    """The names of an open directory in byte order, with what each was when listed."""
+    names = []
+    with os.scandir(descriptor) as listing:
+        for item in listing:
+            if item.is_file(follow_symlinks=False):
+                kind = _Kind.REGULAR
+            elif item.is_dir(follow_symlinks=False):
+                kind = _Kind.DIRECTORY
+            else:
+                kind = _Kind.OTHER
+            names.append((item.name.encode(_ENCODING, "surrogateescape"), kind))
+    names.sort()
+    return names
+
+
+def _close(level: _OpenDirectory) -> None:
+    descriptor, level.descriptor = level.descriptor, -1
+    if descriptor >= 0:
+        os.close(descriptor)

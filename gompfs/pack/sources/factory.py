@@ -3,54 +3,97 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
-import tarfile
-import zipfile
-from collections.abc import Sequence
-from pathlib import Path
-from typing import BinaryIO, cast
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
-from gompfs.errors import PackError
-from gompfs.pack.sources.base import Source
-from gompfs.pack.sources.directory import DirectorySource
-from gompfs.pack.sources.exclude import Exclusions
-from gompfs.pack.sources.tar import TarSource, decompressed
+from gompfs.errors import PackError, display_path
+from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.directory import DirectorySource, FileSource
+from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
+from gompfs.pack.sources.tar import TarSource
 from gompfs.pack.sources.zip import ZipSource
 
+__all__ = ["STANDARD_INPUT", "PrefixedSource", "open_source"]
+
 STANDARD_INPUT = "-"
+_TAR_SUFFIXES = (
+    *(".tar", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst"),
+    *(".tgz", ".tbz", ".tbz2", ".tb2", ".txz", ".tzst"),
+)
+_ZIP_SUFFIX = ".zip"
+_BUFFER_SIZE = 1 << 20
 
 
-def open_source(spec: str | os.PathLike[str], *, alone: bool = True, exclude: Sequence[str] = ()) -> Source:
-    """The source for a directory, a tar of any compression, a zip, `-` (a tar on standard input) or a file.
+class PrefixedSource:
+    """Another source whose root becomes the directory `prefix`."""
 
-    A directory that is packed `alone` becomes the archive's root; beside others it keeps its own name.
-    Raises PackError when there is nothing at `spec`.
+    def __init__(self, source: Source, prefix: bytes) -> None:
+        self.name = source.name
+        self.sorted = source.sorted
+        self.warnings = source.warnings
+        self.skip_inodes = source.skip_inodes
+        self._source = source
+        self._prefix = prefix
+
+    @property
+    def total_size(self) -> int | None:
+        """See `Source.total_size`."""
+        return self._source.total_size
+
+    def entries(self) -> Iterator[SourceEntry]:
+        """Yield the entries with their new paths."""
+        for entry in self._source.entries():
+            entry.path = self._prefix + b"/" + entry.path if entry.path else self._prefix
+            if entry.hard_link_to is not None:
+                entry.hard_link_to = self._prefix + b"/" + entry.hard_link_to
+            yield entry
+
+
+def open_source(
+    spec: str | os.PathLike[str],
+    *,
+    alone: bool = True,
+    exclude: Sequence[str | bytes] = (),
+    exclude_from: Sequence[str | os.PathLike[str]] = (),
+    one_file_system: bool = False,
+    skip_unreadable: bool = False,
+) -> Source:
+    """The source for a directory, a file, an archive to unpack (.tar of any compression, .zip) or `-`.
+
+    A directory that is packed `alone` becomes the root; beside others it keeps its base name. Members of tar and
+    zip archives always go by their own names. `-`, or a path that is a pipe, is a tar of any compression.
+    `exclude` are patterns, `exclude_from` files of them (see `gompfs.pack.sources.exclude`); they apply to a
+    directory's and an archive's entries. With `one_file_system` mount points stay empty, with `skip_unreadable` a
+    local file that may not be read is a warning. Raises PackError if there is nothing at `spec`, OptionError for a
+    bad pattern.
     """
-    exclusions = Exclusions(exclude)
+    rules = ExcludeRules([*exclude, *(pattern for file in exclude_from for pattern in read_patterns(file))])
     if os.fspath(spec) == STANDARD_INPUT:
-        return TarSource(cast(BinaryIO, sys.stdin.buffer), "standard input", exclusions=exclusions)
-    path = Path(spec)
-    if not path.exists():
-        raise PackError("no such file or directory", path=path)
-    name = os.fsencode(path.resolve().name)
-    if path.is_dir():
-        return DirectorySource(path, prefix=b"" if alone else name, exclusions=exclusions)
-    if zipfile.is_zipfile(path):
-        return ZipSource(path, exclusions=exclusions)
-    if _is_tar(path):
-        return TarSource(cast(BinaryIO, path.open("rb", buffering=0)), str(path), exclusions=exclusions)
-    return DirectorySource(path, prefix=name, exclusions=exclusions)
+        return TarSource(_open_standard_input, "standard input", rules=rules)
+    local_path = os.fsencode(spec)
+    try:
+        mode = os.stat(local_path).st_mode
+    except OSError as error:
+        raise PackError(f"cannot read: {error.strerror}", path=spec) from error
+    if stat.S_ISDIR(mode):
+        directory = DirectorySource(
+            local_path, rules=rules, one_file_system=one_file_system, skip_unreadable=skip_unreadable
+        )
+        base_name = os.path.basename(os.path.realpath(local_path))
+        return directory if alone or not base_name else PrefixedSource(directory, base_name)
+    suffixed = local_path.decode("utf-8", "replace").lower()
+    if stat.S_ISFIFO(mode) or (stat.S_ISREG(mode) and suffixed.endswith(_TAR_SUFFIXES)):
+        return TarSource(lambda: open(local_path, "rb", _BUFFER_SIZE), display_path(local_path), rules=rules)
+    if not stat.S_ISREG(mode):
+        raise PackError("is neither a file nor a directory", path=spec)
+    if suffixed.endswith(_ZIP_SUFFIX):
+        return ZipSource(os.fsdecode(local_path), rules=rules)
+    return FileSource(local_path, skip_unreadable=skip_unreadable)
 
 
-def _is_tar(path: Path) -> bool:
-    """Whether a tar header comes first, below any compression; needs a name with .tar or .t?z in it."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if ".tar" not in suffixes and suffixes[-1:] not in ([".tgz"], [".tbz"], [".tbz2"], [".txz"], [".tzst"]):
-        return False
-    with path.open("rb", buffering=0) as file:
-        try:
-            block = decompressed(cast(BinaryIO, file)).read(tarfile.BLOCKSIZE)
-            tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
-        except Exception as error:  # each decompressor has errors of its own
-            raise PackError(f"named like a tar archive, but it cannot be read: {error}", path=path) from None
-    return True
+def _open_standard_input() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise PackError("there is no tar on standard input, only a terminal")
+    return open(sys.stdin.fileno(), "rb", _BUFFER_SIZE, closefd=False)

@@ -30,6 +30,11 @@ class LocalFileEntry(SourceEntry):
     warnings: list[str] = field(default_factory=list)
     was_read: bool = False
 
+    @property
+    def can_reopen(self) -> bool:
+        """Always True."""
+        return True
+
     def read_at(self, file_offset: int, size: int) -> bytes:
         """See `SourceEntry.read_at`; what the file has lost since it was opened comes as zeros."""
         if self.file_descriptor < 0:

@@ -1,25 +1,30 @@
-"""Entries of a tar archive, read in one pass: no seek, so that standard input works as a file does."""
+"""A tar archive as a source, of any compression, from a file or a pipe.
+
+It is read once from front to back, so the entries come in archive order and a member's content has to be read
+before the next entry is taken. All of ustar, PAX and GNU headers are understood: long names, sub-second times,
+extended attributes (`SCHILY.xattr.*`), and sparse members of each kind.
+"""
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
-import lzma
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
-from typing import IO, BinaryIO, cast
-
-import zstandard
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, cast
 
 from gompfs.errors import PackError
-from gompfs.pack.sources.base import SourceEntry, clean_path
-from gompfs.pack.sources.exclude import Exclusions
+from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.exclude import ExcludeRules
+from gompfs.pack.sources.forward_reader import ForwardReader, uncompressed
+from gompfs.pack.sources.member_tree import MemberTree
+
+__all__ = ["TarSource"]
 
 _XATTR_PREFIX = "SCHILY.xattr."
+_MAX_FILE_SIZE = (1 << 63) - 1
+_SECOND_NS = 1_000_000_000
 _TYPES = {
     tarfile.REGTYPE: stat.S_IFREG,
     tarfile.AREGTYPE: stat.S_IFREG,
@@ -32,92 +37,198 @@ _TYPES = {
     tarfile.CHRTYPE: stat.S_IFCHR,
     tarfile.BLKTYPE: stat.S_IFBLK,
 }
+_BROKEN_HEADER: tuple[type[Exception], ...] = (
+    tarfile.InvalidHeaderError,  # type: ignore[attr-defined]
+    tarfile.TruncatedHeaderError,  # type: ignore[attr-defined]
+    tarfile.SubsequentHeaderError,  # type: ignore[attr-defined]
+    ValueError,
+    OverflowError,
+)
 
 
-def decompressed(stream: BinaryIO) -> BinaryIO:
-    """A stream without its gzip, bzip2, xz or zstd compression, which its first bytes tell."""
-    buffered = io.BufferedReader(cast(io.RawIOBase, stream), 1 << 20)
-    magic = buffered.peek(6)[:6]
-    if magic.startswith(b"\x1f\x8b"):
-        return cast(BinaryIO, gzip.GzipFile(fileobj=buffered))
-    if magic.startswith(b"BZh"):
-        return cast(BinaryIO, bz2.BZ2File(buffered))
-    if magic.startswith((b"\xfd7zXZ\x00", b"]\x00\x00")):
-        return cast(BinaryIO, lzma.LZMAFile(buffered))
-    if magic.startswith(b"\x28\xb5\x2f\xfd"):
-        reader = zstandard.ZstdDecompressor().stream_reader(buffered, read_across_frames=True)
-        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, reader), 1 << 20))
-    return buffered
+class _Member(tarfile.TarInfo):
+    """A header; tarfile would take one that is broken, unless it is the first, for the end of the archive."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile: tarfile.TarFile) -> _Member:
+        """The next header; raises PackError if it is broken."""
+        try:
+            return super().fromtarfile(tarfile)
+        except _BROKEN_HEADER as error:
+            name = os.fsencode(tarfile.name or b"")
+            raise PackError(f"broken header near byte {tarfile.offset}: {error}", path=name) from error
+
+    @property
+    def stored_ranges(self) -> list[tuple[int, int]] | None:
+        """The (file_offset, size) of the data of a sparse member, as it says; None for a plain one."""
+        return cast("list[tuple[int, int]] | None", self.sparse)
+
+
+@dataclass(slots=True)
+class _MemberEntry(SourceEntry):
+    """A regular member; its data lie at `data_position` of the stream, the ranges of a sparse one end to end."""
+
+    reader: ForwardReader | None = None
+    data_position: int = 0
+
+    def read_at(self, file_offset: int, size: int) -> bytes:
+        """See `SourceEntry.read_at`; only forward, and before the next entry is taken."""
+        if self.data_ranges is None:
+            return self._read_stored(file_offset, size)
+        end = file_offset + size
+        stored_before = 0
+        pieces = []
+        for range_start, range_size in self.data_ranges:
+            start, stop = max(file_offset, range_start), min(end, range_start + range_size)
+            if start < stop:
+                pieces.append(bytes(start - file_offset))
+                pieces.append(self._read_stored(stored_before + start - range_start, stop - start))
+                file_offset = stop
+            stored_before += range_size
+        pieces.append(bytes(end - file_offset))
+        return b"".join(pieces)
+
+    def _read_stored(self, stored_offset: int, size: int) -> bytes:
+        reader = self.reader
+        if reader is None or reader.tell() > self.data_position + stored_offset:
+            raise PackError("a member of a tar can be read once, before the next is taken", path=self.path)
+        reader.seek(self.data_position + stored_offset)
+        data = reader.read_data(size)
+        if len(data) != size:
+            raise PackError("the tar archive ends inside this member", path=self.path)
+        return data
 
 
 class TarSource:
-    """Reads a tar stream, whatever its compression. Members outside the root are left out with a warning."""
+    """All members of a tar archive."""
 
-    def __init__(self, stream: BinaryIO, name: str, *, exclusions: Exclusions | None = None) -> None:
+    sorted = False
+
+    def __init__(
+        self, open_stream: Callable[[], BinaryIO], name: str, *, rules: ExcludeRules | None = None
+    ) -> None:
+        """`open_stream` is called by `entries`, which closes what it gives; `name` is for messages."""
         self.name = name
-        self.total_size: int | None = None
         self.warnings: list[str] = []
-        self._stream = stream
-        self._exclusions = exclusions or Exclusions()
+        self.skip_inodes: set[tuple[int, int]] = set()
+        self.total_size: int | None = None
+        self._open_stream = open_stream
+        self._rules = rules or ExcludeRules()
 
     def entries(self) -> Iterator[SourceEntry]:
-        """See Source.entries. The order is the archive's own."""
+        """Yield the members in archive order; raises PackError for an archive that is damaged or no tar."""
+        tree = MemberTree(self.name, self.warnings, self._rules)
         try:
-            stream = decompressed(self._stream)
-            with tarfile.open(fileobj=stream, mode="r|", errors="surrogateescape", encoding="utf-8") as archive:
-                for member in archive:
-                    entry = self._entry(archive, member)
-                    if entry is not None:
-                        yield entry
-                    archive.members.clear()  # type: ignore[attr-defined]
-        except (tarfile.TarError, EOFError, lzma.LZMAError, zstandard.ZstdError, OSError) as error:
+            stream = self._open_stream()
+        except OSError as error:
+            raise PackError(f"cannot read: {error.strerror}", path=self.name) from error
+        with stream:
+            reader = ForwardReader(uncompressed(stream), self.name)
+            for member in self._members(reader):
+                entry = self._entry(member, tree, reader)
+                if entry is not None:
+                    yield from tree.admit(entry)
+                    if isinstance(entry, _MemberEntry):
+                        entry.reader = None
+            yield from tree.root_if_missing()
+            reader.drain()
+
+    def _members(self, reader: ForwardReader) -> Iterator[_Member]:
+        """The headers, one after another; the end of the stream must be the end of a member."""
+        try:
+            archive = tarfile.TarFile(
+                name=self.name,
+                fileobj=cast(Any, reader),
+                tarinfo=_Member,
+                encoding="utf-8",
+                errors="surrogateescape",
+            )
+            while (member := cast("_Member | None", archive.next())) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # a million of them would fill the memory
+                _check_size(member, archive.offset, self.name)
+                yield member
+        except tarfile.TarError as error:
             raise PackError(f"cannot read the tar archive: {error}", path=self.name) from error
 
-    def _entry(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> SourceEntry | None:
-        raw = os.fsencode(member.name)
-        path = clean_path(raw)
+    def _entry(self, member: _Member, tree: MemberTree, reader: ForwardReader) -> SourceEntry | None:
+        raw_name = _to_bytes(member.name)
         kind = _TYPES.get(member.type)
-        if path is None and kind == stat.S_IFDIR and b".." not in raw.split(b"/"):
-            path = b""
-        if path is None or kind is None:
-            self.warnings.append(f"{self.name}: member {member.name!r} ignored")
+        if kind is None:
+            tree.warn(raw_name, f"members of type {member.type!r} are not files; left out")
             return None
-        if path and self._exclusions and self._exclusions.matches_with_parents(path):
+        path = tree.clean_path(raw_name)
+        if path is None:
             return None
-        entry = SourceEntry(
-            path, kind | stat.S_IMODE(member.mode), member.uid, member.gid, _mtime_ns(member), may_be_linked=True
-        )
-        entry.xattrs = {
-            os.fsencode(key.removeprefix(_XATTR_PREFIX)): os.fsencode(value)
-            for key, value in member.pax_headers.items()
-            if key.startswith(_XATTR_PREFIX)
-        }
+        mode = kind | stat.S_IMODE(member.mode)
+        attributes = (path, mode, member.uid, member.gid, _mtime_ns(member))
+        xattrs = _xattrs(member)
         if member.type == tarfile.LNKTYPE:
-            entry.hard_link_to = clean_path(os.fsencode(member.linkname))
-        elif kind == stat.S_IFLNK:
-            entry.symlink_target = os.fsencode(member.linkname)
+            target = tree.clean_path(_to_bytes(member.linkname))
+            return None if target is None else SourceEntry(*attributes, hard_link_to=target)
+        if kind == stat.S_IFREG:
+            ranges = _data_ranges(member)
+            return _MemberEntry(
+                *attributes, member.size, 0, None, None, xattrs, ranges, True, reader, member.offset_data
+            )
+        entry = SourceEntry(*attributes, xattrs=xattrs)
+        if kind == stat.S_IFLNK:
+            entry.symlink_target = _to_bytes(member.linkname)
             entry.size = len(entry.symlink_target)
         elif kind in (stat.S_IFCHR, stat.S_IFBLK):
-            entry.rdev = os.makedev(member.devmajor, member.devminor)
-        elif kind == stat.S_IFREG:
-            entry.size = member.size
-            entry.open = lambda: _content(archive, member)
-            sparse: list[tuple[int, int]] | None = getattr(member, "sparse", None)
-            if sparse is not None:
-                entry.data_ranges = [(start, size) for start, size in sparse if size]
+            return _with_device_number(entry, member, tree)
         return entry
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> BinaryIO:
-    content: IO[bytes] | None = archive.extractfile(member)
-    if content is None:
-        raise PackError("the tar member has no content", path=member.name)
-    return cast(BinaryIO, content)
+def _with_device_number(entry: SourceEntry, member: _Member, tree: MemberTree) -> SourceEntry | None:
+    try:
+        entry.rdev = os.makedev(member.devmajor, member.devminor)
+    except (OverflowError, ValueError):
+        tree.warn(entry.path, "no device has such numbers; left out")
+        return None
+    return entry
+
+
+def _to_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _check_size(member: _Member, next_header: int, name: str) -> None:
+    """Raise PackError unless the sizes of a member agree with each other; `next_header` is where it ends."""
+    ranges = member.stored_ranges or []
+    position = 0
+    for range_start, range_size in ranges:
+        if range_start < position or range_size < 0 or range_start + range_size > member.size:
+            raise PackError(f"{member.name!r} has a senseless list of holes", path=name)
+        position = range_start + range_size
+    stored_size = sum(size for _, size in ranges)
+    if not 0 <= member.size <= _MAX_FILE_SIZE or stored_size > next_header - member.offset_data:
+        raise PackError(f"{member.name!r} has a senseless size", path=name)
+
+
+def _data_ranges(member: _Member) -> list[tuple[int, int]] | None:
+    ranges = member.stored_ranges
+    return None if ranges is None else [(start, size) for start, size in ranges if size]
 
 
 def _mtime_ns(member: tarfile.TarInfo) -> int:
-    """The exact time of a PAX record; the float that tarfile makes of it has lost its last digits."""
-    try:
-        return int(Decimal(member.pax_headers["mtime"]) * 1_000_000_000)
-    except (KeyError, InvalidOperation):
-        return int(member.mtime) * 1_000_000_000
+    """The modification time; from the text of a PAX record, because a float would round it."""
+    text = member.pax_headers.get("mtime")
+    if text is not None:
+        seconds, _, fraction = text.partition(".")
+        digits = (fraction + "000000000")[:9]
+        if seconds.removeprefix("-").isdecimal() and digits.isdecimal():
+            below_second = int(digits)
+            whole = int(seconds) * _SECOND_NS
+            return whole - below_second if seconds.startswith("-") else whole + below_second
+    return int(member.mtime) * _SECOND_NS
+
+
+def _xattrs(member: tarfile.TarInfo) -> dict[bytes, bytes]:
+    """Extended attributes of PAX records; GNU tar writes `=` and `%` in their names as %3D and %25."""
+    return {
+        _to_bytes(key.removeprefix(_XATTR_PREFIX)).replace(b"%3D", b"=").replace(b"%25", b"%"): _to_bytes(
+            value
+        )
+        for key, value in member.pax_headers.items()
+        if key.startswith(_XATTR_PREFIX)
+    }

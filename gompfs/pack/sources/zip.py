@@ -1,4 +1,9 @@
-"""Entries of a zip archive."""
+"""A zip archive as a source, in the order of its directory.
+
+Modes, symbolic links, owners and times are taken from the fields that Info-ZIP and its kin write. Where an archive
+has no owner, the one who packs is it; a time without zone is taken as UTC, so that packing gives the same
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -7,83 +12,199 @@ import os
 import stat
 import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO, cast
+from dataclasses import dataclass
+from typing import IO
 
 from gompfs.errors import PackError
-from gompfs.pack.sources.base import SourceEntry, clean_path
-from gompfs.pack.sources.exclude import Exclusions
+from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.exclude import ExcludeRules
+from gompfs.pack.sources.member_tree import MAX_SYMLINK_TARGET_SIZE, MemberTree
 
-_UNIX = 3
-_EXTENDED_TIMESTAMP = 0x5455
+__all__ = ["ZipSource"]
+
+_SECOND_NS = 1_000_000_000
+_SYSTEM_DOS, _SYSTEM_UNIX, _SYSTEM_DARWIN = 0, 3, 19
+_FLAG_ENCRYPTED, _FLAG_UTF8 = 0x1, 0x800
+_DOS_READ_ONLY = 0x01
+_FIELD_NTFS, _FIELD_TIMESTAMP, _FIELD_UNIX_NAME, _FIELD_OWNER = 0x000A, 0x5455, 0x7075, 0x7875
+_NTFS_EPOCH_SECONDS = 11_644_473_600
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+)
+
+
+@dataclass(slots=True)
+class _MemberEntry(SourceEntry):
+    """A regular member, decoded from its start by each reader that begins at 0."""
+
+    archive: zipfile.ZipFile | None = None
+    member: zipfile.ZipInfo | None = None
+    content: IO[bytes] | None = None
+
+    @property
+    def can_reopen(self) -> bool:
+        """Always True."""
+        return True
+
+    def read_at(self, file_offset: int, size: int) -> bytes:
+        """See `SourceEntry.read_at`; forward it goes on, backward it decodes the member again."""
+        if self.archive is None or self.member is None:
+            raise PackError("was not read before the next entry was taken", path=self.path)
+        try:
+            if self.content is None or self.content.tell() > file_offset:
+                self.release()
+                self.content = self.archive.open(self.member)
+            self.content.seek(file_offset)
+            data = self.content.read(size)
+        except (OSError, *_ZIP_ERRORS) as error:
+            raise PackError(
+                f"cannot read this member of {self.archive.filename}: {error}", path=self.path
+            ) from error
+        if len(data) != size:
+            raise PackError("the zip archive holds less than this member's size", path=self.path)
+        return data
+
+    def release(self) -> None:
+        """Close the content."""
+        content, self.content = self.content, None
+        if content is not None:
+            content.close()
 
 
 class ZipSource:
-    """Reads a zip file: names, Unix modes and symlinks, times to the second where they are stored."""
+    """All members of a zip archive, which must be a file."""
 
-    def __init__(self, path: Path, *, exclusions: Exclusions | None = None) -> None:
-        self.name = str(path)
+    sorted = False
+
+    def __init__(self, file: str | os.PathLike[str], *, rules: ExcludeRules | None = None) -> None:
+        """Reads the directory of the archive at once; raises PackError if it is none."""
+        self.name = os.fspath(file)
         self.warnings: list[str] = []
-        self._exclusions = exclusions or Exclusions()
+        self.skip_inodes: set[tuple[int, int]] = set()
+        self._rules = rules or ExcludeRules()
         try:
-            self._archive = zipfile.ZipFile(path)
-        except (zipfile.BadZipFile, OSError) as error:
-            raise PackError(f"cannot read the zip archive: {error}", path=path) from error
-        self.total_size: int | None = sum(member.file_size for member in self._archive.infolist())
+            with zipfile.ZipFile(file) as archive:
+                self.total_size: int | None = sum(member.file_size for member in archive.infolist())
+        except (OSError, UnicodeDecodeError, *_ZIP_ERRORS) as error:
+            raise PackError(f"cannot read the zip archive: {error}", path=file) from error
 
     def entries(self) -> Iterator[SourceEntry]:
-        """See Source.entries; members come by path."""
-        members = {}
-        for member in self._archive.infolist():
-            path = clean_path(_raw_name(member))
-            if path is None:
-                self.warnings.append(f"{self.name}: member {member.filename!r} ignored")
-            else:
-                members[path] = member
+        """Yield the members; raises PackError for one that cannot be decoded."""
+        tree = MemberTree(self.name, self.warnings, self._rules)
         try:
-            for path, member in sorted(members.items(), key=lambda item: item[0].split(b"/")):
-                if not (self._exclusions and self._exclusions.matches_with_parents(path)):
-                    yield self._entry(path, member)
-        except (zipfile.BadZipFile, RuntimeError, OSError, NotImplementedError) as error:
+            archive = zipfile.ZipFile(self.name)
+        except (OSError, UnicodeDecodeError, *_ZIP_ERRORS) as error:
             raise PackError(f"cannot read the zip archive: {error}", path=self.name) from error
-        finally:
-            self._archive.close()
+        with archive:
+            for member in archive.infolist():
+                entry = self._entry(archive, member, tree)
+                if entry is None:
+                    continue
+                yield from tree.admit(entry)
+                if isinstance(entry, _MemberEntry):
+                    entry.release()
+                    entry.archive = None
+            yield from tree.root_if_missing()
 
-    def _entry(self, path: bytes, member: zipfile.ZipInfo) -> SourceEntry:
-        mode = member.external_attr >> 16 if member.create_system == _UNIX else 0
-        if member.is_dir():
-            mode = stat.S_IFDIR | (stat.S_IMODE(mode) or 0o755)
-        elif stat.S_IFMT(mode) != stat.S_IFLNK:
-            mode = stat.S_IFREG | (stat.S_IMODE(mode) or 0o644)
-        entry = SourceEntry(path, mode, mtime_ns=_mtime(member) * 1_000_000_000)
-        if stat.S_ISLNK(mode):
-            entry.symlink_target = self._archive.read(member)
-            entry.size = len(entry.symlink_target)
-        elif stat.S_ISREG(mode):
-            entry.size = member.file_size
-            entry.can_reopen = True
-            entry.open = lambda: cast(BinaryIO, self._archive.open(member))
-        return entry
+    def _entry(
+        self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, tree: MemberTree
+    ) -> SourceEntry | None:
+        fields = _extra_fields(member.extra)
+        name = _name(member, fields)
+        path = tree.clean_path(name)
+        if path is None:
+            return None
+        mode = _mode(member, name)
+        uid, gid = _owner(fields)
+        attributes = (path, mode, uid, gid, _mtime_ns(member, fields))
+        if stat.S_ISDIR(mode):
+            return SourceEntry(*attributes, may_be_linked=False)
+        if stat.S_ISFIFO(mode):
+            return SourceEntry(*attributes, may_be_linked=False)
+        if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
+            tree.warn(name, "a zip does not say which device this is; left out")
+            return None
+        content = _MemberEntry(
+            *attributes, member.file_size, may_be_linked=False, archive=archive, member=member
+        )
+        if stat.S_ISREG(mode):
+            return content
+        target = content.read_at(0, min(member.file_size, MAX_SYMLINK_TARGET_SIZE + 1))
+        content.release()
+        return SourceEntry(*attributes, len(target), symlink_target=target, may_be_linked=False)
 
 
-def _raw_name(member: zipfile.ZipInfo) -> bytes:
-    """The name's bytes as they lie in the archive; zipfile has decoded them as UTF-8 or code page 437."""
-    if member.flag_bits & 0x800:
-        return os.fsencode(member.filename)
+def _extra_fields(extra: bytes) -> dict[int, bytes]:
+    """The extra fields by number; what does not fit is ignored, since they only add to what is known."""
+    fields: dict[int, bytes] = {}
+    position = 0
+    while position + 4 <= len(extra):
+        number, size = struct.unpack_from("<HH", extra, position)
+        fields.setdefault(number, extra[position + 4 : position + 4 + size])
+        position += 4 + size
+    return fields
+
+
+def _name(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> bytes:
+    """The name as a Unix system would have it; zipfile decoded it as UTF-8 or code page 437."""
+    if member.flag_bits & _FLAG_UTF8:
+        name = member.orig_filename.encode("utf-8")
+    else:
+        name = member.orig_filename.encode("cp437")
+        unicode_name = fields.get(_FIELD_UNIX_NAME, b"")
+        if len(unicode_name) > 5 and unicode_name[1:5] == struct.pack("<I", zlib.crc32(name)):
+            name = unicode_name[5:]
+        elif member.create_system not in (_SYSTEM_UNIX, _SYSTEM_DARWIN) and not _is_utf8(name):
+            name = member.orig_filename.encode("utf-8")
+    if member.create_system == _SYSTEM_DOS and b"/" not in name:
+        name = name.replace(b"\\", b"/")
+    return name
+
+
+def _is_utf8(name: bytes) -> bool:
     try:
-        return member.filename.encode("cp437")
-    except UnicodeEncodeError:
-        return os.fsencode(member.filename)
+        name.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
-def _mtime(member: zipfile.ZipInfo) -> int:
-    """Seconds since the epoch: of the extended timestamp, else of the DOS time, taken as UTC."""
-    extra = member.extra
-    while len(extra) >= 4:
-        kind, size = struct.unpack_from("<HH", extra)
-        field = extra[4 : 4 + size]
-        if kind == _EXTENDED_TIMESTAMP and len(field) >= 5 and field[0] & 1:
-            return int(struct.unpack_from("<i", field, 1)[0])
-        extra = extra[4 + size :]
-    return calendar.timegm(member.date_time)
+def _mode(member: zipfile.ZipInfo, name: bytes) -> int:
+    """Type and permissions; where there are none, those that fit the name and the DOS attributes."""
+    mode = member.external_attr >> 16
+    if name.endswith(b"/"):
+        return stat.S_IFDIR | (stat.S_IMODE(mode) or 0o755)
+    if not mode:
+        return stat.S_IFREG | (0o444 if member.external_attr & _DOS_READ_ONLY else 0o644)
+    return mode if stat.S_IFMT(mode) else stat.S_IFREG | mode
+
+
+def _owner(fields: dict[int, bytes]) -> tuple[int, int]:
+    """(uid, gid) of the field that Info-ZIP writes, else of this process."""
+    field = fields.get(_FIELD_OWNER, b"")
+    if len(field) >= 2 and field[0] == 1:
+        uid_end = 2 + field[1]
+        gid_end = uid_end + 1 + (field[uid_end] if uid_end < len(field) else 0)
+        if uid_end < gid_end - 1 and gid_end <= len(field):
+            uid = int.from_bytes(field[2:uid_end], "little")
+            return uid, int.from_bytes(field[uid_end + 1 : gid_end], "little")
+    return os.getuid(), os.getgid()
+
+
+def _mtime_ns(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> int:
+    """NTFS ticks of 100 ns, else Unix seconds, else the DOS time."""
+    ntfs = fields.get(_FIELD_NTFS, b"")
+    if len(ntfs) >= 16 and struct.unpack_from("<HH", ntfs, 4) == (1, 24):
+        ticks = struct.unpack_from("<Q", ntfs, 8)[0]
+        return int(ticks) * 100 - _NTFS_EPOCH_SECONDS * _SECOND_NS
+    timestamp = fields.get(_FIELD_TIMESTAMP, b"")
+    if len(timestamp) >= 5 and timestamp[0] & 1:
+        return int(struct.unpack_from("<i", timestamp, 1)[0]) * _SECOND_NS
+    return calendar.timegm(member.date_time) * _SECOND_NS

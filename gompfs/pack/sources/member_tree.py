@@ -1,0 +1,125 @@
+"""What members of a foreign archive (tar, zip) may become: an archive is untrusted input.
+
+A member is left out, with a warning, when extracting it would write outside the target, go through something that
+is no directory, or be refused by the file system. Directories that no member made, but some member needs, are made.
+"""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+
+from gompfs.errors import display_path
+from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.exclude import ExcludeRules
+
+__all__ = ["MAX_SYMLINK_TARGET_SIZE", "MemberTree"]
+
+MAX_NAME_SIZE = 255
+MAX_SYMLINK_TARGET_SIZE = 4095
+MAX_ID = 0xFFFFFFFF
+NOBODY = 65534
+MAX_TIME_NS = (1 << 63) - 1
+_MADE_DIRECTORY_MODE = stat.S_IFDIR | 0o755
+
+
+class MemberTree:
+    """Knows the paths that came so far, and decides on each member; `warnings` gets a line for what is left out."""
+
+    def __init__(self, archive_name: str, warnings: list[str], rules: ExcludeRules) -> None:
+        self._archive_name = archive_name
+        self._warnings = warnings
+        self._rules = rules
+        self._directories: set[bytes] = set()
+        self._others: set[bytes] = set()
+        self._told_leading = False
+
+    def warn(self, member: bytes, text: str) -> None:
+        """Add a warning about a member."""
+        self._warnings.append(f"{self._archive_name}: {display_path(member)}: {text}")
+
+    def clean_path(self, name: bytes) -> bytes | None:
+        """The path of a member's name below the root, or None, with a warning, if it has none."""
+        parts = [part for part in name.split(b"/") if part not in (b"", b".")]
+        if b".." in parts:
+            self.warn(name, "the name contains '..'; left out")
+            return None
+        if b"\0" in name or any(len(part) > MAX_NAME_SIZE for part in parts):
+            self.warn(name, "no file can have this name; left out")
+            return None
+        if name.startswith(b"/") and not self._told_leading:
+            self._told_leading = True
+            self.warn(name, "leading '/' removed from this and further names")
+        return b"/".join(parts)
+
+    def admit(self, entry: SourceEntry) -> list[SourceEntry]:
+        """The entry, after the directories that are missing above it; nothing if it is left out."""
+        is_directory = stat.S_ISDIR(entry.mode)
+        if self._rules and self._rules.excludes_with_parents(entry.path, is_directory):
+            return []
+        if not self._fits(entry, is_directory):
+            return []
+        admitted = self._missing_parents(entry)
+        if admitted is None:
+            return []
+        self._bound_numbers(entry)
+        if is_directory:
+            self._others.discard(entry.path)
+            self._directories.add(entry.path)
+        else:
+            self._others.add(entry.path)
+        return [*admitted, entry]
+
+    def root_if_missing(self) -> list[SourceEntry]:
+        """A root for an archive without any member."""
+        return (
+            [] if b"" in self._directories else [SourceEntry(b"", _MADE_DIRECTORY_MODE, may_be_linked=False)]
+        )
+
+    def _fits(self, entry: SourceEntry, is_directory: bool) -> bool:
+        """Whether the entry itself can be made; warns if not."""
+        target = entry.symlink_target
+        if not is_directory and (not entry.path or entry.path in self._directories):
+            self.warn(entry.path, "would replace a directory; left out")
+        elif stat.S_ISLNK(entry.mode) and not (
+            target and len(target) <= MAX_SYMLINK_TARGET_SIZE and 0 not in target
+        ):
+            self.warn(entry.path, "no symbolic link can have this target; left out")
+        elif entry.hard_link_to is not None and entry.hard_link_to not in self._others:
+            self.warn(
+                entry.path, f"hard link to {display_path(entry.hard_link_to)}, which is missing; left out"
+            )
+        else:
+            return entry.hard_link_to != entry.path  # a link to itself changes nothing
+        return False
+
+    def _missing_parents(self, entry: SourceEntry) -> list[SourceEntry] | None:
+        """Directories to make above an entry, outermost first; None if something else is in the way."""
+        parent = entry.path.rpartition(b"/")[0]
+        if not entry.path or parent in self._directories:
+            return []
+        missing = []
+        while parent not in self._directories:
+            if parent in self._others:
+                self.warn(entry.path, f"lies below {display_path(parent)}, which is no directory; left out")
+                return None
+            missing.append(parent)
+            if not parent:
+                break
+            parent = parent.rpartition(b"/")[0]
+        self._directories.update(missing)
+        made = SourceEntry(
+            b"", _MADE_DIRECTORY_MODE, entry.uid, entry.gid, entry.mtime_ns, xattrs={}, may_be_linked=False
+        )
+        self._bound_numbers(made)
+        return [replace(made, path=path, xattrs={}) for path in reversed(missing)]
+
+    def _bound_numbers(self, entry: SourceEntry) -> None:
+        """Bring owner, group and time into the range that a file system has."""
+        if not (0 <= entry.uid <= MAX_ID and 0 <= entry.gid <= MAX_ID):
+            self.warn(entry.path, f"no user or group has such a number; {NOBODY} taken")
+            entry.uid = entry.uid if 0 <= entry.uid <= MAX_ID else NOBODY
+            entry.gid = entry.gid if 0 <= entry.gid <= MAX_ID else NOBODY
+        if abs(entry.mtime_ns) > MAX_TIME_NS:
+            self.warn(entry.path, "the modification time is out of range; the nearest taken")
+            entry.mtime_ns = MAX_TIME_NS if entry.mtime_ns > 0 else -MAX_TIME_NS

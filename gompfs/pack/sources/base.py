@@ -3,16 +3,16 @@
 A source is a directory, a single file, a tar stream or a zip archive; the packer sees only `Source` and
 `SourceEntry`. The rules that all sources keep:
 
-* Paths are bytes, relative, without `.`, `..` or empty components; `b""` is the root. A directory's entry comes
-  before the entries inside it, and `hard_link_to` names an entry that came before.
+* Paths are bytes, relative, without `.`, `..` or empty components; `b""` is the root. A directory's entry
+  comes before the entries inside it, and `hard_link_to` names an entry that came before.
 * A source that is `sorted` yields depth-first, names of a directory in byte order. One that is not (tar, zip)
   yields in archive order, because a tar stream cannot seek; there a path may come again, and the later entry
   replaces the earlier one as `tar -x` would do (a directory keeps its children and takes the new metadata).
   Hard links made to the earlier one keep its content.
 * The content of an entry can be read until the next entry is taken from the iterator. Local files may be read
   again and again until then, members of a tar once, from front to back.
-* Content has exactly `size` bytes. A file that shrinks while it is read is filled up with zeros, one that grows is
-  cut, and both are told in `Source.warnings`.
+* Content has exactly `size` bytes. A file that shrinks while it is read is filled up with zeros, one that
+  grows is cut, and both are told in `Source.warnings`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ DEFAULT_PIECE_SIZE = 1 << 20
 class SourceEntry:
     """One entry of a source; sizes in bytes, `mode` with its type bits, times in ns since the epoch.
 
-    `data_ranges` lists the (file_offset, size) that hold data, ascending and disjoint; None means all of it.
-    A hard link has `hard_link_to` set and neither metadata of its own that counts nor content. `may_be_linked` is
-    False where it is known that no hard link to the entry follows.
+    `data_ranges` lists the (file_offset, size) that hold data, ascending and disjoint; None means all of
+    it. A hard link has `hard_link_to` set and neither metadata of its own that counts nor content.
+    `may_be_linked` is False where it is known that no hard link to the entry follows.
     """
 
     path: bytes
@@ -96,9 +96,9 @@ class SourceEntry:
 class Source(Protocol):
     """Something to pack.
 
-    `name` is for messages. `total_size` is about how many bytes of content there are, for progress, None when
-    unknown (asking a directory walks it). `skip_inodes` takes the (st_dev, st_ino) of files to leave out, such as
-    the archive that is being written. `warnings` grows while entries are taken.
+    `name` is for messages. `total_size` is about how many bytes of content there are, for progress, None
+    when unknown (asking a directory walks it). `skip_inodes` takes the (st_dev, st_ino) of files to leave
+    out, such as the archive that is being written. `warnings` grows while entries are taken.
     """
 
     name: str

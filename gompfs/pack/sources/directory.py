@@ -2,7 +2,8 @@
 
 The walk goes depth-first, names of a directory in byte order, and addresses everything relative to an open
 directory, so that paths may be longer than PATH_MAX and a directory renamed meanwhile does no harm. At most
-`_MAX_OPEN_DIRECTORIES` levels are kept open; those above are opened again through `..` and checked to be the same.
+`_MAX_OPEN_DIRECTORIES` levels are kept open; those above are opened again through `..` and checked to be
+the same.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class _LocalSource:
             raise PackError(f"cannot read: {error.strerror}", path=self._local_path(path)) from error
 
     def _regular_entry(self, name: bytes, path: bytes, directory: int | None) -> LocalFileEntry | None:
-        """Open a regular file; None, with a warning, if it is to be left out. The caller releases the entry."""
+        """Open a regular file; the caller releases the entry. None, with a warning, if it is left out."""
         descriptor = -1
         try:
             descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)

@@ -2,17 +2,18 @@
 
 The rules are those of `.gitignore`, read against the path inside the source:
 
-* `*` matches any run of bytes but `/`, `?` one byte but `/`, `[a-z]`, `[!a-z]` and `[[:digit:]]` one byte of a set;
-  a backslash takes the next byte literally.
-* A pattern without `/` matches an entry's name at any depth. One with `/` at its front or in its middle is matched
-  against the whole path from the root of the source.
-* `**/` at the front means in any directory, `/**` at the end all that is inside, `/**/` any number of directories.
+* `*` matches any run of bytes but `/`, `?` one byte but `/`, `[a-z]`, `[!a-z]` and `[[:digit:]]` one byte
+  of a set; a backslash takes the next byte literally.
+* A pattern without `/` matches an entry's name at any depth. One with `/` at its front or in its middle is
+  matched against the whole path from the root of the source.
+* `**/` at the front means in any directory, `/**` at the end all that is inside, `/**/` any number of
+  directories.
 * A trailing `/` restricts the pattern to directories.
-* `!` in front takes back an exclusion; of all patterns that match, the last one decides. What lies in an excluded
-  directory is left out with it and cannot be taken back.
+* `!` in front takes back an exclusion; of all patterns that match, the last one decides. What lies in an
+  excluded directory is left out with it and cannot be taken back.
 
-In a file of patterns, empty lines and lines that start with `#` say nothing, and blanks at a line's end do not
-count unless a backslash precedes them.
+In a file of patterns, empty lines and lines that start with `#` say nothing, and blanks at a line's end do
+not count unless a backslash precedes them.
 """
 
 from __future__ import annotations
@@ -121,12 +122,13 @@ def _translate_body(body: bytes) -> bytes:
     position = 0
     while position < len(body):
         at_component = position == 0 or body[position - 1 : position] == b"/"
-        if at_component and body.startswith(b"**/", position):
-            expression, length = b"(?:.*/)?", 3
-        elif at_component and body[position:] == b"**":
-            expression, length = b"[^/].*", 2
-        elif body.startswith(b"*", position):
-            expression, length = b"[^/]*", len(body) - position - len(body[position:].lstrip(b"*"))
+        num_stars = len(body) - position - len(body[position:].lstrip(b"*"))
+        if at_component and num_stars > 1 and body.startswith(b"/", position + num_stars):
+            expression, length = b"(?:.*/)?", num_stars + 1
+        elif at_component and num_stars > 1 and position + num_stars == len(body):
+            expression, length = b"[^/].*", num_stars
+        elif num_stars:
+            expression, length = b"[^/]*", num_stars
         elif body.startswith(b"?", position):
             expression, length = b"[^/]", 1
         elif bracket := _BRACKET.match(body, position):
@@ -149,7 +151,7 @@ def _translate_bracket(negation: bytes, items: bytes) -> bytes:
                 raise OptionError(f"exclude patterns have no class [:{name.decode()}:]")
             parts.append(_POSIX_CLASSES[name])
         elif plain == b"-":
-            parts.append(b"-" if 0 < item.start() and item.end() < len(items) else rb"\-")
+            parts.append(b"-" if item.start() > 0 and item.end() < len(items) else rb"\-")
         else:
             parts.append(re.escape(escaped if plain is None else plain))
     # The look-ahead keeps a set, negated or not, from matching the separator.

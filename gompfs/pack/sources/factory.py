@@ -62,12 +62,12 @@ def open_source(
 ) -> Source:
     """The source for a directory, a file, an archive to unpack (.tar of any compression, .zip) or `-`.
 
-    A directory that is packed `alone` becomes the root; beside others it keeps its base name. Members of tar and
-    zip archives always go by their own names. `-`, or a path that is a pipe, is a tar of any compression.
-    `exclude` are patterns, `exclude_from` files of them (see `gompfs.pack.sources.exclude`); they apply to a
-    directory's and an archive's entries. With `one_file_system` mount points stay empty, with `skip_unreadable` a
-    local file that may not be read is a warning. Raises PackError if there is nothing at `spec`, OptionError for a
-    bad pattern.
+    A directory that is packed `alone` becomes the root; beside others it keeps its base name. Members of
+    tar and zip archives always go by their own names. `-`, or a path that is a pipe, is a tar of any
+    compression. `exclude` are patterns, `exclude_from` files of them (see `gompfs.pack.sources.exclude`);
+    they apply to a directory's and an archive's entries. With `one_file_system` mount points stay empty,
+    with `skip_unreadable` a local file that may not be read is a warning. Raises PackError if there is
+    nothing at `spec`, OptionError for a bad pattern.
     """
     rules = ExcludeRules([*exclude, *(pattern for file in exclude_from for pattern in read_patterns(file))])
     if os.fspath(spec) == STANDARD_INPUT:

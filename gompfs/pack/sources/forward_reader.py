@@ -16,7 +16,7 @@ from gompfs.errors import PackError
 __all__ = ["ForwardReader", "uncompressed"]
 
 _PIECE_SIZE = 1 << 20
-# A header that says it is longer than this is damaged or hostile; the longest honest ones are names and xattrs.
+# A header that says it is longer than this is damaged or hostile; the longest honest ones hold xattrs.
 _MAX_HEADER_SIZE = 16 << 20
 _DECODER_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
@@ -26,7 +26,10 @@ class _Readable(Protocol):
 
 
 def uncompressed(stream: BinaryIO) -> _Readable:
-    """The buffered `stream` itself, or a decoder for the compression (gzip, bzip2, xz, zstd) that its first bytes tell."""
+    """A decoder for the compression (gzip, bzip2, xz, zstd) that the first bytes tell, or `stream` itself.
+
+    `stream` is a `BufferedReader`.
+    """
     magic = cast(io.BufferedReader, stream).peek(6)[:6]
     if magic.startswith(b"\x1f\x8b"):
         return gzip.GzipFile(fileobj=stream)
@@ -45,7 +48,8 @@ def uncompressed(stream: BinaryIO) -> _Readable:
 class ForwardReader:
     """As much of a file object as tarfile needs, plus `read_data`; seeks forward only.
 
-    Raises PackError, naming `name`, when the stream is damaged or cannot be read.
+    `is_at_end` tells whether a read has met the end of the stream. Raises PackError, naming `name`, when
+    the stream is damaged or cannot be read.
     """
 
     def __init__(self, stream: _Readable, name: str) -> None:
@@ -54,6 +58,7 @@ class ForwardReader:
         self._piece = b""
         self._piece_offset = 0
         self._position = 0
+        self.is_at_end = False
 
     def tell(self) -> int:
         """How many bytes were read or passed over."""
@@ -101,6 +106,7 @@ class ForwardReader:
             except _DECODER_ERRORS as error:
                 raise PackError(f"cannot read: {error}", path=self._name) from error
             self._piece_offset = 0
+            self.is_at_end = not self._piece
         piece = self._piece[self._piece_offset : self._piece_offset + size]
         self._piece_offset += len(piece)
         self._position += len(piece)

@@ -1,7 +1,8 @@
 """Regular files of the local file system: metadata from an open descriptor, content, holes and xattrs.
 
-A file is opened when its entry is made and closed when the next one is taken. This costs no more system calls than
-a stat followed by an open, and a file that vanishes or may not be read is known before its entry is given out.
+A file is opened when its entry is made and closed when the next one is taken. This costs no more system
+calls than a stat followed by an open, and a file that vanishes or may not be read is known before its entry
+is given out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What members of a foreign archive (tar, zip) may become: an archive is untrusted input.
 
-A member is left out, with a warning, when extracting it would write outside the target, go through something that
-is no directory, or be refused by the file system. Directories that no member made, but some member needs, are made.
+A member is left out, with a warning, when extracting it would write outside the target, go through
+something that is no directory, or be refused by the file system. Directories that no member made, but some
+member needs, are made.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _MADE_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
 
 class MemberTree:
-    """Knows the paths that came so far, and decides on each member; `warnings` gets a line for what is left out."""
+    """Knows the paths that came so far and decides on each member; tells in `warnings` what is left out."""
 
     def __init__(self, archive_name: str, warnings: list[str], rules: ExcludeRules) -> None:
         self._archive_name = archive_name

@@ -1,8 +1,8 @@
 """A tar archive as a source, of any compression, from a file or a pipe.
 
-It is read once from front to back, so the entries come in archive order and a member's content has to be read
-before the next entry is taken. All of ustar, PAX and GNU headers are understood: long names, sub-second times,
-extended attributes (`SCHILY.xattr.*`), and sparse members of each kind.
+It is read once from front to back, so the entries come in archive order and a member's content has to be
+read before the next entry is taken. All of ustar, PAX and GNU headers are understood: long names,
+sub-second times, extended attributes (`SCHILY.xattr.*`), and sparse members of each kind.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import stat
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from tarfile import ReadError
 from typing import Any, BinaryIO, cast
 
 from gompfs.errors import PackError
@@ -51,12 +52,13 @@ class _Member(tarfile.TarInfo):
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> _Member:
-        """The next header; raises PackError if it is broken."""
+        """The next header; raises ReadError if it is broken."""
         try:
             return super().fromtarfile(tarfile)
         except _BROKEN_HEADER as error:
-            name = os.fsencode(tarfile.name or b"")
-            raise PackError(f"broken header near byte {tarfile.offset}: {error}", path=name) from error
+            if tarfile.offset == 0:
+                raise ReadError("this is no tar archive of a compression that is known") from error
+            raise ReadError(f"broken header near byte {tarfile.offset}: {error}") from error
 
     @property
     def stored_ranges(self) -> list[tuple[int, int]] | None:
@@ -66,7 +68,7 @@ class _Member(tarfile.TarInfo):
 
 @dataclass(slots=True)
 class _MemberEntry(SourceEntry):
-    """A regular member; its data lie at `data_position` of the stream, the ranges of a sparse one end to end."""
+    """A regular member; its data lie at `data_position`, those of a sparse one without its holes."""
 
     reader: ForwardReader | None = None
     data_position: int = 0
@@ -147,6 +149,8 @@ class TarSource:
                 archive.members.clear()  # type: ignore[attr-defined]  # a million of them would fill the memory
                 _check_size(member, archive.offset, self.name)
                 yield member
+            if reader.is_at_end:
+                self.warnings.append(f"{self.name}: has no end mark; it may have been cut short")
         except tarfile.TarError as error:
             raise PackError(f"cannot read the tar archive: {error}", path=self.name) from error
 

@@ -1,8 +1,8 @@
 """A zip archive as a source, in the order of its directory.
 
-Modes, symbolic links, owners and times are taken from the fields that Info-ZIP and its kin write. Where an archive
-has no owner, the one who packs is it; a time without zone is taken as UTC, so that packing gives the same
-everywhere.
+Modes, symbolic links, owners and times are taken from the fields that Info-ZIP and its kin write. Where an
+archive has no owner, the one who packs is it; a time without zone is taken as UTC, so that packing gives
+the same everywhere.
 """
 
 from __future__ import annotations

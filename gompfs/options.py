@@ -35,3 +35,68 @@ class PackOptions:
             raise OptionError(f"no grammar builder {self.grammar_builder!r}; there are {GRAMMAR_BUILDERS}")
         if self.words not in WORD_RULES:
             raise OptionError(f"no word rule {self.words!r}; there are {WORD_RULES}")
+
+
+_TRUE_FLAGS = ("allow_other", "auto_unmount", "verify")
+_IGNORED_FLAGS = ("ro", "nosuid", "nodev", "noexec", "noatime", "nofail", "_netdev", "auto", "noauto", "user", "nouser")
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+STATS_PLACES = ("hidden", "visible", "off")
+
+
+@dataclass(frozen=True)
+class MountOptions:
+    """How an archive is mounted; `cache_size` in bytes, `umask` as the bits to clear in every mode.
+
+    `stats` says whether the virtual directory is in listings of the root (`visible`), can only be named
+    (`hidden`), or is not there (`off`).
+    """
+
+    engine: str = "auto"
+    cache_size: int = 256 << 20
+    verify: bool = False
+    allow_other: bool = False
+    auto_unmount: bool = False
+    uid: int | None = None
+    gid: int | None = None
+    umask: int = 0
+    stats: str = "hidden"
+    fsname: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> MountOptions:
+        """Options as `mount -o` takes them, comma separated; raises OptionError for one that is unknown."""
+        values: dict[str, object] = {}
+        for item in filter(None, text.split(",")):
+            name, has_value, value = item.partition("=")
+            if name in _TRUE_FLAGS and not has_value:
+                values[name] = True
+            elif name in ("uid", "gid"):
+                values[name] = _number(name, value, 10)
+            elif name == "umask":
+                values[name] = _number(name, value, 8)
+            elif name == "cache_size":
+                values[name] = parse_size(value)
+            elif name == "stats" and value in STATS_PLACES:
+                values[name] = value
+            elif name in ("engine", "fsname") and value:
+                values[name] = value
+            elif name not in _IGNORED_FLAGS or has_value:
+                raise OptionError(f"unknown mount option {item!r}")
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def parse_size(text: str) -> int:
+    """Bytes from a number with an optional unit K, M or G (powers of 1024); raises OptionError."""
+    stripped = text.strip().upper().removesuffix("B").removesuffix("I")
+    unit = stripped[-1:] if stripped[-1:] in ("K", "M", "G") else ""
+    return _number("size", stripped.removesuffix(unit), 10) * _SIZE_UNITS[unit]
+
+
+def _number(name: str, text: str, base: int) -> int:
+    try:
+        value = int(text, base)
+    except ValueError:
+        raise OptionError(f"{name} must be a number, not {text!r}") from None
+    if value < 0:
+        raise OptionError(f"{name} must not be negative")
+    return value

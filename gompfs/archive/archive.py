@@ -168,9 +168,10 @@ class Archive:
 
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         """The extended attributes of an inode."""
-        return self._index.xattrs(ino) if self._has_xattrs() else {}
+        return self._index.xattrs(ino) if self.has_xattrs() else {}
 
-    def _has_xattrs(self) -> bool:
+    def has_xattrs(self) -> bool:
+        """Whether any entry has extended attributes."""
         if not hasattr(self, "_any_xattrs"):
             self._any_xattrs = self._index.has_xattrs()
         return self._any_xattrs

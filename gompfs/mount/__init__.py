@@ -1,0 +1,1 @@
+"""Mounting archives through FUSE."""

@@ -1,0 +1,104 @@
+"""Runs a mount: in the foreground, or as a daemon whose start-up errors reach the caller."""
+
+from __future__ import annotations
+
+import logging
+import logging.handlers
+import os
+import threading
+from collections.abc import Callable
+
+from gompfs.errors import MountError
+from gompfs.mount.kernel_tuning import raise_read_ahead
+from gompfs.mount.umount import check_mountpoint
+from gompfs.options import MountOptions
+
+log = logging.getLogger("gompfs")
+
+_READY = b"+"
+
+
+def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreground: bool = False) -> None:
+    """Mount `archive` at `mountpoint`; returns when the mount answers, or in the foreground when it has ended.
+
+    Raises GompfsError for an archive that cannot be read, MountError when mounting fails.
+    """
+    archive, mountpoint = os.path.abspath(archive), os.path.abspath(mountpoint)
+    check_mountpoint(mountpoint)
+    if foreground:
+        logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
+        _serve(archive, mountpoint, options, lambda: None)
+        return
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        os.close(read_end)
+        _run_daemon(archive, mountpoint, options, write_end)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        message = pipe.read()
+    if message != _READY:
+        raise MountError(os.fsdecode(message) or "the daemon ended before the mount was ready", path=mountpoint)
+
+
+def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int) -> None:
+    """The child's whole life; never returns. Errors go through the pipe until the mount is up, then to syslog."""
+    status = 1
+    try:
+        os.setsid()
+        os.chdir("/")
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        _log_to_syslog()
+
+        def ready() -> None:
+            os.write(pipe, _READY)
+            os.close(pipe)
+
+        _serve(archive, mountpoint, options, ready)
+        status = 0
+    except BaseException as error:
+        log.error("%s", error)
+        try:
+            os.write(pipe, os.fsencode(str(error)))
+        except OSError:
+            pass  # the mount had been ready, and nobody listens any more
+    finally:
+        logging.shutdown()
+        os._exit(status)
+
+
+def _log_to_syslog() -> None:
+    if os.path.exists("/dev/log"):
+        handler = logging.handlers.SysLogHandler("/dev/log", logging.handlers.SysLogHandler.LOG_DAEMON)
+        handler.setFormatter(logging.Formatter(f"gompfs[{os.getpid()}]: %(message)s"))
+        logging.getLogger().addHandler(handler)
+    logging.getLogger().setLevel(logging.INFO)
+
+
+def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: Callable[[], None]) -> None:
+    from gompfs.archive import Archive
+    from gompfs.engine import select_engine
+    from gompfs.mount.fuse_binding import Binding
+    from gompfs.mount.operations import Operations
+
+    engine = select_engine(options.engine)
+    with Archive(archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size) as archive:
+        for warning in archive.warnings:
+            log.warning("%s", warning)
+
+        def ready() -> None:
+            # The kernel completes the mount once init has returned: tuning must not hold it up.
+            threading.Thread(target=_after_mount, args=(mountpoint, on_ready), daemon=True).start()
+
+        try:
+            Binding(Operations(archive, options), mountpoint, options, ready)
+        except RuntimeError as error:
+            raise MountError(f"libfuse could not mount (status {error})", path=mountpoint) from None
+
+
+def _after_mount(mountpoint: str, on_ready: Callable[[], None]) -> None:
+    raise_read_ahead(mountpoint)
+    on_ready()
+
+

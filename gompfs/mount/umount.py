@@ -1,0 +1,46 @@
+"""Unmounting, and telling what state a mount point is in."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+from gompfs.errors import MountError
+from gompfs.mount.kernel_tuning import mount_device
+
+
+def is_stale(mountpoint: str) -> bool:
+    """Whether the daemon behind a mount has died, so that every access fails."""
+    try:
+        os.stat(mountpoint)
+    except OSError as error:
+        return error.errno == errno.ENOTCONN
+    return False
+
+
+def check_mountpoint(mountpoint: str) -> None:
+    """Raise MountError unless an archive can be mounted there."""
+    if is_stale(mountpoint):
+        raise MountError(
+            "the daemon of an earlier mount here has died; clear it with: gompfs umount", path=mountpoint
+        )
+    if not Path(mountpoint).is_dir():
+        raise MountError("the mount point is no directory", path=mountpoint)
+    if mount_device(mountpoint) is not None and os.path.ismount(mountpoint):
+        raise MountError("something is mounted here already", path=mountpoint)
+
+
+def unmount(mountpoint: str, *, lazy: bool = False) -> None:
+    """Unmount; `lazy` lets go of a mount that is in use. Also clears one whose daemon has died."""
+    if mount_device(mountpoint) is None:
+        raise MountError("nothing is mounted here", path=mountpoint)
+    stale = is_stale(mountpoint)
+    command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
+    if lazy or stale:
+        command.append("-l" if command[0] == "umount" else "-z")
+    result = subprocess.run([*command, "--", mountpoint], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        reason = result.stderr.strip().rpartition(": ")[2].rstrip(".") or "umount failed"
+        raise MountError(reason, path=mountpoint)

@@ -1,0 +1,141 @@
+"""The group of all commands, and the one place where errors become a line on stderr and an exit status.
+
+Statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+from gompfs.errors import GompfsError, OptionError, display_path
+
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+# Command -> the module that defines it, as <command>_command; in the order of the help.
+COMMAND_MODULES = {
+    "pack": "pack",
+    "add": "pack",
+    "mount": "mount",
+    "umount": "mount",
+    "ls": "ls",
+    "cat": "contents",
+    "extract": "contents",
+    "info": "info",
+    "verify": "verify",
+    "stats": "stats",
+    "bench": "bench",
+    "completion": "completion",
+}
+
+
+@dataclass
+class Settings:
+    """What the options before the command say."""
+
+    debug: bool = False
+
+
+class _Commands(click.Group):
+    """Imports a command's module when the command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names."""
+        return list(COMMAND_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMAND_MODULES:
+            return None
+        module = import_module(f"gompfs.cli.{COMMAND_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from gompfs import __version__
+
+        click.echo(f"gompfs {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--debug", is_flag=True, help="Show a traceback when a command fails.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@click.pass_context
+def application(ctx: click.Context, debug: bool) -> None:
+    """Pack files into a compressed archive, mount it as a directory, and read its statistics as files."""
+    ctx.ensure_object(Settings).debug = debug
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(EXIT_USAGE)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line (sys.argv's by default); the exit status. Errors are printed, never raised."""
+    settings = Settings()
+    try:
+        status = application.main(arguments, prog_name="gompfs", standalone_mode=False, obj=settings)
+        sys.stdout.flush()
+    except BaseException as error:
+        if settings.debug and not isinstance(error, SystemExit):
+            traceback.print_exc()
+        return _report(error)
+    return status if isinstance(status, int) else 0
+
+
+def _report(error: BaseException) -> int:
+    """Print one line about the error; the exit status."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else EXIT_FAILURE
+    if isinstance(error, BrokenPipeError):
+        # What is still buffered would fail again when the interpreter flushes it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return _fail("interrupted", EXIT_INTERRUPTED)
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "gompfs"
+        return _fail(f"{error.format_message()} See: {command} --help", EXIT_USAGE)
+    if isinstance(error, click.ClickException):
+        return _fail(error.format_message(), error.exit_code)
+    if isinstance(error, GompfsError):
+        return _fail(str(error), EXIT_USAGE if isinstance(error, OptionError) else EXIT_FAILURE)
+    if isinstance(error, OSError):
+        place = f"{display_path(error.filename)}: " if isinstance(error.filename, (str, bytes)) else ""
+        return _fail(place + (error.strerror or str(error)), EXIT_FAILURE)
+    if isinstance(error, MemoryError):
+        return _fail("out of memory", EXIT_FAILURE)
+    name = type(error).__name__
+    return _fail(f"internal error: {name}: {error} (gompfs --debug shows where)", EXIT_FAILURE)
+
+
+def _fail(message: str, status: int) -> int:
+    print_error(message)
+    return status
+
+
+def print_error(message: str) -> None:
+    """One line on stderr, the way all errors and warnings of the commands look."""
+    click.echo(f"gompfs: {' '.join(message.splitlines())}", err=True)

@@ -1,0 +1,152 @@
+"""`gompfs bench`: how fast an archive's blocks decode here."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from gompfs.cli.output import human_size, print_json, print_line
+from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.errors import CorruptBlockError
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.engine import Engine
+
+_BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Blocks in memory that are decoded by one call; sizes in bytes."""
+
+    first_block: int
+    blocks: list[bytes]
+    uncompressed_size: int
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The best round of one engine; `rate` in bytes of content per second."""
+
+    engine: str
+    num_threads: int
+    uncompressed_size: int
+    compressed_size: int
+    seconds: float
+    rate: float
+
+
+@click.command("bench")
+@archive_argument
+@click.option(
+    "--max-size",
+    metavar="SIZE",
+    callback=parse_size_option,
+    default="1G",
+    show_default=True,
+    help="Take no more content than this into memory.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0),
+    default=1.0,
+    show_default=True,
+    help="Repeat each measurement for this long; the best round counts.",
+)
+@engine_option
+@json_option
+def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, as_json: bool) -> None:
+    """Decode the blocks of ARCHIVE in memory, on one thread and on all, and print the rates."""
+    from gompfs.engine import select_engine
+
+    single, full = select_engine(engine, 1), select_engine(engine)
+    engines = [single, full] if full.num_threads > 1 else [single]
+    with opened(archive, engine=engine) as opened_archive:
+        batches = list(_load(opened_archive, max_size))
+        measurements = [_measure(opened_archive, candidate, batches, seconds) for candidate in engines]
+    if as_json:
+        print_json([asdict(measurement) for measurement in measurements])
+    elif sys.stdout.isatty():
+        _print_table(measurements)
+    else:
+        for row in (_HEADINGS, *map(_row, measurements)):
+            print_line("\t".join(row).encode())
+
+
+def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
+    """The blocks of the stream from the start of the archive, as many as hold `max_size` bytes."""
+    descriptor = os.open(archive.path, os.O_RDONLY | os.O_CLOEXEC)
+    per_batch = max(_BATCH_BYTES // archive.block_size, 1)
+    left = max_size
+    try:
+        for segment in archive.segments:
+            places = segment.places
+            for first in range(0, len(places), per_batch):
+                if left <= 0:
+                    return
+                last = min(first + max(min(per_batch, left // archive.block_size), 1), len(places))
+                wanted = slice(first, last)
+                offsets, sizes = (
+                    places.archive_offsets[wanted].tolist(),
+                    places.compressed_sizes[wanted].tolist(),
+                )
+                size = min(last * archive.block_size, places.uncompressed_size) - first * archive.block_size
+                blocks = [os.pread(descriptor, *place) for place in zip(sizes, offsets, strict=True)]
+                yield Batch(segment.first_block + first, blocks, size)
+                left -= size
+    finally:
+        os.close(descriptor)
+
+
+def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: float) -> Measurement:
+    """Decode all batches again and again for `seconds`, at least once; raises CorruptBlockError."""
+    out = memoryview(bytearray(max((batch.uncompressed_size for batch in batches), default=0)))
+    best = float("inf")
+    end = time.monotonic() + seconds
+    while True:
+        started = time.perf_counter()
+        for batch in batches:
+            statuses = engine.decode_blocks(batch.blocks, out[: batch.uncompressed_size])
+            for block, status in enumerate(statuses, batch.first_block):
+                if status:
+                    raise CorruptBlockError(status.reason, archive=archive.path, block=block)
+        best = min(best, time.perf_counter() - started)
+        if time.monotonic() >= end:
+            break
+    uncompressed_size = sum(batch.uncompressed_size for batch in batches)
+    compressed_size = sum(len(block) for batch in batches for block in batch.blocks)
+    rate = uncompressed_size / best
+    return Measurement(engine.name, engine.num_threads, uncompressed_size, compressed_size, best, rate)
+
+
+_HEADINGS = ("engine", "threads", "content", "compressed", "seconds", "MB/s")
+
+
+def _row(measurement: Measurement) -> tuple[str, ...]:
+    return (
+        measurement.engine,
+        str(measurement.num_threads),
+        human_size(measurement.uncompressed_size),
+        human_size(measurement.compressed_size),
+        f"{measurement.seconds:.4f}",
+        f"{measurement.rate / 1e6:.0f}",
+    )
+
+
+def _print_table(measurements: list[Measurement]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="left" if heading == "engine" else "right")
+    for measurement in measurements:
+        table.add_row(*_row(measurement))
+    Console().print(table)

@@ -1,0 +1,120 @@
+"""`gompfs cat` and `gompfs extract`: the bytes of files, without a mount."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
+from gompfs.cli.progress import progress_bar
+from gompfs.errors import EntryTypeError, GompfsError, display_path
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+
+_READ_SIZE = 8 << 20
+_MAX_VECTORS = 512
+
+
+@click.command("cat")
+@archive_argument
+@paths_argument(required=True)
+@click.option("--verify", is_flag=True, help="Check decoded bytes against their checksums too.")
+@engine_option
+@click.pass_context
+def cat_command(
+    ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str
+) -> None:
+    """Write the content of each file PATH of ARCHIVE to standard output."""
+    failed = False
+    with opened(archive, engine=engine, verify=verify) as opened_archive:
+        for path in paths:
+            try:
+                _write_content(opened_archive, path)
+            except GompfsError as error:
+                error.path = error.path or display_path(path)
+                print_error(str(error))
+                failed = True
+    if failed:
+        ctx.exit(EXIT_FAILURE)
+
+
+def _write_content(archive: Archive, path: str) -> None:
+    inode = archive.resolve(path, follow=True)
+    if not stat.S_ISREG(inode.mode):
+        kind = "a directory" if stat.S_ISDIR(inode.mode) else "no regular file"
+        raise EntryTypeError(f"is {kind}", archive=archive.path, path=path)
+    sys.stdout.flush()
+    output = sys.stdout.fileno()
+    for file_offset in range(0, inode.size, _READ_SIZE):
+        size = min(_READ_SIZE, inode.size - file_offset)
+        write_all(output, [memoryview(piece) for piece in archive.read_pieces(inode.ino, file_offset, size)])
+
+
+def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
+    """Write the pieces one after another, many in one system call."""
+    position = 0
+    pieces = list(pieces)
+    while position < len(pieces):
+        written = os.writev(descriptor, pieces[position : position + _MAX_VECTORS])
+        while position < len(pieces) and written >= len(pieces[position]):
+            written -= len(pieces[position])
+            position += 1
+        if written:
+            pieces[position] = pieces[position][written:]
+
+
+@click.command("extract")
+@archive_argument
+@paths_argument(required=False)
+@click.option(
+    "-C",
+    "--directory",
+    default=".",
+    show_default=True,
+    type=click.Path(file_okay=False),
+    help="Where to extract to; made if it is not there.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@click.option("--verify", is_flag=True, help="Check decoded bytes against their checksums too.")
+@engine_option
+@click.pass_context
+def extract_command(
+    ctx: click.Context,
+    archive: str,
+    paths: tuple[str, ...],
+    *,
+    directory: str,
+    quiet: bool,
+    verify: bool,
+    engine: str,
+) -> None:
+    """Extract all of ARCHIVE, or each PATH with all that is below it.
+
+    Modes, times, symlinks, hard links, holes and extended attributes come back as they were; owners too, if
+    root extracts. A file that is damaged is left out, and the rest is extracted.
+    """
+    from gompfs.archive.extract import Extractor
+
+    with opened(archive, engine=engine, verify=verify) as opened_archive:
+        found = resolve_all(opened_archive, paths)
+        if paths and not found:
+            ctx.exit(EXIT_FAILURE)
+
+        def total_size() -> int | None:
+            return None if paths else opened_archive.totals()[1]
+
+        with progress_bar(Path(archive).name, total_size, quiet=quiet) as bar:
+            extractor = Extractor(opened_archive, Path(directory), progress=bar.advance if bar else None)
+            extractor.extract([os.fsencode(path).strip(b"/") for path in found])
+    for error in extractor.damaged:
+        print_error(f"left out: {error}")
+    if extractor.damaged or len(found) < len(paths):
+        ctx.exit(EXIT_FAILURE)

@@ -1,0 +1,120 @@
+"""`gompfs info`: what an archive is, and where its bytes go."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.output import human_size, print_json, print_line, ratio
+from gompfs.cli.parameters import archive_argument, json_option, opened
+from gompfs.errors import display_path
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.model import BlockPlaces
+
+
+@click.command("info")
+@archive_argument
+@json_option
+def info_command(archive: str, *, as_json: bool) -> None:
+    """Show what ARCHIVE is: sizes, ratio, codecs, segments and sections."""
+    with opened(archive) as opened_archive:
+        facts = collect_facts(opened_archive)
+    if as_json:
+        print_json(facts)
+        return
+    for line in _lines(facts):
+        print_line(line.encode())
+
+
+def collect_facts(archive: Archive) -> dict[str, Any]:
+    """All that `info` tells, by name; sizes in bytes."""
+    num_inodes, content_size = archive.totals()
+    segments = [
+        {"segment": segment.number, "first_block": segment.first_block, **_sizes(segment.places)}
+        for segment in archive.segments
+    ]
+    sections = [
+        {"segment": section.segment, "kind": section.kind, **_sizes(section.places)}
+        for section in archive.sections
+    ]
+    return {
+        "archive": os.fspath(archive.path),
+        "uuid": str(archive.superblock.uuid),
+        "format_version": archive.superblock.version,
+        "generation": archive.footer.generation,
+        "num_inodes": num_inodes,
+        "num_binary_files": len(archive.binary_files()),
+        "content_size": content_size,
+        "stream_size": sum(segment["uncompressed_size"] for segment in segments),
+        "archive_size": archive.size,
+        "index_size": archive.footer.index_size,
+        "ratio": round(ratio(content_size, archive.size), 4),
+        "block_size": archive.block_size,
+        "num_blocks": archive.num_blocks,
+        "meta": archive.meta,
+        "codecs": _codec_mix(archive),
+        "segments": segments,
+        "sections": sections,
+        "warnings": archive.warnings,
+    }
+
+
+def _sizes(places: BlockPlaces) -> dict[str, int]:
+    return {
+        "num_blocks": len(places),
+        "compressed_size": int(places.compressed_sizes.sum()),
+        "uncompressed_size": places.uncompressed_size,
+    }
+
+
+def _codec_mix(archive: Archive) -> dict[str, dict[str, int]]:
+    """Blocks of the stream, and their compressed bytes, by codec."""
+    from gompfs.codec import Codec
+
+    mix = {}
+    for codec in Codec:
+        chosen = [(segment.codecs == codec, segment.places.compressed_sizes) for segment in archive.segments]
+        num_blocks = sum(int(mask.sum()) for mask, _ in chosen)
+        if num_blocks:
+            compressed_size = sum(int(sizes[mask].sum()) for mask, sizes in chosen)
+            mix[codec.label] = {"num_blocks": num_blocks, "compressed_size": compressed_size}
+    return mix
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    words = facts["meta"].get("words", "whitespace")
+    rows = [
+        ("archive", display_path(facts["archive"])),
+        ("uuid", facts["uuid"]),
+        ("format", f"version {facts['format_version']}, generation {facts['generation']}"),
+        (
+            "entries",
+            f"{facts['num_inodes']:,} inodes, {facts['num_binary_files']:,} binary files, words: {words}",
+        ),
+        ("content", _exact(facts["content_size"])),
+        ("stream", f"{_exact(facts['stream_size'])}, equal files once and holes left out"),
+        ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
+        ("index", _exact(facts["index_size"])),
+        ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
+    ]
+    rows += [
+        (f"codec {label}", f"{codec['num_blocks']:,} blocks, {human_size(codec['compressed_size'])}")
+        for label, codec in facts["codecs"].items()
+    ]
+    rows += [(f"segment {part['segment']}", _part(part)) for part in facts["segments"]]
+    rows += [(f"section {part['kind']} of {part['segment']}", _part(part)) for part in facts["sections"]]
+    width = max(len(name) for name, _ in rows)
+    return [f"{name:<{width}}  {value}" for name, value in rows]
+
+
+def _part(part: dict[str, Any]) -> str:
+    sizes = f"{human_size(part['uncompressed_size'])} -> {human_size(part['compressed_size'])}"
+    return f"{part['num_blocks']:,} blocks, {sizes}"
+
+
+def _exact(size: int) -> str:
+    return f"{human_size(size)} ({size:,} bytes)" if size >= 1000 else human_size(size)

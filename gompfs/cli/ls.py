@@ -1,0 +1,169 @@
+"""`gompfs ls`: the entries of an archive."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.output import print_json_array, print_line
+from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
+from gompfs.errors import GompfsError
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.model import Inode
+
+Entry = tuple[bytes, "Inode"]
+
+_SECOND_NS = 1_000_000_000
+_TYPES = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "directory",
+    stat.S_IFLNK: "symlink",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "character device",
+    stat.S_IFBLK: "block device",
+}
+
+
+@click.command("ls")
+@archive_argument
+@paths_argument(required=False)
+@click.option("-l", "--long", is_flag=True, help="Show mode, links, owner, group, size and time too.")
+@click.option("-R", "--recursive", is_flag=True, help="List what is in directories below, too.")
+@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; escape nothing.")
+@json_option
+@click.pass_context
+def ls_command(
+    ctx: click.Context,
+    archive: str,
+    paths: tuple[str, ...],
+    *,
+    long: bool,
+    recursive: bool,
+    null: bool,
+    as_json: bool,
+) -> None:
+    """List the entries of ARCHIVE, or of each PATH in it; of a directory, what it contains.
+
+    Entries are printed as paths that cat and extract take; directories end in a slash.
+    """
+    failed = False
+
+    def entries() -> Iterator[Entry]:
+        nonlocal failed
+        for path in paths or ("",):
+            try:
+                yield from _listing(opened_archive, os.fsencode(path), recursive=recursive, follow=not long)
+            except GompfsError as error:
+                print_error(str(error))
+                failed = True
+
+    with opened(archive) as opened_archive:
+        if as_json:
+            print_json_array(_as_json(place, inode) for place, inode in entries())
+        else:
+            for place, inode in entries():
+                name = place + b"/" if stat.S_ISDIR(inode.mode) else place
+                if null:
+                    print_line(name, end=b"\0", raw=True)
+                else:
+                    print_line(_long_line(name, inode) if long else name)
+    if failed:
+        ctx.exit(EXIT_FAILURE)
+
+
+def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) -> Iterator[Entry]:
+    """The entry at `path`, or what the directory there contains, all the way down if `recursive`."""
+    inode = archive.resolve(path)
+    if stat.S_ISLNK(inode.mode) and (follow or path.endswith(b"/")):
+        inode = _directory_behind(archive, path) or inode
+    place = path.rstrip(b"/")
+    if not stat.S_ISDIR(inode.mode):
+        yield place, inode
+        return
+    pending = _children(archive, b"" if place in (b"", b".") else place + b"/", inode)
+    while pending:
+        place, inode = pending.pop()
+        yield place, inode
+        if recursive and stat.S_ISDIR(inode.mode):
+            pending += _children(archive, place + b"/", inode)
+
+
+def _directory_behind(archive: Archive, path: bytes) -> Inode | None:
+    """The directory that a symlink leads to; None where it leads to nothing or to something else."""
+    try:
+        inode = archive.resolve(path, follow=True)
+    except GompfsError:
+        return None
+    return inode if stat.S_ISDIR(inode.mode) else None
+
+
+def _children(archive: Archive, prefix: bytes, directory: Inode) -> list[Entry]:
+    """The entries of a directory in reverse order, as a stack takes them."""
+    return [(prefix + entry.name, entry.inode) for entry in reversed(archive.list_directory(directory.ino))]
+
+
+def _long_line(name: bytes, inode: Inode) -> bytes:
+    size = str(inode.size)
+    if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode):
+        size = f"{os.major(inode.rdev)},{os.minor(inode.rdev)}"
+    owner = f"{_user_name(inode.uid)}/{_group_name(inode.gid)}"
+    # Widths that fit most entries keep the columns straight without a first pass over all of them.
+    head = f"{stat.filemode(inode.mode)} {inode.nlink:>2} {owner:<10} {size:>11} {_time(inode.mtime_ns)} "
+    line = head.encode() + name
+    return line if inode.symlink_target is None else line + b" -> " + inode.symlink_target
+
+
+def _time(mtime_ns: int) -> str:
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(mtime_ns // _SECOND_NS))
+    except (OverflowError, ValueError, OSError):
+        return f"@{mtime_ns // _SECOND_NS}"  # a year that the C library cannot write
+
+
+@lru_cache
+def _user_name(uid: int) -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, OverflowError):
+        return str(uid)
+
+
+@lru_cache
+def _group_name(gid: int) -> str:
+    import grp
+
+    try:
+        return grp.getgrgid(gid).gr_name
+    except (KeyError, OverflowError):
+        return str(gid)
+
+
+def _as_json(place: bytes, inode: Inode) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "path": os.fsdecode(place),
+        "type": _TYPES.get(stat.S_IFMT(inode.mode), "unknown"),
+        "ino": inode.ino,
+        "mode": f"{stat.S_IMODE(inode.mode):04o}",
+        "uid": inode.uid,
+        "gid": inode.gid,
+        "size": inode.size,
+        "mtime_ns": inode.mtime_ns,
+        "nlink": inode.nlink,
+    }
+    if inode.symlink_target is not None:
+        facts["symlink_target"] = os.fsdecode(inode.symlink_target)
+    if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode):
+        facts["device"] = [os.major(inode.rdev), os.minor(inode.rdev)]
+    return facts

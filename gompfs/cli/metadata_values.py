@@ -1,0 +1,63 @@
+"""Values of --mtime, --owner and --group, as callbacks of their options."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import click
+
+_SECOND_NS = 1_000_000_000
+_MAX_ID = (1 << 32) - 2
+
+
+def parse_mtime(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    """Nanoseconds since the epoch, from `@SECONDS` or an ISO 8601 date (in UTC where it names no zone)."""
+    if value is None:
+        return None
+    try:
+        if value.startswith("@"):
+            seconds, _, fraction = value[1:].partition(".")
+            return int(seconds) * _SECOND_NS + int(fraction[:9].ljust(9, "0"))
+        time = datetime.fromisoformat(value)
+        time = time.replace(tzinfo=time.tzinfo or UTC)
+        return int(time.replace(microsecond=0).timestamp()) * _SECOND_NS + time.microsecond * 1000
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is neither @SECONDS nor a date as 2026-01-31T12:00:00."
+        ) from None
+
+
+def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    """A user by number or by name on this machine, as a number."""
+    import pwd
+
+    if value is None or _is_number(value):
+        return _id_number(value)
+    try:
+        return pwd.getpwnam(value).pw_uid
+    except KeyError:
+        raise click.BadParameter(f"there is no user {value!r} here; give its number.") from None
+
+
+def parse_group(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    """A group by number or by name on this machine, as a number."""
+    import grp
+
+    if value is None or _is_number(value):
+        return _id_number(value)
+    try:
+        return grp.getgrnam(value).gr_gid
+    except KeyError:
+        raise click.BadParameter(f"there is no group {value!r} here; give its number.") from None
+
+
+def _is_number(value: str) -> bool:
+    return value.isascii() and value.isdigit()
+
+
+def _id_number(value: str | None) -> int | None:
+    if value is None:
+        return None
+    if int(value) > _MAX_ID:
+        raise click.BadParameter(f"{value} is too large.")
+    return int(value)

@@ -1,0 +1,63 @@
+"""`gompfs mount` and `gompfs umount`."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.parameters import ENGINES, archive_argument
+from gompfs.errors import GompfsError
+
+
+@click.command("mount")
+@archive_argument
+@click.argument("mountpoint", type=click.Path())
+@click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
+@click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
+@click.option("--engine", type=click.Choice(ENGINES), help="Who decodes; auto is the default.")
+def mount_command(
+    archive: str, mountpoint: str, *, foreground: bool, mount_options: tuple[str, ...], engine: str | None
+) -> None:
+    """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
+
+    Returns as soon as the mount answers; a daemon serves it until it is unmounted.
+
+    \b
+    Mount options:
+      engine=auto|cpu        who decodes
+      cache_size=256M        memory for decoded blocks
+      verify                 check decoded bytes against their checksums too
+      stats=visible          list the directory stats in the root; also: hidden (the default), off
+      allow_other            let other users in, with the permissions of the files
+      uid=N, gid=N, umask=N  show other owners and modes than those stored
+      auto_unmount           unmount when the daemon is killed
+      fsname=NAME            the name of the source in /proc/mounts
+    """
+    from gompfs.mount.service import mount_archive
+    from gompfs.options import MountOptions
+
+    options = MountOptions.parse(",".join(mount_options))
+    if engine is not None:
+        options = dataclasses.replace(options, engine=engine)
+    mount_archive(archive, mountpoint, options, foreground=foreground)
+
+
+@click.command("umount")
+@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=click.Path())
+@click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
+@click.pass_context
+def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool) -> None:
+    """Unmount what is mounted at each MOUNTPOINT, also where the daemon has died."""
+    from gompfs.mount.umount import unmount
+
+    failed = False
+    for mountpoint in mountpoints:
+        try:
+            unmount(mountpoint, lazy=lazy)
+        except GompfsError as error:
+            print_error(str(error))
+            failed = True
+    if failed:
+        ctx.exit(EXIT_FAILURE)

@@ -1,0 +1,235 @@
+"""`gompfs pack` and `gompfs add`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.application import print_error
+from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
+from gompfs.cli.output import human_size, print_json, print_line, ratio
+from gompfs.cli.parameters import Decorated, engine_option, json_option, parse_size_option
+from gompfs.cli.progress import progress_bar
+from gompfs.errors import OptionError, display_path
+
+if TYPE_CHECKING:
+    from gompfs.options import PackOptions
+    from gompfs.pack import PackProgress, PackReport
+    from gompfs.pack.sources import Source
+
+_EXIT_TERMINATED = 143
+
+_SHARED_OPTIONS: list[Callable[[Any], Any]] = [
+    click.option(
+        "--codec",
+        type=click.Choice(["gompresso-bit", "gompresso-byte", "stored"]),
+        default="gompresso-bit",
+        show_default=True,
+        help="gompresso-bit is smaller, gompresso-byte decodes faster.",
+    ),
+    click.option(
+        "-l",
+        "--level",
+        type=click.IntRange(1, 9),
+        default=6,
+        show_default=True,
+        help="1 fastest, 9 smallest.",
+    ),
+    click.option(
+        "--no-dependency-elimination",
+        is_flag=True,
+        help="Let matches depend on each other: a little smaller, slower to decode on a GPU.",
+    ),
+    click.option(
+        "--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, as .gitignore does."
+    ),
+    click.option("--exclude-from", metavar="FILE", multiple=True, help="Read such patterns from a file."),
+    click.option("-x", "--one-file-system", is_flag=True, help="Leave out what lies on other file systems."),
+    click.option("--skip-unreadable", is_flag=True, help="Warn of files that may not be read, and go on."),
+    click.option(
+        "-j", "--jobs", type=click.IntRange(0), default=0, help="Threads; 0, the default, is one per core."
+    ),
+    click.option("--no-stats", is_flag=True, help="Do not prepare the analytics."),
+    click.option(
+        "--grammar",
+        "grammar_builder",
+        type=click.Choice(["repair", "sequitur"]),
+        default="repair",
+        show_default=True,
+        help="How the grammar of the analytics is built.",
+    ),
+    click.option(
+        "--sort",
+        type=click.Choice(["source", "name"]),
+        default="source",
+        show_default=True,
+        help="name: SOURCEs in the order of their names, and none of which the order is another (a tar's).",
+    ),
+    click.option(
+        "--mtime",
+        "mtime_ns",
+        metavar="TIME",
+        callback=parse_mtime,
+        help="Give every entry this time: @SECONDS or an ISO 8601 date.",
+    ),
+    click.option(
+        "--owner",
+        metavar="USER",
+        callback=parse_owner,
+        help="Give every entry this owner, by name or number.",
+    ),
+    click.option(
+        "--group",
+        metavar="GROUP",
+        callback=parse_group,
+        help="Give every entry this group, by name or number.",
+    ),
+    click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary."),
+]
+
+
+def _shared_options(function: Decorated) -> Decorated:
+    for option in reversed(_SHARED_OPTIONS):
+        function = option(function)
+    return function
+
+
+@click.command("pack")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
+@click.argument("archive", type=click.Path())
+@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it is there.")
+@click.option(
+    "-b",
+    "--block-size",
+    metavar="SIZE",
+    callback=parse_size_option,
+    default="64K",
+    show_default=True,
+    help="What decompresses by itself: 16K to 1M, a power of two.",
+)
+@click.option(
+    "--words",
+    type=click.Choice(["whitespace", "letters"]),
+    default="whitespace",
+    show_default=True,
+    help="What a word is: whatever stands between whitespace, or letters, digits and apostrophes.",
+)
+@_shared_options
+@engine_option
+@json_option
+def pack_command(
+    sources: tuple[str, ...], archive: str, *, force: bool, as_json: bool, **values: Any
+) -> None:
+    """Pack SOURCEs into a new ARCHIVE.
+
+    A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on
+    standard input. One directory alone becomes the root of the archive; of several, each keeps its name.
+    """
+    from gompfs.pack import pack_archive
+
+    _run(sources, Path(archive), pack_archive, as_json, {**values, "force": force})
+
+
+@click.command("add")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
+@click.argument("archive", type=click.Path(exists=True, dir_okay=False))
+@_shared_options
+@engine_option
+@json_option
+def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **values: Any) -> None:
+    """Add SOURCEs to an ARCHIVE; a path that it has already then leads to the new entry.
+
+    The archive stays readable throughout: what an interrupted add has written is ignored.
+    """
+    from gompfs.pack import add_to_archive
+
+    _run(sources, Path(archive), add_to_archive, as_json, values)
+
+
+def _run(
+    specs: Sequence[str], target: Path, job: Callable[..., PackReport], as_json: bool, values: dict[str, Any]
+) -> None:
+    """Do the job and print what became of it."""
+    from gompfs.engine import select_engine
+
+    # The job removes what it has half written when this exception passes through it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
+    options = _pack_options(values)
+    sources = _open_sources(specs, values)
+    engine = select_engine(values["engine"], values["jobs"])
+
+    def total_size() -> int | None:
+        sizes = [source.total_size for source in sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    with progress_bar(target.name, total_size, quiet=values["quiet"]) as bar:
+
+        def advance(state: PackProgress) -> None:
+            if bar is not None:
+                bar.update(state.size)
+
+        report = job(sources, target, options, engine=engine, progress=advance if bar else None)
+    for warning in report.warnings:
+        print_error(f"warning: {warning}")
+    if as_json:
+        print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.archive_size), 4)})
+    elif not values["quiet"]:
+        _print_summary(target, report)
+
+
+def _pack_options(values: dict[str, Any]) -> PackOptions:
+    from gompfs.codec import Codec, CodecOptions
+    from gompfs.options import PackOptions
+
+    codec = CodecOptions(
+        Codec.from_label(values["codec"]), values["level"], not values["no_dependency_elimination"]
+    )
+    same_names = ("jobs", "grammar_builder", "mtime_ns", "owner", "group", "block_size", "words", "force")
+    same = {name: values[name] for name in same_names if name in values}
+    return PackOptions(codec=codec, stats=not values["no_stats"], **same)
+
+
+def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
+    from gompfs.pack import open_source
+
+    if values["sort"] == "name":
+        specs = sorted(specs, key=lambda spec: os.path.basename(os.path.abspath(os.fsencode(spec))))
+    sources = [
+        open_source(
+            spec,
+            alone=len(specs) == 1,
+            exclude=values["exclude"],
+            exclude_from=values["exclude_from"],
+            one_file_system=values["one_file_system"],
+            skip_unreadable=values["skip_unreadable"],
+        )
+        for spec in specs
+    ]
+    for source in sources:
+        if values["sort"] == "name" and not source.sorted:
+            raise OptionError(
+                "its entries keep their own order, so --sort name is not possible", path=source.name
+            )
+    return sources
+
+
+def _print_summary(target: Path, report: PackReport) -> None:
+    """What was packed, in two or three lines."""
+    rate = report.size / report.seconds if report.seconds else 0.0
+    sizes = f"{human_size(report.size)} -> {human_size(report.archive_size)}"
+    speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
+    factor = f"ratio {ratio(report.size, report.archive_size):.2f}"
+    lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
+    if report.grammar_size:
+        lines.append(f"  grammar of the analytics: {human_size(report.grammar_size)} of it")
+    if report.num_duplicates:
+        lines.append(f"  {report.num_duplicates:,} files are equal to others and stored once")
+    for line in lines:
+        print_line(line.encode())

@@ -1,0 +1,108 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from gompfs.cli.application import print_error
+from gompfs.errors import GompfsError, OptionError, display_path
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+ENGINES = ("auto", "cpu", "gpu", "reference")
+_MAX_SUGGESTIONS = 500
+
+
+def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
+    """The callback of an option that takes bytes with an optional unit: 65536, 64K, 1M."""
+    from gompfs.options import parse_size
+
+    try:
+        return parse_size(value)
+    except OptionError as error:
+        raise click.BadParameter(error.message) from None
+
+
+def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Paths inside the archive of the command line that go on from what is typed."""
+    import stat
+
+    from gompfs import open as open_archive
+
+    directory, _, start = incomplete.rpartition("/")
+    prefix = f"{directory}/" if directory or incomplete.startswith("/") else ""
+    try:
+        with open_archive(ctx.params["archive"]) as archive:
+            entries = archive.list_directory(archive.resolve(directory, follow=True).ino)
+            names = [
+                prefix + entry.name.decode() + ("/" if stat.S_ISDIR(entry.inode.mode) else "")
+                for entry in entries
+                if entry.name.startswith(start.encode())
+            ]
+    except (GompfsError, OSError, KeyError, UnicodeError):
+        return []  # nothing to suggest; the command itself will say what is wrong
+    return [CompletionItem(name) for name in names[:_MAX_SUGGESTIONS]]
+
+
+def archive_argument(function: Decorated) -> Decorated:
+    """The argument ARCHIVE."""
+    return click.argument("archive", type=click.Path())(function)
+
+
+def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:
+    """The argument PATH..., entries inside the archive."""
+    metavar = "PATH..." if required else "[PATH...]"
+    return click.argument(
+        "paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry
+    )
+
+
+def engine_option(function: Decorated) -> Decorated:
+    """The option --engine."""
+    return click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="auto",
+        show_default=True,
+        help="Who decodes: auto takes the fastest that works here, reference is slow and readable.",
+    )(function)
+
+
+def json_option(function: Decorated) -> Decorated:
+    """The option --json."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+@contextmanager
+def opened(
+    path: str, *, engine: str = "auto", num_threads: int = 0, verify: bool = False
+) -> Iterator[Archive]:
+    """The archive at `path`, open; what it warns of is printed on stderr."""
+    from gompfs.archive import Archive
+    from gompfs.engine import select_engine
+
+    with Archive(path, engine=select_engine(engine, num_threads), verify=verify) as archive:
+        for warning in archive.warnings:
+            print_error(f"warning: {warning}")
+        yield archive
+
+
+def resolve_all(archive: Archive, paths: tuple[str, ...]) -> list[str]:
+    """Those of `paths` that the archive has; the others are complained about on stderr."""
+    found = []
+    for path in paths:
+        try:
+            archive.resolve(path)
+        except GompfsError as error:
+            print_error(f"{display_path(path)}: {error.message}")
+        else:
+            found.append(path)
+    return found

@@ -1,0 +1,62 @@
+"""A progress bar with rate and remaining time, on stderr, only where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_UPDATE_SECONDS = 0.1
+
+
+class ProgressBar:
+    """Counts bytes; the drawing is done by rich, at most ten times a second."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+        self._completed = 0
+        self._next_update = 0.0
+
+    def advance(self, size: int) -> None:
+        """`size` more bytes are done."""
+        self.update(self._completed + size)
+
+    def update(self, completed: int) -> None:
+        """`completed` bytes are done in all."""
+        self._completed = completed
+        now = time.monotonic()
+        if now >= self._next_update:
+            self._next_update = now + _UPDATE_SECONDS
+            self._progress.update(self._task, completed=completed)
+
+
+@contextmanager
+def progress_bar(
+    label: str, total: Callable[[], int | None], *, quiet: bool = False
+) -> Iterator[ProgressBar | None]:
+    """A bar of `total()` bytes (None: unknown), or None where stderr is no terminal or `quiet` is set.
+
+    `total` is only asked when there is a bar, since it may have to walk a tree.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import TransferSpeedColumn as Speed
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        Speed(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield ProgressBar(progress, progress.add_task(label, total=total()))

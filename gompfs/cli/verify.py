@@ -1,0 +1,84 @@
+"""`gompfs verify`: is every byte of an archive as it was written?"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.application import EXIT_FAILURE
+from gompfs.cli.output import human_size, print_json, print_line
+from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened
+from gompfs.cli.progress import progress_bar
+from gompfs.errors import display_path
+
+if TYPE_CHECKING:
+    from gompfs.archive.verify import Damage, VerifyReport
+
+
+@click.command("verify")
+@archive_argument
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but damage.")
+@engine_option
+@json_option
+@click.pass_context
+def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
+    """Decode everything in ARCHIVE and compare it with the checksums.
+
+    Damaged blocks are listed with the files that they touch; then the exit status is 1.
+    """
+    from gompfs.archive.verify import verify_archive
+
+    with opened(archive, engine=engine) as opened_archive:
+
+        def total_size() -> int | None:
+            segments = sum(segment.places.uncompressed_size for segment in opened_archive.segments)
+            return segments + sum(section.places.uncompressed_size for section in opened_archive.sections)
+
+        with progress_bar(Path(archive).name, total_size, quiet=quiet) as bar:
+            report = verify_archive(opened_archive, bar.advance if bar else None)
+    if as_json:
+        print_json(_as_json(archive, report))
+    else:
+        _print_report(archive, report, quiet)
+    if report.damages:
+        ctx.exit(EXIT_FAILURE)
+
+
+def _as_json(archive: str, report: VerifyReport) -> dict[str, Any]:
+    return {
+        "archive": archive,
+        "num_blocks": report.num_blocks,
+        "compressed_size": report.compressed_size,
+        "uncompressed_size": report.uncompressed_size,
+        "damages": [
+            {
+                "block": damage.block,
+                "section": damage.section,
+                "reason": damage.status.reason,
+                "paths": [os.fsdecode(path) for path in damage.paths],
+            }
+            for damage in report.damages
+        ],
+    }
+
+
+def _print_report(archive: str, report: VerifyReport, quiet: bool) -> None:
+    name = display_path(archive)
+    for damage in report.damages:
+        print_line(f"{name}: {_describe(damage)}".encode())
+    if report.damages:
+        files = {path for damage in report.damages for path in damage.paths}
+        print_line(f"{name}: {len(report.damages)} damaged blocks, {len(files)} files touched".encode())
+    elif not quiet:
+        checked = f"{report.num_blocks:,} blocks, {human_size(report.uncompressed_size)}"
+        print_line(f"{name}: {checked}: all as it was written".encode())
+
+
+def _describe(damage: Damage) -> str:
+    if damage.section is not None:
+        return f"section {damage.section}: block {damage.block}: {damage.status.reason}"
+    files = ", ".join(display_path(path) for path in damage.paths) or "no file"
+    return f"block {damage.block}: {damage.status.reason}: touches {files}"

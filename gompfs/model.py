@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 ROOT_INO = 1
+GRAMMAR_BUILDERS = ("repair", "sequitur")
+WORD_RULES = ("whitespace", "letters")
 
 
 @dataclass(frozen=True, slots=True)

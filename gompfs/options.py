@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 
 from gompfs.codec.codecs import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
 from gompfs.errors import OptionError
-
-GRAMMAR_BUILDERS = ("repair", "sequitur")
-WORD_RULES = ("whitespace", "letters")
+from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, StatsUnavailableError, display_path
 
 if TYPE_CHECKING:
+    from gompfs.analytics import SortOrder
     from gompfs.grammar import Grammar
 
 GRAMMAR_SECTION = "grammar"
@@ -34,16 +35,27 @@ def load_grammars(archive: Archive) -> list[Grammar]:
 
 def wordcount(archive: Archive) -> bytes:
     """`word<TAB>count` lines, by count descending, then by word."""
-    from gompfs.analytics import SortOrder, word_count_report
+    from gompfs.analytics import SortOrder
 
-    return word_count_report(load_grammars(archive), SortOrder.BY_COUNT)
+    return _word_count_report(archive, SortOrder.BY_COUNT)
 
 
 def sort(archive: Archive) -> bytes:
     """`word<TAB>count` lines by word."""
-    from gompfs.analytics import SortOrder, word_count_report
+    from gompfs.analytics import SortOrder
 
-    return word_count_report(load_grammars(archive), SortOrder.BY_WORD)
+    return _word_count_report(archive, SortOrder.BY_WORD)
+
+
+def _word_count_report(archive: Archive, order: SortOrder) -> bytes:
+    from gompfs.analytics import word_count_report
+
+    grammars = load_grammars(archive)
+    replaced: set[int] = set()
+    if len(grammars) > 1:
+        # A file that a later segment has replaced is still in the grammar of its own.
+        replaced = set().union(*(grammar.inos() for grammar in grammars)) - archive.paths().keys()
+    return word_count_report(grammars, order, excluded_inos=replaced)
 
 
 def info(archive: Archive) -> bytes:

@@ -72,7 +72,7 @@ class GrammarCollector:
     def finish(self) -> bytes:
         """The grammar of all text, as the bytes of its section."""
         self._flush()
-        return self._builder.finish().to_bytes()
+        return self._builder.finish()
 
     def _judge(self, head: bytes) -> bytes:
         self._head = None

@@ -12,7 +12,7 @@
 #include "codec/bit_stream.h"
 #include "codec/copy.h"
 #include "codec/huffman.h"
-#include "codec/little_endian.h"
+#include "common/little_endian.h"
 #include "format_constants.h"
 
 namespace gompfs {

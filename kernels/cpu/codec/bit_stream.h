@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "codec/little_endian.h"
+#include "common/little_endian.h"
 
 namespace gompfs {
 

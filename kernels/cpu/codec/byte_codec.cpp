@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "codec/copy.h"
-#include "codec/little_endian.h"
+#include "common/little_endian.h"
 #include "format_constants.h"
 
 namespace gompfs {

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "codec/codec.h"
-#include "codec/parallel.h"
+#include "common/buffer_view.h"
+#include "common/parallel.h"
 
 namespace nb = nanobind;
 
@@ -14,30 +15,6 @@ namespace gompfs {
 namespace {
 
 constexpr std::size_t kBlockHeaderSize = 32;
-
-// A held view of a bytes-like object.
-class BufferView {
-   public:
-    BufferView(nb::handle object, int flags) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
-            throw nb::python_error();
-        }
-    }
-    BufferView(BufferView&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
-    BufferView(const BufferView&) = delete;
-    BufferView& operator=(const BufferView&) = delete;
-    ~BufferView() { PyBuffer_Release(&view_); }
-
-    Bytes bytes() const {
-        return {static_cast<const std::uint8_t*>(view_.buf), static_cast<std::size_t>(view_.len)};
-    }
-    MutableBytes mutable_bytes() const {
-        return {static_cast<std::uint8_t*>(view_.buf), static_cast<std::size_t>(view_.len)};
-    }
-
-   private:
-    Py_buffer view_{};
-};
 
 nb::list encode_blocks(nb::handle stream, std::size_t block_size, int codec, int level,
                        bool dependency_elimination, unsigned num_threads) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -19,9 +20,9 @@ inline Integer load(const std::uint8_t* bytes) {
 
 template <typename Integer>
 inline void append(std::vector<std::uint8_t>& bytes, Integer value) {
-    std::uint8_t raw[sizeof value];
-    std::memcpy(raw, &value, sizeof value);
-    bytes.insert(bytes.end(), raw, raw + sizeof value);
+    const std::size_t size = bytes.size();
+    bytes.resize(size + sizeof value);
+    std::memcpy(bytes.data() + size, &value, sizeof value);
 }
 
 }  // namespace gompfs

@@ -1,0 +1,41 @@
+"""Native word grammars (kernels/cpu/grammar). Buffers are contiguous bytes-like objects; the GIL is released."""
+
+from collections.abc import Buffer, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+SPLITTER: int
+
+class GrammarBuilder:
+    """Builds one grammar section; no two of its methods may run at once."""
+
+    def __init__(self, sequitur: bool, word_characters: bytes, num_threads: int) -> None: ...
+    def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None: ...
+    def begin_file(self, ino: int) -> None: ...
+    def add_bytes(self, piece: Buffer) -> None: ...
+    def end_file(self) -> None: ...
+    def finish(self) -> bytes: ...
+
+class Grammar:
+    """A checked grammar section."""
+
+    words_of_characters: bool
+    sequitur: bool
+    num_words: int
+    num_parts: int
+    def word(self, number: int) -> bytes: ...
+    def part(
+        self, index: int
+    ) -> tuple[
+        bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]
+    ]: ...
+    def word_counts(self, excluded_inos: Sequence[int], num_threads: int) -> NDArray[np.uint64]: ...
+
+def read_grammar(section: Buffer) -> Grammar:
+    """Raises ValueError, naming what is wrong."""
+
+def word_count_report(
+    grammars: Sequence[Grammar], counts: Sequence[NDArray[np.uint64]], by_count: bool
+) -> bytes:
+    """Lines of word, tab and count, of all grammars together."""

@@ -1,0 +1,84 @@
+"""A grammar as it is read from an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _grammar
+from gompfs.errors import ArchiveFormatError
+
+SPLITTER = _grammar.SPLITTER
+
+
+@dataclass(frozen=True)
+class GrammarPart:
+    """The grammar of some files in a row (TADOC section 3); its rules form a DAG.
+
+    `words` (uint32) leads from the part's word numbers to the dictionary. Rule r holds `symbols[rule_starts[r]
+    : rule_starts[r + 1]]` (uint32): a word number, or len(words) + the number of a rule, always a higher one.
+    Rule 0 is the root; it alone holds SPLITTER, behind each of the files whose numbers are `inos` (uint64).
+    `continues` says that the first file began in the part before; `num_tokens` counts its words.
+    """
+
+    continues: bool
+    num_tokens: int
+    inos: NDArray[np.uint64]
+    words: NDArray[np.uint32]
+    rule_starts: NDArray[np.uint64]
+    symbols: NDArray[np.uint32]
+
+    @property
+    def num_rules(self) -> int:
+        """Rules, the root included."""
+        return len(self.rule_starts) - 1
+
+
+class Grammar:
+    """The dictionary of a segment's text and the parts of its grammar; immutable and checked as a whole."""
+
+    def __init__(self, native: _grammar.Grammar) -> None:
+        self.native = native
+
+    @classmethod
+    def from_bytes(cls, section: bytes) -> Grammar:
+        """Read a grammar section; raises ArchiveFormatError for one that is damaged."""
+        try:
+            return cls(_grammar.read_grammar(section))
+        except ValueError as error:
+            raise ArchiveFormatError(f"the grammar section is damaged: {error}") from None
+
+    @property
+    def num_words(self) -> int:
+        """Different words."""
+        return self.native.num_words
+
+    @property
+    def builder(self) -> str:
+        """The builder that made it, one of GRAMMAR_BUILDERS."""
+        return "sequitur" if self.native.sequitur else "repair"
+
+    @property
+    def word_rule(self) -> str:
+        """What a word is, one of WORD_RULES."""
+        return "letters" if self.native.words_of_characters else "whitespace"
+
+    def word(self, number: int) -> bytes:
+        """A word by its place in byte order; raises IndexError."""
+        return self.native.word(number)
+
+    def parts(self) -> Iterator[GrammarPart]:
+        """The parts in order, as copies."""
+        for index in range(self.native.num_parts):
+            yield GrammarPart(*self.native.part(index))
+
+    def inos(self) -> set[int]:
+        """The inode numbers of all files that it holds."""
+        return {int(ino) for part in self.parts() for ino in part.inos}
+
+    def word_counts(self, excluded_inos: Sequence[int] = (), num_threads: int = 0) -> NDArray[np.uint64]:
+        """How often each word occurs, shape (num_words,), by top-down traversal; some files left out."""
+        return self.native.word_counts(sorted(excluded_inos), num_threads)

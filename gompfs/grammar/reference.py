@@ -1,0 +1,58 @@
+"""Plain Python for what the C++ core does fast: the oracle of its tests."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from gompfs.grammar.grammar import SPLITTER, Grammar, GrammarPart
+from gompfs.grammar.word_characters import is_word_character
+
+_WHITESPACE_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
+
+
+def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
+    """The words of a text in order."""
+    if word_rule == "whitespace":
+        return _WHITESPACE_WORD.findall(text)
+    characters = text.decode("utf-8", "surrogateescape")
+    spaced = "".join(character if is_word_character(character) else " " for character in characters)
+    return [word.encode() for word in spaced.split(" ") if word]
+
+
+def expand_part(part: GrammarPart) -> list[list[int]]:
+    """The text of each file of a part, as numbers of the dictionary."""
+    bodies = [part.symbols[start:end].tolist() for start, end in zip(part.rule_starts, part.rule_starts[1:])]
+    expansions: dict[int, list[int]] = {}
+    for rule in range(part.num_rules - 1, 0, -1):
+        expansions[rule] = list(_expand(part, bodies[rule], expansions))
+    files: list[list[int]] = [[]]
+    for symbol in bodies[0]:
+        if symbol == SPLITTER:
+            files.append([])
+        else:
+            files[-1].extend(_expand(part, [symbol], expansions))
+    return files[:-1]
+
+
+def _expand(part: GrammarPart, body: list[int], expansions: dict[int, list[int]]) -> Iterator[int]:
+    for symbol in body:
+        if symbol < len(part.words):
+            yield int(part.words[symbol])
+        else:
+            yield from expansions[symbol - len(part.words)]
+
+
+def word_counts(grammar: Grammar) -> Counter[bytes]:
+    """How often each word occurs, by top-down traversal: weights flow from the root to all rules."""
+    counts: Counter[bytes] = Counter()
+    for part in grammar.parts():
+        weights = [1] + [0] * (part.num_rules - 1)
+        for rule in range(part.num_rules):
+            for symbol in part.symbols[int(part.rule_starts[rule]) : int(part.rule_starts[rule + 1])].tolist():
+                if symbol < len(part.words):
+                    counts[grammar.word(int(part.words[symbol]))] += weights[rule]
+                elif symbol != SPLITTER:
+                    weights[symbol - len(part.words)] += weights[rule]
+    return counts

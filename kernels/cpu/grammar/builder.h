@@ -1,0 +1,70 @@
+// Builds the grammar of the text of many files, in bounded memory and on several threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/tokenizer.h"
+#include "grammar/word_table.h"
+
+namespace gompfs {
+
+// Files are collected until their text fills a part. Each part is a thread's work: it cuts the text into
+// words, numbers them, and builds a grammar. Parts only share the dictionary.
+class GrammarBuilder {
+   public:
+    GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters, unsigned num_threads);
+    ~GrammarBuilder();
+    GrammarBuilder(const GrammarBuilder&) = delete;
+    GrammarBuilder& operator=(const GrammarBuilder&) = delete;
+
+    // A file in pieces; what was added before is not changed by an exception of a later call.
+    void begin_file(std::uint64_t ino);
+    void add_bytes(std::string_view bytes);
+    void end_file();
+
+    // The grammar section of all files. Call it once, last.
+    std::vector<std::uint8_t> finish();
+
+   private:
+    struct Text {
+        std::size_t number;
+        bool continues = false;
+        std::string bytes;
+        std::vector<std::uint64_t> inos;
+        std::vector<std::size_t> ends;  // of each file, in bytes
+    };
+
+    void cut_file();
+    void dispatch();
+    void work();
+    void build_part(const Text& text);
+    Dictionary sort_words(std::vector<std::uint32_t>& ranks) const;
+
+    const BuilderKind builder_;
+    const Tokenizer tokenizer_;
+    const bool words_of_characters_;
+    std::unique_ptr<Text> text_;  // collected now
+    std::size_t searched_ = 0;    // bytes of text_ that are known to hold no place to cut the present file
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::unique_ptr<Text> waiting_;
+    std::size_t num_running_ = 0;
+    bool stopping_ = false;
+    std::exception_ptr failure_;
+    std::vector<std::thread> threads_;
+    std::vector<Part> parts_;  // their words are numbers of words_
+    WordArena arena_;
+    WordTable words_;
+};
+
+}  // namespace gompfs

@@ -1,0 +1,50 @@
+// A word grammar as analytics use it: a dictionary, and parts that are grammars of their own.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "grammar/symbols.h"
+
+namespace gompfs {
+
+// Words in byte order, each once; the number of a word is its place.
+struct Dictionary {
+    std::vector<std::uint64_t> starts{0};  // size() + 1 places in bytes
+    std::vector<char> bytes;
+
+    std::uint32_t size() const { return static_cast<std::uint32_t>(starts.size() - 1); }
+    std::string_view word(std::uint32_t number) const {
+        return {bytes.data() + starts[number], starts[number + 1] - starts[number]};
+    }
+};
+
+// The grammar of some files in a row. Its symbols number the words of the part; `words` leads from there to
+// the dictionary. The root rule holds a splitter behind every file.
+struct Part {
+    bool continues = false;  // its first file began in the part before
+    std::vector<std::uint64_t> inos;
+    std::uint64_t num_tokens = 0;  // words of its text, repetitions counted
+    std::vector<std::uint32_t> words;
+    Rules rules;
+};
+
+enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1 };
+
+struct Grammar {
+    bool words_of_characters = false;  // see Tokenizer
+    BuilderKind builder = BuilderKind::repair;
+    Dictionary dictionary;
+    std::vector<Part> parts;
+};
+
+// The bytes of the grammar section (docs/format.md).
+std::vector<std::uint8_t> write_dictionary(const Grammar& grammar, std::size_t num_parts);
+std::vector<std::uint8_t> write_part(const Part& part);
+
+// Reads and checks a whole section. Throws std::invalid_argument, naming what is wrong.
+Grammar read_grammar(std::span<const std::uint8_t> section);
+
+}  // namespace gompfs

@@ -1,0 +1,148 @@
+// The Python module gompfs._grammar: building, reading and traversing word grammars.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "common/buffer_view.h"
+#include "grammar/builder.h"
+#include "grammar/grammar.h"
+#include "grammar/report.h"
+#include "grammar/traversal.h"
+
+namespace nb = nanobind;
+
+namespace gompfs {
+namespace {
+
+std::string_view as_text(std::span<const std::uint8_t> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+nb::bytes to_bytes(const auto& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+// A copy of values as an array that Python owns.
+template <typename Value>
+nb::object to_array(const std::vector<Value>& values) {
+    auto* copy = new std::vector<Value>(values);
+    const nb::capsule owner(copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, Value, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
+}
+
+void add_files(GrammarBuilder& builder, nb::sequence files) {
+    const std::size_t count = nb::len(files);
+    std::vector<std::pair<std::uint64_t, BufferView>> views;
+    views.reserve(count);
+    for (std::size_t index = 0; index < count; ++index) {
+        const nb::tuple file = nb::cast<nb::tuple>(files[index]);
+        views.emplace_back(nb::cast<std::uint64_t>(file[0]), BufferView(file[1], PyBUF_SIMPLE));
+    }
+    const nb::gil_scoped_release release;
+    for (const auto& [ino, view] : views) {
+        builder.begin_file(ino);
+        builder.add_bytes(as_text(view.bytes()));
+        builder.end_file();
+    }
+}
+
+void add_bytes(GrammarBuilder& builder, nb::handle bytes) {
+    const BufferView view(bytes, PyBUF_SIMPLE);
+    const nb::gil_scoped_release release;
+    builder.add_bytes(as_text(view.bytes()));
+}
+
+nb::bytes finish(GrammarBuilder& builder) {
+    std::vector<std::uint8_t> section;
+    {
+        const nb::gil_scoped_release release;
+        section = builder.finish();
+    }
+    return to_bytes(section);
+}
+
+Grammar* read_section(nb::handle section) {
+    const BufferView view(section, PyBUF_SIMPLE);
+    const nb::gil_scoped_release release;
+    return new Grammar(read_grammar(view.bytes()));
+}
+
+nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
+    if (index >= grammar.parts.size()) {
+        throw nb::index_error();
+    }
+    const Part& part = grammar.parts[index];
+    return nb::make_tuple(part.continues, part.num_tokens, to_array(part.inos), to_array(part.words),
+                          to_array(part.rules.starts), to_array(part.rules.symbols));
+}
+
+nb::object count_words(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos, unsigned num_threads) {
+    std::vector<std::uint64_t> counts;
+    {
+        const nb::gil_scoped_release release;
+        counts = word_counts(grammar, excluded_inos, num_threads);
+    }
+    return to_array(counts);
+}
+
+nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
+    std::vector<std::vector<std::uint64_t>> values;
+    std::vector<const Grammar*> pointers;
+    for (std::size_t index = 0; index < nb::len(grammars); ++index) {
+        pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
+        const auto array = nb::cast<nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>>(nb::object(counts[index]));
+        values.emplace_back(array.data(), array.data() + array.size());
+        if (values.back().size() != pointers.back()->dictionary.size()) {
+            throw nb::value_error("there is not one count for each word");
+        }
+    }
+    std::string text;
+    {
+        const nb::gil_scoped_release release;
+        std::vector<WordCounts> sources;
+        for (std::size_t index = 0; index < values.size(); ++index) {
+            sources.push_back({&pointers[index]->dictionary, &values[index]});
+        }
+        text = word_count_report(sources, by_count);
+    }
+    return to_bytes(text);
+}
+
+}  // namespace
+
+NB_MODULE(_grammar, module) {
+    using namespace nb::literals;
+    module.doc() = "Word grammars: built, read and traversed on several threads.";
+    module.attr("SPLITTER") = kSplitter;
+    nb::class_<GrammarBuilder>(module, "GrammarBuilder")
+        .def("__init__",
+             [](GrammarBuilder* self, bool sequitur, nb::bytes word_characters, unsigned num_threads) {
+                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
+                 new (self) GrammarBuilder(sequitur ? BuilderKind::sequitur : BuilderKind::repair,
+                                           {bytes, bytes + word_characters.size()}, num_threads);
+             },
+             "sequitur"_a, "word_characters"_a, "num_threads"_a)
+        .def("add_files", &add_files, "files"_a)
+        .def("begin_file", &GrammarBuilder::begin_file, "ino"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("add_bytes", &add_bytes, "piece"_a)
+        .def("end_file", &GrammarBuilder::end_file)
+        .def("finish", &finish);
+    nb::class_<Grammar>(module, "Grammar")
+        .def_prop_ro("words_of_characters", [](const Grammar& self) { return self.words_of_characters; })
+        .def_prop_ro("sequitur", [](const Grammar& self) { return self.builder == BuilderKind::sequitur; })
+        .def_prop_ro("num_words", [](const Grammar& self) { return self.dictionary.size(); })
+        .def_prop_ro("num_parts", [](const Grammar& self) { return self.parts.size(); })
+        .def("word", [](const Grammar& self, std::uint32_t number) {
+                 if (number >= self.dictionary.size()) {
+                     throw nb::index_error();
+                 }
+                 return to_bytes(self.dictionary.word(number));
+             }, "number"_a)
+        .def("part", &part_arrays, "index"_a)
+        .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
+    module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
+    module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,300 @@
+#include "grammar/repair.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace gompfs {
+namespace {
+
+constexpr int kMaxRounds = 32;
+constexpr std::size_t kPrefetchDistance = 16;
+// On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never grow.
+constexpr Symbol kUnique = 0x80000000;
+constexpr std::uint32_t kNoSlot = ~0u;
+
+// Memory for tables that are accessed at random: in huge pages where the system has them.
+template <typename Value>
+class Table {
+   public:
+    explicit Table(std::size_t size) : size_(size) {
+        constexpr std::size_t kHugePage = 2 << 20;
+        const std::size_t num_bytes = (size * sizeof(Value) + kHugePage - 1) / kHugePage * kHugePage;
+        values_.reset(static_cast<Value*>(std::aligned_alloc(kHugePage, num_bytes)));
+        if (!values_) {
+            throw std::bad_alloc();
+        }
+        madvise(values_.get(), num_bytes, MADV_HUGEPAGE);
+    }
+    Value* data() { return values_.get(); }
+    Value& operator[](std::size_t index) { return values_.get()[index]; }
+    void clear(std::size_t count) { std::fill_n(values_.get(), std::min(count, size_), Value{0}); }
+    std::size_t size() const { return size_; }
+
+   private:
+    struct Free {
+        void operator()(Value* values) const { std::free(values); }
+    };
+    std::size_t size_;
+    std::unique_ptr<Value, Free> values_;
+};
+
+class Repair {
+   public:
+    Repair(std::vector<Symbol> symbols, std::uint32_t num_words);
+    Rules build();
+
+   private:
+    bool run_round();
+    void count_digrams();
+    void choose_occurrences();
+    std::size_t replace_chosen();
+    std::uint32_t frequency(std::size_t position);
+    void choose(std::size_t position);
+    bool may_repeat(std::size_t position) const;
+    std::uint64_t key(std::size_t position) const;
+    std::size_t first_slot(std::uint64_t key) const;
+    Rules tidy();
+
+    std::vector<Symbol> symbols_;
+    std::uint32_t num_words_;
+    int symbol_bits_;
+    std::uint64_t count_mask_;
+    std::size_t num_slots_;
+    std::vector<std::uint32_t> slot_of_;  // per position: its digram's slot
+    std::vector<bool> chosen_;            // per position
+    Table<std::uint64_t> digrams_;        // per slot: key + 1 (high bits), count (low bits, saturated)
+    Table<std::uint32_t> rule_of_;        // per slot: times chosen, then kUnique | rule
+    std::vector<std::pair<Symbol, Symbol>> rules_;
+};
+
+Repair::Repair(std::vector<Symbol> symbols, std::uint32_t num_words)
+    : symbols_(std::move(symbols)),
+      num_words_(num_words),
+      // Rules and words together are never more than the symbols at the start.
+      symbol_bits_(std::bit_width(symbols_.size() + 1)),
+      count_mask_((std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1),
+      num_slots_(0),
+      slot_of_(symbols_.size()),
+      chosen_(symbols_.size()),
+      digrams_(std::bit_ceil(symbols_.size() * 3 / 2 + 2)),
+      rule_of_(digrams_.size()) {}
+
+bool Repair::may_repeat(std::size_t position) const {
+    return (symbols_[position] & kUnique) == 0 && symbols_[position] != kSplitter &&
+           (symbols_[position + 1] & ~kUnique) != kSplitter;
+}
+
+std::uint64_t Repair::key(std::size_t position) const {
+    const std::uint64_t left = symbols_[position];
+    const std::uint64_t right = symbols_[position + 1] & ~kUnique;
+    return (left << symbol_bits_ | right) + 1;
+}
+
+std::size_t Repair::first_slot(std::uint64_t key) const {
+    return key * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(num_slots_ - 1));
+}
+
+void Repair::count_digrams() {
+    const std::size_t last = symbols_.size() - 1;
+    std::size_t num_candidates = 0;
+    for (std::size_t position = 0; position < last; ++position) {
+        num_candidates += may_repeat(position);
+    }
+    num_slots_ = std::min(std::bit_ceil(num_candidates * 3 / 2 + 2), digrams_.size());
+    digrams_.clear(num_slots_);
+    rule_of_.clear(num_slots_);
+    const int count_bits = 64 - 2 * symbol_bits_;
+    for (std::size_t position = 0; position < last; ++position) {
+        const std::size_t ahead = position + kPrefetchDistance;
+        if (ahead < last && may_repeat(ahead)) {
+            __builtin_prefetch(&digrams_[first_slot(key(ahead))], 1);
+        }
+        slot_of_[position] = kNoSlot;
+        if (!may_repeat(position)) {
+            continue;
+        }
+        const std::uint64_t wanted = key(position);
+        std::size_t slot = first_slot(wanted);
+        while (digrams_[slot] != 0 && digrams_[slot] >> count_bits != wanted) {
+            slot = (slot + 1) & (num_slots_ - 1);
+        }
+        if (digrams_[slot] == 0) {
+            digrams_[slot] = wanted << count_bits;
+        }
+        digrams_[slot] += (digrams_[slot] & count_mask_) != count_mask_;
+        slot_of_[position] = static_cast<std::uint32_t>(slot);
+    }
+    slot_of_[last] = kNoSlot;
+}
+
+std::uint32_t Repair::frequency(std::size_t position) {
+    const std::uint32_t slot = slot_of_[position];
+    if (slot == kNoSlot) {
+        return 0;
+    }
+    const auto count = static_cast<std::uint32_t>(digrams_[slot] & count_mask_);
+    return count < 2 ? 0 : count;
+}
+
+void Repair::choose(std::size_t position) {
+    chosen_[position] = true;
+    ++rule_of_[slot_of_[position]];
+}
+
+// Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent: the top
+// of each ascent in frequency, and every second position down from it.
+void Repair::choose_occurrences() {
+    chosen_.assign(symbols_.size(), false);
+    std::size_t position = 0;
+    std::uint32_t here = frequency(0);
+    while (position + 1 < symbols_.size()) {
+        if (here == 0) {
+            here = frequency(++position);
+            continue;
+        }
+        const std::size_t bottom = position;
+        std::uint32_t next = frequency(position + 1);
+        while (next > here) {
+            here = next;
+            next = frequency(++position + 1);
+        }
+        for (std::size_t down = position;; down -= 2) {
+            choose(down);
+            if (down < bottom + 2) {
+                break;
+            }
+        }
+        position += 2;
+        here = position < symbols_.size() ? frequency(position) : 0;
+    }
+}
+
+// Puts rules in the place of the digrams that were chosen more than once; the occurrences replaced.
+std::size_t Repair::replace_chosen() {
+    std::size_t num_replaced = 0;
+    std::size_t out = 0;
+    for (std::size_t position = 0; position < symbols_.size(); ++position) {
+        const Symbol symbol = symbols_[position] & ~kUnique;
+        const std::uint32_t slot = slot_of_[position];
+        if (!chosen_[position] || rule_of_[slot] == 1) {
+            const bool unique = slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency(position) == 0;
+            symbols_[out++] = symbol | (unique && symbol != kSplitter ? kUnique : 0);
+            continue;
+        }
+        if ((rule_of_[slot] & kUnique) == 0) {
+            rule_of_[slot] = kUnique | static_cast<std::uint32_t>(rules_.size());
+            rules_.emplace_back(symbol, symbols_[position + 1] & ~kUnique);
+        }
+        if (out != 0) {
+            symbols_[out - 1] &= ~kUnique;  // its digram is a new one
+        }
+        symbols_[out++] = num_words_ + (rule_of_[slot] & ~kUnique);
+        ++position;
+        ++num_replaced;
+    }
+    symbols_.resize(out);
+    return num_replaced;
+}
+
+bool Repair::run_round() {
+    if (symbols_.size() < 2) {
+        return false;
+    }
+    count_digrams();
+    choose_occurrences();
+    const std::size_t size = symbols_.size();
+    return replace_chosen() > size / 512;
+}
+
+Rules Repair::build() {
+    for (int round = 0; round < kMaxRounds && run_round(); ++round) {
+    }
+    for (Symbol& symbol : symbols_) {
+        symbol &= ~kUnique;
+    }
+    return tidy();
+}
+
+// Dissolves rules that do not pay: those used once, and those that are short and used two or three times.
+// Later rules use earlier ones, so that uses are final when a rule is reached from the last one down.
+Rules Repair::tidy() {
+    const std::size_t num_rules = rules_.size();
+    std::vector<std::uint32_t> uses(num_rules), lengths(num_rules);
+    std::vector<bool> kept(num_rules, true);
+    const auto use = [&](Symbol symbol, std::uint32_t times) {
+        if (symbol >= num_words_ && symbol != kSplitter) {
+            uses[symbol - num_words_] += times;
+        }
+    };
+    for (const Symbol symbol : symbols_) {
+        use(symbol, 1);
+    }
+    for (const auto& [left, right] : rules_) {
+        use(left, 1);
+        use(right, 1);
+    }
+    const auto length = [&](Symbol symbol) {
+        return symbol >= num_words_ && uses[symbol - num_words_] < 2 ? lengths[symbol - num_words_] : 1;
+    };
+    for (std::size_t rule = 0; rule < num_rules; ++rule) {
+        lengths[rule] = length(rules_[rule].first) + length(rules_[rule].second);
+    }
+    for (std::size_t rule = num_rules; rule-- > 0;) {
+        const std::uint64_t saved = std::uint64_t{uses[rule]} * (lengths[rule] - 1);
+        if (uses[rule] < 2 || saved <= lengths[rule] + 1) {
+            kept[rule] = false;
+            use(rules_[rule].first, uses[rule] - 1);
+            use(rules_[rule].second, uses[rule] - 1);
+        }
+    }
+    // Kept rules are numbered from the last one down, behind the root.
+    std::vector<std::uint32_t> number(num_rules);
+    std::uint32_t next = 1;
+    for (std::size_t rule = num_rules; rule-- > 0;) {
+        number[rule] = kept[rule] ? next++ : 0;
+    }
+    Rules result;
+    std::vector<Symbol> stack;
+    const auto write = [&](Symbol first) {
+        stack.push_back(first);
+        while (!stack.empty()) {
+            const Symbol symbol = stack.back();
+            stack.pop_back();
+            if (symbol < num_words_ || symbol == kSplitter) {
+                result.symbols.push_back(symbol);
+            } else if (kept[symbol - num_words_]) {
+                result.symbols.push_back(num_words_ + number[symbol - num_words_]);
+            } else {
+                stack.push_back(rules_[symbol - num_words_].second);
+                stack.push_back(rules_[symbol - num_words_].first);
+            }
+        }
+    };
+    result.starts.push_back(0);
+    for (const Symbol symbol : symbols_) {
+        write(symbol);
+    }
+    for (std::size_t rule = num_rules; rule-- > 0;) {
+        if (kept[rule]) {
+            result.starts.push_back(result.symbols.size());
+            write(rules_[rule].first);
+            write(rules_[rule].second);
+        }
+    }
+    result.starts.push_back(result.symbols.size());
+    return result;
+}
+
+}  // namespace
+
+Rules build_repair(std::vector<Symbol> symbols, std::uint32_t num_words) {
+    return Repair(std::move(symbols), num_words).build();
+}
+
+}  // namespace gompfs

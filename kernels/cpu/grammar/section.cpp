@@ -1,0 +1,287 @@
+// The grammar section: written compactly, read with every number checked.
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "common/little_endian.h"
+#include "grammar/grammar.h"
+
+namespace gompfs {
+namespace {
+
+constexpr std::uint8_t kMagic[4] = {'G', 'G', 'R', 'M'};
+constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kHeaderSize = 32;
+constexpr std::uint32_t kPartContinues = 1;
+constexpr std::size_t kMaxSharedPrefix = 255;
+// Weights of rules must fit into 64 bits.
+constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
+
+void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+        bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+    }
+    bytes.push_back(static_cast<std::uint8_t>(value));
+}
+
+// Differences of either sign as small numbers: 0, -1, 1, -2, ...
+void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std::uint64_t to) {
+    const auto difference = static_cast<std::int64_t>(to - from);
+    append_number(bytes, static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63));
+}
+
+[[noreturn]] void fail(const char* what) { throw std::invalid_argument(what); }
+
+class SectionReader {
+   public:
+    explicit SectionReader(std::span<const std::uint8_t> bytes) : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+    std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
+    bool at_end() const { return next_ == end_; }
+
+    std::span<const std::uint8_t> take(std::uint64_t size) {
+        if (size > left()) {
+            fail("it ends too early");
+        }
+        next_ += size;
+        return {next_ - size, static_cast<std::size_t>(size)};
+    }
+
+    template <typename Integer>
+    Integer fixed() {
+        return load<Integer>(take(sizeof(Integer)).data());
+    }
+
+    std::uint64_t number() {
+        std::uint64_t value = 0;
+        for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
+            const std::uint8_t byte = *next_++;
+            value |= std::uint64_t{byte & 0x7fu} << shift;
+            if (byte < 0x80) {
+                return value;
+            }
+        }
+        fail("a number in it is cut off or too long");
+    }
+
+    std::uint64_t number_behind(std::uint64_t from) {
+        const std::uint64_t coded = number();
+        return from + (coded >> 1 ^ (~(coded & 1) + 1));
+    }
+
+    // How many items follow, of which each takes at least one byte.
+    std::uint64_t count() {
+        const std::uint64_t value = number();
+        if (value > left()) {
+            fail("it counts more items than it can hold");
+        }
+        return value;
+    }
+
+   private:
+    const std::uint8_t* next_;
+    const std::uint8_t* end_;
+};
+
+Dictionary read_words(SectionReader& in, std::uint32_t num_words) {
+    const auto shared_lengths = in.take(num_words);
+    std::vector<std::uint64_t> suffix_lengths(num_words);
+    for (std::uint64_t& length : suffix_lengths) {
+        length = in.number();
+    }
+    Dictionary dictionary;
+    dictionary.starts.reserve(num_words + std::size_t{1});
+    for (std::uint32_t number = 0; number < num_words; ++number) {
+        const std::size_t previous = number == 0 ? 0 : dictionary.starts[number - 1];
+        const std::size_t start = dictionary.bytes.size();
+        const std::size_t shared = shared_lengths[number];
+        if (shared > start - previous) {
+            fail("a word shares more than the word before has");
+        }
+        const auto suffix = in.take(suffix_lengths[number]);
+        dictionary.bytes.resize(start + shared + suffix.size());
+        char* const word = dictionary.bytes.data() + start;
+        std::copy_n(dictionary.bytes.data() + previous, shared, word);
+        std::copy(suffix.begin(), suffix.end(), word + shared);
+        dictionary.starts.push_back(dictionary.bytes.size());
+        if (dictionary.word(number).empty() || (number != 0 && dictionary.word(number) <= dictionary.word(number - 1))) {
+            fail("its words are not in order");
+        }
+    }
+    return dictionary;
+}
+
+void read_rules(SectionReader& in, Part& part) {
+    const std::uint64_t num_words = part.words.size();
+    const std::uint64_t num_rules = in.count();
+    if (num_rules == 0 || num_words + num_rules >= kSplitter) {
+        fail("a part has an impossible number of rules");
+    }
+    part.rules.starts.push_back(0);
+    for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
+        const std::uint64_t length = in.number();
+        if (length > in.left() || part.rules.starts.back() + length > in.left()) {
+            fail("a rule is longer than the section");
+        }
+        part.rules.starts.push_back(part.rules.starts.back() + length);
+    }
+    part.rules.symbols.resize(part.rules.starts.back());
+    std::size_t num_splitters = 0;
+    for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
+        for (std::uint64_t at = part.rules.starts[rule]; at < part.rules.starts[rule + 1]; ++at) {
+            const std::uint64_t coded = in.number();
+            Symbol& symbol = part.rules.symbols[at];
+            if (coded == 0 && rule == 0) {
+                symbol = kSplitter;
+                ++num_splitters;
+            } else if ((coded & 1) != 0 && coded / 2 < num_words) {
+                symbol = static_cast<Symbol>(coded / 2);
+            } else if (coded != 0 && (coded & 1) == 0 && coded / 2 < num_rules - rule) {
+                symbol = static_cast<Symbol>(num_words + num_rules - coded / 2);
+            } else {
+                fail("a rule holds an impossible symbol");
+            }
+        }
+    }
+    if (num_splitters != part.inos.size()) {
+        fail("a part has not as many splitters as files");
+    }
+}
+
+// How many words the root stands for; kMaxTokens where it is too many.
+std::uint64_t count_tokens(const Part& part) {
+    const Rules& rules = part.rules;
+    std::vector<std::uint64_t> sizes(rules.size());
+    for (std::uint32_t rule = rules.size(); rule-- > 0;) {
+        std::uint64_t size = 0;
+        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
+            const Symbol symbol = rules.symbols[at];
+            if (symbol != kSplitter) {
+                size += symbol < part.words.size() ? 1 : sizes[symbol - part.words.size()];
+                size = std::min(size, kMaxTokens);
+            }
+        }
+        sizes[rule] = size;
+    }
+    return sizes[0];
+}
+
+Part read_part(SectionReader& in, std::uint32_t dictionary_size) {
+    Part part;
+    const std::uint64_t flags = in.number();
+    if (flags > kPartContinues) {
+        fail("a part has unknown flags");
+    }
+    part.continues = flags != 0;
+    part.num_tokens = in.number();
+    part.inos.resize(in.count());
+    std::uint64_t ino = 0;
+    for (std::uint64_t& value : part.inos) {
+        value = ino = in.number_behind(ino);
+    }
+    part.words.resize(in.count());
+    std::uint64_t number = 0;
+    for (std::uint32_t& value : part.words) {
+        number = in.number_behind(number);
+        if (number >= dictionary_size) {
+            fail("a part has a word that the dictionary lacks");
+        }
+        value = static_cast<std::uint32_t>(number);
+    }
+    read_rules(in, part);
+    if (part.num_tokens >= kMaxTokens || count_tokens(part) != part.num_tokens) {
+        fail("a part does not stand for as many words as it says");
+    }
+    return part;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> write_dictionary(const Grammar& grammar, std::size_t num_parts) {
+    const Dictionary& dictionary = grammar.dictionary;
+    std::vector<std::uint8_t> section(kMagic, kMagic + sizeof kMagic);
+    append(section, kVersion);
+    append(section, static_cast<std::uint8_t>(grammar.words_of_characters));
+    append(section, static_cast<std::uint8_t>(grammar.builder));
+    append(section, dictionary.size());
+    append(section, static_cast<std::uint32_t>(num_parts));
+    section.resize(kHeaderSize);
+    std::vector<std::uint8_t> lengths, suffixes;
+    std::string_view previous;
+    for (std::uint32_t number = 0; number < dictionary.size(); ++number) {
+        const std::string_view word = dictionary.word(number);
+        const std::size_t limit = std::min({previous.size(), word.size(), kMaxSharedPrefix});
+        const std::size_t shared = static_cast<std::size_t>(
+            std::mismatch(previous.begin(), previous.begin() + limit, word.begin()).first - previous.begin());
+        section.push_back(static_cast<std::uint8_t>(shared));
+        append_number(lengths, word.size() - shared);
+        suffixes.insert(suffixes.end(), word.begin() + shared, word.end());
+        previous = word;
+    }
+    section.insert(section.end(), lengths.begin(), lengths.end());
+    section.insert(section.end(), suffixes.begin(), suffixes.end());
+    return section;
+}
+
+std::vector<std::uint8_t> write_part(const Part& part) {
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(part.rules.symbols.size() * 3);
+    append_number(bytes, part.continues ? kPartContinues : 0);
+    append_number(bytes, part.num_tokens);
+    append_number(bytes, part.inos.size());
+    std::uint64_t previous = 0;
+    for (const std::uint64_t ino : part.inos) {
+        append_difference(bytes, previous, ino);
+        previous = ino;
+    }
+    append_number(bytes, part.words.size());
+    previous = 0;
+    for (const std::uint32_t number : part.words) {
+        append_difference(bytes, previous, number);
+        previous = number;
+    }
+    const std::uint64_t num_words = part.words.size();
+    const std::uint64_t num_rules = part.rules.size();
+    append_number(bytes, num_rules);
+    for (std::uint32_t rule = 0; rule < num_rules; ++rule) {
+        append_number(bytes, part.rules.starts[rule + 1] - part.rules.starts[rule]);
+    }
+    // Words are odd, rules even and counted from the last one, which tends to be used most.
+    for (const Symbol symbol : part.rules.symbols) {
+        if (symbol == kSplitter) {
+            bytes.push_back(0);
+        } else {
+            append_number(bytes, symbol < num_words ? 2 * std::uint64_t{symbol} + 1 : 2 * (num_words + num_rules - symbol));
+        }
+    }
+    return bytes;
+}
+
+Grammar read_grammar(std::span<const std::uint8_t> section) {
+    SectionReader in(section);
+    const auto magic = in.take(sizeof kMagic);
+    if (!std::equal(magic.begin(), magic.end(), kMagic) || in.fixed<std::uint16_t>() != kVersion) {
+        fail("it is no grammar of a version that this release knows");
+    }
+    const auto words_of_characters = in.fixed<std::uint8_t>();
+    const auto builder = in.fixed<std::uint8_t>();
+    const auto num_words = in.fixed<std::uint32_t>();
+    const auto num_parts = in.fixed<std::uint32_t>();
+    if (words_of_characters > 1 || builder > 1 || num_words >= kSplitter) {
+        fail("its header makes no sense");
+    }
+    in.take(kHeaderSize - 16);
+    Grammar grammar;
+    grammar.words_of_characters = words_of_characters != 0;
+    grammar.builder = static_cast<BuilderKind>(builder);
+    grammar.dictionary = read_words(in, num_words);
+    for (std::uint32_t number = 0; number < num_parts; ++number) {
+        grammar.parts.push_back(read_part(in, num_words));
+    }
+    if (!in.at_end()) {
+        fail("bytes follow its last part");
+    }
+    return grammar;
+}
+
+}  // namespace gompfs

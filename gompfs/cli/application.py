@@ -13,8 +13,12 @@ from dataclasses import dataclass
 from importlib import import_module
 
 import click
+from click.shell_completion import shell_complete
 
 from gompfs.errors import GompfsError, OptionError, display_path
+
+PROGRAM_NAME = "gompfs"
+COMPLETION_VARIABLE = "_GOMPFS_COMPLETE"
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -65,7 +69,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     if value and not ctx.resilient_parsing:
         from gompfs import __version__
 
-        click.echo(f"gompfs {__version__}")
+        click.echo(f"{PROGRAM_NAME} {__version__}")
         ctx.exit()
 
 
@@ -96,13 +100,26 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (sys.argv's by default); the exit status. Errors are printed, never raised."""
     settings = Settings()
     try:
-        status = application.main(arguments, prog_name="gompfs", standalone_mode=False, obj=settings)
+        _run_command(sys.argv[1:] if arguments is None else arguments, settings)
         sys.stdout.flush()
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except BaseException as error:
-        if settings.debug and not isinstance(error, SystemExit):
+        if settings.debug:
             traceback.print_exc()
         return _report(error)
-    return status if isinstance(status, int) else 0
+    return 0
+
+
+def _run_command(arguments: Sequence[str], settings: Settings) -> None:
+    # Not through click's main(): that would make status 1 of a broken pipe, and two lines of an interrupt.
+    instruction = os.environ.get(COMPLETION_VARIABLE)
+    if instruction:
+        raise click.exceptions.Exit(
+            shell_complete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE, instruction)
+        )
+    with application.make_context(PROGRAM_NAME, list(arguments), obj=settings) as context:
+        application.invoke(context)
 
 
 def _report(error: BaseException) -> int:
@@ -116,7 +133,7 @@ def _report(error: BaseException) -> int:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return _fail("interrupted", EXIT_INTERRUPTED)
     if isinstance(error, click.UsageError):
-        command = error.ctx.command_path if error.ctx else "gompfs"
+        command = error.ctx.command_path if error.ctx else PROGRAM_NAME
         return _fail(f"{error.format_message()} See: {command} --help", EXIT_USAGE)
     if isinstance(error, click.ClickException):
         return _fail(error.format_message(), error.exit_code)
@@ -138,4 +155,4 @@ def _fail(message: str, status: int) -> int:
 
 def print_error(message: str) -> None:
     """One line on stderr, the way all errors and warnings of the commands look."""
-    click.echo(f"gompfs: {' '.join(message.splitlines())}", err=True)
+    click.echo(f"{PROGRAM_NAME}: {' '.join(message.splitlines())}", err=True)

@@ -16,9 +16,9 @@ def completion_command(shell: str) -> None:
     zsh:  gompfs completion zsh > ~/.zfunc/_gompfs     (with ~/.zfunc in fpath)
     fish: gompfs completion fish > ~/.config/fish/completions/gompfs.fish
     """
-    from gompfs.cli.application import application
+    from gompfs.cli.application import COMPLETION_VARIABLE, PROGRAM_NAME, application
 
     completion = get_completion_class(shell)
     if completion is None:
         raise click.ClickException(f"click knows no completion for {shell}")
-    click.echo(completion(application, {}, "gompfs", "_GOMPFS_COMPLETE").source())
+    click.echo(completion(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE).source())

@@ -1,0 +1,193 @@
+"""Exit statuses, one-line errors, and archives with flipped bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gompfs as gompfs_package
+from gompfs.archive import Archive
+
+READERS = ("ls", "info", "verify", "extract", "bench")
+
+
+def flip_byte(path: Path, archive_offset: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[archive_offset] ^= 0x10
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def damaged(archive: Path) -> tuple[Path, int]:
+    """The archive with a flipped byte in a block that only docs/b.txt has; and the block's number."""
+    with Archive(archive) as opened:
+        inode = opened.resolve("docs/b.txt")
+        (extent,) = opened.extents(inode.ino)
+        block = extent.stream_offset // opened.block_size + 1
+        assert opened.files_of_block(block) == [inode.ino]
+        archive_offset = int(opened.segments[0].places.archive_offsets[block])
+    flip_byte(archive, archive_offset + 1000)
+    return archive, block
+
+
+def test_cat_of_a_damaged_file_names_archive_and_block(gompfs, damaged, tree):
+    archive, block = damaged
+    result = gompfs("cat", archive, "docs/b.txt", "docs/a.txt", "z.txt")
+    assert result.status == 1
+    expected = "the compressed bytes do not match their checksum"
+    assert result.error_line == f"{archive}: docs/b.txt: block {block}: {expected}"
+    assert result.output == (tree / "docs/a.txt").read_bytes() + (tree / "z.txt").read_bytes()
+
+
+def test_verify_lists_damaged_blocks(gompfs, damaged):
+    archive, block = damaged
+    result = gompfs("verify", archive)
+    assert result.status == 1
+    assert result.errors == ""
+    assert f"block {block}: " in result.lines[0]
+    assert result.lines[0].endswith("touches docs/b.txt")
+    assert result.lines[1].endswith("1 damaged blocks, 1 files touched")
+    report = json.loads(gompfs("verify", "--json", archive).output)
+    assert [(damage["block"], damage["paths"]) for damage in report["damages"]] == [(block, ["docs/b.txt"])]
+
+
+def test_extract_leaves_out_only_the_damaged_file(gompfs, damaged, tree, tmp_path):
+    result = gompfs("extract", damaged[0], "-C", "out")
+    assert result.status == 1
+    assert "docs/b.txt" in result.error_line
+    assert not (tmp_path / "out/docs/b.txt").exists()
+    assert (tmp_path / "out/z.txt").read_bytes() == (tree / "z.txt").read_bytes()
+
+
+def test_bench_refuses_damaged_blocks(gompfs, damaged):
+    archive, block = damaged
+    result = gompfs("bench", "--seconds", "0", archive)
+    assert result.status == 1
+    assert result.error_line.startswith(f"{archive}: block {block}: ")
+
+
+def test_verify_of_a_sound_archive(gompfs, archive):
+    result = gompfs("verify", archive)
+    assert result.status == 0
+    assert result.lines[0].endswith("all as it was written")
+    quiet = gompfs("verify", "-q", archive)
+    assert (quiet.status, quiet.output, quiet.errors) == (0, b"", "")
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_no_archive_there(gompfs, command):
+    result = gompfs(command, "nowhere.gomp")
+    assert (result.status, result.output) == (1, b"")
+    assert result.error_line.endswith("nowhere.gomp: No such file or directory")
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_not_an_archive(gompfs, tmp_path, command):
+    (tmp_path / "other.gomp").write_bytes(b"something else " * 1000)
+    result = gompfs(command, "other.gomp")
+    assert (result.status, result.output) == (1, b"")
+    assert "other.gomp: " in result.error_line
+
+
+def test_empty_and_truncated_archives(gompfs, archive, tmp_path):
+    (tmp_path / "empty.gomp").touch()
+    assert "empty.gomp: " in gompfs("ls", "empty.gomp").error_line
+    (tmp_path / "half.gomp").write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+    result = gompfs("ls", "half.gomp")
+    assert result.status == 1
+    assert "half.gomp: " in result.error_line
+
+
+def test_damaged_index(gompfs, archive):
+    with Archive(archive) as opened:
+        index_offset = opened.footer.index_offset
+    flip_byte(archive, index_offset + 2000)
+    result = gompfs("ls", archive)
+    assert result.status == 1
+    assert result.error_line == f"{archive}: the index is damaged: its checksum does not match"
+
+
+def test_a_directory_is_no_archive(gompfs, tree):
+    result = gompfs("ls", tree)
+    assert result.status == 1
+    assert str(tree) in result.error_line
+
+
+def test_source_that_is_not_there(gompfs, tmp_path):
+    result = gompfs("pack", "--no-stats", "nowhere", "new.gomp")
+    assert result.status == 1
+    assert result.error_line == "nowhere: cannot read: No such file or directory"
+    assert not (tmp_path / "new.gomp").exists()
+
+
+def test_engine_that_is_not_there(gompfs, archive):
+    result = gompfs("cat", "--engine", "gpu", archive, "z.txt")
+    assert (result.status, result.output) == (1, b"")
+    assert "no gpu engine" in result.error_line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("frobnicate",),
+        ("ls",),
+        ("ls", "--frobnicate", "x.gomp"),
+        ("cat", "x.gomp"),
+        ("pack", "--block-size", "5K", "source", "x.gomp"),
+        ("pack", "--block-size", "wide", "source", "x.gomp"),
+        ("pack", "--level", "10", "source", "x.gomp"),
+        ("pack", "--mtime", "yesterday", "source", "x.gomp"),
+        ("pack", "--owner", "no such user", "source", "x.gomp"),
+        ("mount", "x.gomp", "somewhere", "-o", "frobnicate"),
+        ("completion", "tcsh"),
+    ],
+)
+def test_wrong_usage_is_status_2(gompfs, arguments):
+    result = gompfs(*arguments)
+    assert (result.status, result.output) == (2, b"")
+    assert result.error_line
+
+
+def test_no_command_shows_the_help_and_fails(gompfs):
+    result = gompfs()
+    assert result.status == 2
+    assert "Commands:" in result.errors
+
+
+def test_umount_of_no_mount(gompfs, tmp_path):
+    result = gompfs("umount", tmp_path)
+    assert result.status == 1
+    assert result.error_line == f"{tmp_path}: nothing is mounted here"
+
+
+def test_debug_shows_where_it_happened(gompfs):
+    result = gompfs("--debug", "ls", "nowhere.gomp")
+    assert result.status == 1
+    assert "Traceback" in result.errors
+
+
+def test_interrupt_is_one_line(archive):
+    """^C while pack waits for its input."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(gompfs_package.__file__).resolve().parents[1])}
+    script = (
+        "import os, signal, sys, threading; from gompfs.cli import main;"
+        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start();"
+        "sys.argv = ['gompfs', 'pack', '--no-stats', '-', 'never.gomp']; main()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=archive.parent,
+    ) as process:
+        assert process.stderr is not None
+        errors = process.stderr.read()
+        assert process.wait(timeout=60) == 130
+    assert errors == b"gompfs: interrupted\n"
+    assert not list(archive.parent.glob("*never*"))

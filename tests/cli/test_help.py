@@ -1,0 +1,99 @@
+"""Help, version, completion, man page."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gompfs import __version__
+from gompfs.cli.application import COMMAND_MODULES
+from gompfs.cli.output import human_size, ratio
+
+TOOLS = Path(__file__).parents[2] / "tools"
+
+
+def test_help_lists_every_command(gompfs):
+    result = gompfs("--help")
+    assert result.status == 0
+    listed = [line.split()[0] for line in result.output.decode().partition("Commands:\n")[2].splitlines()]
+    assert listed == list(COMMAND_MODULES)
+
+
+@pytest.mark.parametrize("command", COMMAND_MODULES)
+def test_every_command_has_help(gompfs, command):
+    result = gompfs(command, "-h")
+    assert result.status == 0
+    assert result.lines[0].startswith(f"Usage: gompfs {command} ")
+
+
+def test_version(gompfs):
+    assert gompfs("--version").output == f"gompfs {__version__}\n".encode()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(gompfs, shell):
+    result = gompfs("completion", shell)
+    assert result.status == 0
+    assert b"_GOMPFS_COMPLETE" in result.output
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=result.output, check=True)
+
+
+def test_completion_knows_commands_and_paths_inside_an_archive(gompfs, archive):
+    environment = {"_GOMPFS_COMPLETE": "bash_complete", "COMP_CWORD": "1", "COMP_WORDS": "gompfs um"}
+    assert gompfs(**environment).lines == ["plain,umount"]
+    environment |= {"COMP_CWORD": "3", "COMP_WORDS": f"gompfs cat {archive} docs/"}
+    assert gompfs(**environment).lines == ["plain,docs/a.txt", "plain,docs/b.txt"]
+
+
+def test_man_page_holds_every_command_and_option():
+    spec = importlib.util.spec_from_file_location("man", TOOLS / "man.py")
+    assert spec is not None
+    assert spec.loader is not None
+    man = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(man)
+    page = man.man_page()
+    for command in COMMAND_MODULES:
+        assert f'.SS "gompfs {command}"' in page
+    assert r"\fB\-b, \-\-block\-size SIZE\fR" in page
+    assert ".SH EXIT STATUS" in page
+    if shutil.which("groff"):
+        done = subprocess.run(
+            ["groff", "-man", "-ww", "-z", "-Tutf8"], input=page.encode(), capture_output=True, check=True
+        )
+        assert done.stderr == b""
+
+
+def test_starting_up_imports_neither_numpy_nor_rich():
+    script = (
+        "import sys; from gompfs.cli.application import run; run(['--version']);"
+        "print([name for name in ('numpy', 'rich', 'sqlite3', 'mfusepy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert done.stdout.splitlines()[-1] == b"[]"
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.00 kB"),
+        (9_999, "10.0 kB"),
+        (99_960, "100 kB"),
+        (999_600, "1.00 MB"),
+        (1_360_000_000, "1.36 GB"),
+    ],
+)
+def test_human_size(size, text):
+    assert human_size(size) == text
+
+
+def test_ratio_of_nothing():
+    assert ratio(0, 0) == 1.0
+    assert ratio(300, 100) == 3.0

@@ -132,14 +132,12 @@ def pack_command(
     A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on
     standard input. One directory alone becomes the root of the archive; of several, each keeps its name.
     """
-    from gompfs.pack import pack_archive
-
-    _run(sources, Path(archive), pack_archive, as_json, {**values, "force": force})
+    _run(sources, Path(archive), {**values, "force": force}, adds=False, as_json=as_json)
 
 
 @click.command("add")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
-@click.argument("archive", type=click.Path(exists=True, dir_okay=False))
+@click.argument("archive", type=click.Path())
 @_shared_options
 @engine_option
 @json_option
@@ -148,18 +146,15 @@ def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **valu
 
     The archive stays readable throughout: what an interrupted add has written is ignored.
     """
-    from gompfs.pack import add_to_archive
-
-    _run(sources, Path(archive), add_to_archive, as_json, values)
+    _run(sources, Path(archive), values, adds=True, as_json=as_json)
 
 
-def _run(
-    specs: Sequence[str], target: Path, job: Callable[..., PackReport], as_json: bool, values: dict[str, Any]
-) -> None:
-    """Do the job and print what became of it."""
+def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bool, as_json: bool) -> None:
+    """Pack, or add to the archive at `target`, and print what became of it."""
     from gompfs.engine import select_engine
+    from gompfs.pack import add_to_archive, pack_archive
 
-    # The job removes what it has half written when this exception passes through it.
+    # The packer removes what it has half written when this exception passes through it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
     options = _pack_options(values)
     sources = _open_sources(specs, values)
@@ -175,7 +170,11 @@ def _run(
             if bar is not None:
                 bar.update(state.size)
 
-        report = job(sources, target, options, engine=engine, progress=advance if bar else None)
+        progress = advance if bar else None
+        if adds:
+            report = add_to_archive(target, sources, options, engine=engine, progress=progress)
+        else:
+            report = pack_archive(sources, target, options, engine=engine, progress=progress)
     for warning in report.warnings:
         print_error(f"warning: {warning}")
     if as_json:

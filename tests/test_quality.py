@@ -1,0 +1,41 @@
+"""The linters, the type checker and the layers of imports, as part of the tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sysconfig.get_path("scripts")
+
+
+def check(*command: str | Path) -> None:
+    """Run a tool of this environment from the root of the repository; its complaints are the failure."""
+    environment = {**os.environ, "PATH": os.pathsep.join([SCRIPTS, os.environ["PATH"]])}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{command[0]}:\n{done.stdout}{done.stderr}"
+
+
+def test_ruff() -> None:
+    check("ruff", "check", "--no-cache", ".")
+
+
+@pytest.mark.timeout(300)
+def test_mypy() -> None:
+    check("mypy")
+
+
+def test_imports_point_down() -> None:
+    check("lint-imports", "--no-cache")
+
+
+def test_clang_format() -> None:
+    sources = sorted(
+        path for path in (ROOT / "kernels").rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh")
+    )
+    assert sources
+    check("clang-format", "--dry-run", "-Werror", *sources)

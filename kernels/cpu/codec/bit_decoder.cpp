@@ -5,6 +5,7 @@
 // processor overlaps them, and the results come out in the order of the block.
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "codec/bit_codec.h"
@@ -216,9 +217,10 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
 }  // namespace
 
 bool decode_bit(Bytes payload, MutableBytes content) {
-    thread_local Decoder decoder;
-    return decoder.read_header(payload, content.size()) && decoder.decode_literals() &&
-           decoder.decode_sequences(content);
+    // By pointer: in a shared library, each access to a thread_local object itself is a call.
+    thread_local const auto decoder = std::make_unique<Decoder>();
+    return decoder->read_header(payload, content.size()) && decoder->decode_literals() &&
+           decoder->decode_sequences(content);
 }
 
 }  // namespace gompfs

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <utility>
 
 #include "codec/bit_codec.h"
 #include "codec/bit_stream.h"
@@ -82,9 +83,11 @@ struct Codes {
         build_one(kOffsets, kNumOffsetSymbols, kMaxOffsetBits);
     }
 
-    void put(BitWriter& bits, int code, const Field& field) const {
-        bits.put(codewords[code + field.symbol], lengths[code + field.symbol]);
-        bits.put(field.extra, field.num_extra_bits);
+    // The codeword and the extra bits of a field in one number, and how many they are.
+    std::pair<std::uint64_t, int> bits_of(int code, const Field& field) const {
+        const int num_bits = lengths[code + field.symbol];
+        return {codewords[code + field.symbol] | std::uint64_t{field.extra} << num_bits,
+                num_bits + field.num_extra_bits};
     }
 
    private:
@@ -121,6 +124,7 @@ void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& fra
 struct Coder {
     std::vector<CodedSequence> coded;
     std::vector<std::uint8_t> literals;
+    std::vector<std::uint8_t> sub_block_bytes;
     SubBlocks sequence_bits;
     SubBlocks literal_bits;
     Codes codes;
@@ -132,6 +136,8 @@ struct Coder {
 void Coder::collect(Bytes content, const std::vector<Sequence>& sequences) {
     std::uint32_t last_offset = 0;
     std::size_t position = 0;
+    coded.reserve(sequences.size());
+    literals.reserve(content.size());
     for (std::size_t index = 0; index < sequences.size(); ++index) {
         const Sequence& sequence = sequences[index];
         last_offset = index % kNumSubBlocks == 0 ? 0 : last_offset;
@@ -149,16 +155,30 @@ void Coder::collect(Bytes content, const std::vector<Sequence>& sequences) {
     }
 }
 
+constexpr int kMaxSequenceBits = kMaxTokenBits + 8 + 8 + kMaxOffsetBits + 20;
+static_assert(kMaxSequenceBits <= 56, "a sequence is written at once");
+
+std::size_t sub_block_room(std::size_t num_items, int max_item_bits) {
+    return (num_items / kNumSubBlocks + 1) * max_item_bits / 8 + 1 + BitWriter::kSlack;
+}
+
 void Coder::write_sub_blocks() {
+    const std::size_t sequence_room = sub_block_room(coded.size(), kMaxSequenceBits);
+    const std::size_t literal_room = sub_block_room(literals.size(), kMaxLiteralBits);
+    sub_block_bytes.resize(kNumSubBlocks * (sequence_room + literal_room));
+    for (int lane = 0; lane < kNumSubBlocks; ++lane) {
+        sequence_bits[lane] = BitWriter(sub_block_bytes.data() + lane * sequence_room);
+        literal_bits[lane] = BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_room + lane * literal_room);
+    }
     for (std::size_t index = 0; index < coded.size(); ++index) {
-        BitWriter& bits = sequence_bits[index % kNumSubBlocks];
-        codes.put(bits, Codes::kTokens, coded[index].token);
-        if (coded[index].has_match) {
-            codes.put(bits, Codes::kOffsets, coded[index].offset);
-        }
+        const auto [token, num_token_bits] = codes.bits_of(Codes::kTokens, coded[index].token);
+        const auto [offset, num_offset_bits] =
+            coded[index].has_match ? codes.bits_of(Codes::kOffsets, coded[index].offset) : std::pair<std::uint64_t, int>{0, 0};
+        sequence_bits[index % kNumSubBlocks].put(token | offset << num_token_bits, num_token_bits + num_offset_bits);
     }
     for (std::size_t index = 0; index < literals.size(); ++index) {
-        codes.put(literal_bits[index % kNumSubBlocks], Codes::kLiterals, {literals[index], 0, 0});
+        const std::size_t symbol = Codes::kLiterals + literals[index];
+        literal_bits[index % kNumSubBlocks].put(codes.codewords[symbol], codes.lengths[symbol]);
     }
 }
 
@@ -190,7 +210,9 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
     append(payload, static_cast<std::uint32_t>(code_lengths.size()));
     payload.insert(payload.end(), code_lengths.begin(), code_lengths.end());
 
-    BitWriter bits;
+    const std::size_t stream_start = payload.size();
+    payload.resize(stream_start + coder.sub_block_bytes.size() + kNumSubBlocks * 2 * 3 + kBitPadding);
+    BitWriter bits(payload.data() + stream_start);
     put_sizes(bits, coder.sequence_bits, sequence_frame);
     put_sizes(bits, coder.literal_bits, literal_frame);
     for (const SubBlocks* sub_blocks : {&coder.sequence_bits, &coder.literal_bits}) {
@@ -198,9 +220,8 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
             bits.put_all(sub_block);
         }
     }
-    const std::vector<std::uint8_t> stream = bits.finish();
-    payload.insert(payload.end(), stream.begin(), stream.end());
-    payload.insert(payload.end(), kBitPadding, 0);
+    payload.resize(stream_start + bits.num_bytes());
+    payload.resize(payload.size() + kBitPadding);
     return payload;
 }
 

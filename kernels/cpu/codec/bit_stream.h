@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
 
 #include "common/little_endian.h"
 
@@ -15,45 +15,40 @@ namespace gompfs {
     return word & ((std::uint64_t{1} << count) - 1);
 }
 
+// Writes bits to memory of the caller, who leaves room for kSlack bytes behind the last one.
 class BitWriter {
    public:
-    void clear() {
-        bytes_.clear();
-        pending_ = 0;
-        num_pending_ = 0;
-    }
+    static constexpr std::size_t kSlack = 8;
 
-    // Appends the lowest count bits of value, which has no others; count is at most 32.
-    void put(std::uint32_t value, int count) {
-        pending_ |= static_cast<std::uint64_t>(value) << num_pending_;
+    explicit BitWriter(std::uint8_t* bytes = nullptr) : start_(bytes), next_(bytes) {}
+
+    // Appends the lowest count bits of value, which has no others; count is at most 56.
+    void put(std::uint64_t value, int count) {
+        pending_ |= value << num_pending_;
         num_pending_ += count;
-        if (num_pending_ >= 32) {
-            append(bytes_, static_cast<std::uint32_t>(pending_));
-            pending_ >>= 32;
-            num_pending_ -= 32;
-        }
+        std::memcpy(next_, &pending_, sizeof pending_);
+        next_ += num_pending_ >> 3;
+        pending_ >>= num_pending_ & ~7;
+        num_pending_ &= 7;
     }
-
-    std::size_t num_bits() const { return bytes_.size() * 8 + num_pending_; }
 
     void put_all(const BitWriter& other) {
-        for (std::size_t at = 0; at < other.bytes_.size(); at += 4) {
-            put(load<std::uint32_t>(other.bytes_.data() + at), 32);
+        const std::uint8_t* bytes = other.start_;
+        for (; bytes + 4 <= other.next_; bytes += 4) {
+            put(load<std::uint32_t>(bytes), 32);
         }
-        put(static_cast<std::uint32_t>(other.pending_), other.num_pending_);
+        for (; bytes < other.next_; ++bytes) {
+            put(*bytes, 8);
+        }
+        put(other.pending_, other.num_pending_);
     }
 
-    // The bits as bytes, the last one filled up with zeros.
-    std::vector<std::uint8_t> finish() const {
-        std::vector<std::uint8_t> bytes = bytes_;
-        for (int written = 0; written < num_pending_; written += 8) {
-            bytes.push_back(static_cast<std::uint8_t>(pending_ >> written));
-        }
-        return bytes;
-    }
+    std::size_t num_bits() const { return static_cast<std::size_t>(next_ - start_) * 8 + num_pending_; }
+    std::size_t num_bytes() const { return (num_bits() + 7) / 8; }
 
    private:
-    std::vector<std::uint8_t> bytes_;
+    std::uint8_t* start_;
+    std::uint8_t* next_;
     std::uint64_t pending_ = 0;
     int num_pending_ = 0;
 };

@@ -15,7 +15,8 @@ std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content, const Enc
     const bool bit = options.codec == Codec::gompresso_bit;
     const ParserLimits limits = bit ? bit_parser_limits(options.dependency_elimination)
                                     : byte_parser_limits(options.dependency_elimination);
-    thread_local std::vector<Sequence> sequences;
+    std::vector<Sequence> sequences;
+    sequences.reserve(content.size() / 8);
     parse_block(content, limits, search_effort(options.level), sequences);
     std::vector<std::uint8_t> payload =
         bit ? encode_bit(content, sequences, limits) : encode_byte(content, sequences, limits);

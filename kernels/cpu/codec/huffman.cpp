@@ -190,7 +190,8 @@ std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengt
     std::array<std::uint16_t, kNumLengthSymbols> codewords{};
     limited_code_lengths(counts, kMaxLengthBits, code_lengths.data());
     canonical_codewords(code_lengths, codewords.data());
-    BitWriter bits;
+    std::vector<std::uint8_t> bytes(kNumLengthSymbols + 2 * symbols.size() + BitWriter::kSlack);
+    BitWriter bits(bytes.data());
     for (const std::uint8_t length : code_lengths) {
         bits.put(length, kLengthFieldBits);
     }
@@ -198,7 +199,8 @@ std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengt
         bits.put(codewords[symbol.symbol], code_lengths[symbol.symbol]);
         bits.put(symbol.extra, symbol.num_extra_bits);
     }
-    return bits.finish();
+    bytes.resize(bits.num_bytes());
+    return bytes;
 }
 
 std::size_t read_code_lengths(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> lengths) {

@@ -11,6 +11,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "format_constants.h"
 
@@ -296,8 +297,9 @@ SearchEffort search_effort(int level) {
 
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences) {
-    thread_local Parser parser;
-    parser.parse(content, limits, effort, sequences);
+    // By pointer: in a shared library, each access to a thread_local object itself is a call.
+    thread_local const auto parser = std::make_unique<Parser>();
+    parser->parse(content, limits, effort, sequences);
 }
 
 }  // namespace gompfs

@@ -25,7 +25,7 @@ struct Tokens {
 void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens) {
     // Hashes of a few words are computed before the first is looked up, so that their slots are on the way.
     constexpr std::size_t kBatch = 16;
-    std::array<std::pair<std::string_view, std::uint64_t>, kBatch> batch;
+    std::array<WordKey, kBatch> batch;
     std::size_t count = kBatch;
     while (count == kBatch) {
         count = 0;
@@ -34,12 +34,11 @@ void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens)
             if (word.empty()) {
                 break;
             }
-            batch[count] = {word, hash_word(word)};
-            tokens.words.prefetch(batch[count++].second);
+            batch[count] = WordKey(word);
+            tokens.words.prefetch(batch[count++]);
         }
         for (std::size_t index = 0; index < count; ++index) {
-            const auto& [word, hash] = batch[index];
-            tokens.symbols.push_back(tokens.words.find_or_add(word, hash, [](std::string_view kept) { return kept; }));
+            tokens.symbols.push_back(tokens.words.find_or_add(batch[index], [](std::string_view word) { return word; }));
         }
     }
 }
@@ -191,7 +190,7 @@ void GrammarBuilder::build_part(const Text& text) {
     part.words.reserve(num_words);
     const std::lock_guard lock(mutex_);
     for (const std::string_view word : words) {
-        part.words.push_back(words_.find_or_add(word, hash_word(word), [&](std::string_view fresh) { return arena_.keep(fresh); }));
+        part.words.push_back(words_.find_or_add(WordKey(word), [&](std::string_view fresh) { return arena_.keep(fresh); }));
     }
     parts_[text.number] = std::move(part);
 }

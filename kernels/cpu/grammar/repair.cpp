@@ -54,7 +54,7 @@ class Repair {
     void count_digrams();
     void choose_occurrences();
     std::size_t replace_chosen();
-    std::uint32_t frequency(std::size_t position);
+    void look_up_frequencies();
     void choose(std::size_t position);
     bool may_repeat(std::size_t position) const;
     std::uint64_t key(std::size_t position) const;
@@ -66,8 +66,9 @@ class Repair {
     int symbol_bits_;
     std::uint64_t count_mask_;
     std::size_t num_slots_;
-    std::vector<std::uint32_t> slot_of_;  // per position: its digram's slot
-    std::vector<bool> chosen_;            // per position
+    std::vector<std::uint32_t> slot_of_;    // per position: its digram's slot
+    std::vector<std::uint32_t> frequency_;  // per position: its digram's count; 0 where it does not repeat
+    std::vector<std::uint8_t> chosen_;      // per position
     Table<std::uint64_t> digrams_;        // per slot: key + 1 (high bits), count (low bits, saturated)
     Table<std::uint32_t> rule_of_;        // per slot: times chosen, then kUnique | rule
     std::vector<std::pair<Symbol, Symbol>> rules_;
@@ -81,6 +82,7 @@ Repair::Repair(std::vector<Symbol> symbols, std::uint32_t num_words)
       count_mask_((std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1),
       num_slots_(0),
       slot_of_(symbols_.size()),
+      frequency_(symbols_.size() + 1),
       chosen_(symbols_.size()),
       digrams_(std::bit_ceil(symbols_.size() * 3 / 2 + 2)),
       rule_of_(digrams_.size()) {}
@@ -133,13 +135,18 @@ void Repair::count_digrams() {
     slot_of_[last] = kNoSlot;
 }
 
-std::uint32_t Repair::frequency(std::size_t position) {
-    const std::uint32_t slot = slot_of_[position];
-    if (slot == kNoSlot) {
-        return 0;
+void Repair::look_up_frequencies() {
+    const std::size_t size = symbols_.size();
+    for (std::size_t position = 0; position < size; ++position) {
+        const std::size_t ahead = position + kPrefetchDistance;
+        if (ahead < size && slot_of_[ahead] != kNoSlot) {
+            __builtin_prefetch(&digrams_[slot_of_[ahead]]);
+        }
+        const std::uint32_t slot = slot_of_[position];
+        const std::uint64_t count = slot == kNoSlot ? 0 : digrams_[slot] & count_mask_;
+        frequency_[position] = count < 2 ? 0 : static_cast<std::uint32_t>(count);
     }
-    const auto count = static_cast<std::uint32_t>(digrams_[slot] & count_mask_);
-    return count < 2 ? 0 : count;
+    frequency_[size] = 0;
 }
 
 void Repair::choose(std::size_t position) {
@@ -150,19 +157,16 @@ void Repair::choose(std::size_t position) {
 // Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent: the top
 // of each ascent in frequency, and every second position down from it.
 void Repair::choose_occurrences() {
-    chosen_.assign(symbols_.size(), false);
-    std::size_t position = 0;
-    std::uint32_t here = frequency(0);
-    while (position + 1 < symbols_.size()) {
-        if (here == 0) {
-            here = frequency(++position);
+    const std::size_t size = symbols_.size();
+    std::fill_n(chosen_.begin(), size, 0);
+    for (std::size_t position = 0; position < size;) {
+        if (frequency_[position] == 0) {
+            ++position;
             continue;
         }
         const std::size_t bottom = position;
-        std::uint32_t next = frequency(position + 1);
-        while (next > here) {
-            here = next;
-            next = frequency(++position + 1);
+        while (frequency_[position + 1] > frequency_[position]) {
+            ++position;
         }
         for (std::size_t down = position;; down -= 2) {
             choose(down);
@@ -171,7 +175,6 @@ void Repair::choose_occurrences() {
             }
         }
         position += 2;
-        here = position < symbols_.size() ? frequency(position) : 0;
     }
 }
 
@@ -182,8 +185,12 @@ std::size_t Repair::replace_chosen() {
     for (std::size_t position = 0; position < symbols_.size(); ++position) {
         const Symbol symbol = symbols_[position] & ~kUnique;
         const std::uint32_t slot = slot_of_[position];
+        const std::size_t ahead = std::min(position + kPrefetchDistance, symbols_.size() - 1);
+        if (chosen_[ahead]) {
+            __builtin_prefetch(&rule_of_[slot_of_[ahead]]);
+        }
         if (!chosen_[position] || rule_of_[slot] == 1) {
-            const bool unique = slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency(position) == 0;
+            const bool unique = slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency_[position] == 0;
             symbols_[out++] = symbol | (unique && symbol != kSplitter ? kUnique : 0);
             continue;
         }
@@ -207,6 +214,7 @@ bool Repair::run_round() {
         return false;
     }
     count_digrams();
+    look_up_frequencies();
     choose_occurrences();
     const std::size_t size = symbols_.size();
     return replace_chosen() > size / 512;

@@ -1,6 +1,7 @@
 // A set of words, numbered in the order in which they came.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -10,76 +11,84 @@
 
 namespace gompfs {
 
-// Mixes eight bytes at a time with wide multiplications. Words of hostile text can collide on purpose only
-// at the price of a slow build.
-inline std::uint64_t hash_word(std::string_view word) {
-    constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15u;
-    const auto mix = [](std::uint64_t left, std::uint64_t right) {
-        const unsigned __int128 product = static_cast<unsigned __int128>(left) * right;
-        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    };
-    std::uint64_t hash = word.size() * kMultiplier;
-    const char* bytes = word.data();
-    std::size_t size = word.size();
-    for (; size >= 8; bytes += 8, size -= 8) {
-        std::uint64_t chunk;
-        std::memcpy(&chunk, bytes, 8);
-        hash = mix(hash ^ chunk, kMultiplier);
+// A word as the table looks for it. The head of a word of up to eight bytes is the word itself, filled up
+// with zeros; that of a longer one is a hash. Hostile text can make hashes collide, at the price of a slow build.
+struct WordKey {
+    std::string_view word;
+    std::uint64_t head;
+    std::uint64_t hash;
+
+    explicit WordKey(std::string_view text = {}) : word(text), head(0) {
+        std::size_t size = word.size();
+        const char* bytes = word.data();
+        for (; size > 8; bytes += 8, size -= 8) {
+            std::uint64_t chunk;
+            std::memcpy(&chunk, bytes, 8);
+            head = mix(head ^ chunk);
+        }
+        std::uint64_t tail = 0;
+        std::memcpy(&tail, bytes, size);
+        head = word.size() > 8 ? mix(head ^ tail) : tail;
+        hash = mix(head + word.size());
     }
-    std::uint64_t tail = 0;
-    std::memcpy(&tail, bytes, size);
-    return mix(hash ^ tail, kMultiplier ^ 0xd1b54a32d192ed03u);
-}
+
+    static std::uint64_t mix(std::uint64_t value) {
+        const unsigned __int128 product = static_cast<unsigned __int128>(value ^ 0xd1b54a32d192ed03u) * 0x9e3779b97f4a7c15u;
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    }
+};
 
 class WordTable {
    public:
-    explicit WordTable(std::size_t expected_words = 1 << 10) {
-        slots_.resize(std::bit_ceil(expected_words * 2));
+    explicit WordTable(std::size_t expected_words = 1 << 10) : slots_(std::bit_ceil(expected_words * 2)) {
         words_.reserve(expected_words);
     }
 
     // The number of a word; `keep` is called for a word that is new, and gives the view to remember.
     template <typename Keep>
-    std::uint32_t find_or_add(std::string_view word, std::uint64_t hash, Keep&& keep) {
+    std::uint32_t find_or_add(const WordKey& key, Keep&& keep) {
         const std::size_t mask = slots_.size() - 1;
-        for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+        const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(key.word.size(), ~0u));
+        for (std::size_t at = key.hash & mask;; at = (at + 1) & mask) {
             Slot& slot = slots_[at];
-            if (slot.number == 0) {
-                words_.push_back(keep(word));
-                slot = {static_cast<std::uint32_t>(hash >> 32), static_cast<std::uint32_t>(words_.size())};
-                const auto number = slot.number - 1;
+            if (slot.size == 0) {
+                const auto number = static_cast<std::uint32_t>(words_.size());
+                words_.push_back(keep(key.word));
+                slot = {key.head, size, number};
                 if (words_.size() * 2 > slots_.size()) {
                     grow();
                 }
                 return number;
             }
-            if (slot.tag == static_cast<std::uint32_t>(hash >> 32) && words_[slot.number - 1] == word) {
-                return slot.number - 1;
+            if (slot.head == key.head && slot.size == size && (size <= 8 || words_[slot.number] == key.word)) {
+                return slot.number;
             }
         }
     }
 
-    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+    void prefetch(const WordKey& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }
 
     const std::vector<std::string_view>& words() const { return words_; }
 
    private:
     struct Slot {
-        std::uint32_t tag = 0;
-        std::uint32_t number = 0;  // 1 more than the word's; 0 for a free slot
+        std::uint64_t head;
+        std::uint32_t size = 0;  // of the word; 0 for a free slot
+        std::uint32_t number;
     };
 
     void grow() {
         std::vector<Slot> slots(slots_.size() * 2);
         slots_.swap(slots);
         const std::size_t mask = slots_.size() - 1;
-        for (std::uint32_t number = 1; number <= words_.size(); ++number) {
-            const std::uint64_t hash = hash_word(words_[number - 1]);
-            std::size_t at = hash & mask;
-            while (slots_[at].number != 0) {
-                at = (at + 1) & mask;
+        for (const Slot& slot : slots) {
+            if (slot.size != 0) {
+                std::size_t at = WordKey::mix(slot.head + words_[slot.number].size()) & mask;
+                while (slots_[at].size != 0) {
+                    at = (at + 1) & mask;
+                }
+                slots_[at] = slot;
             }
-            slots_[at] = {static_cast<std::uint32_t>(hash >> 32), number};
         }
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gompfs import _grammar
 from gompfs.grammar.word_characters import word_character_bitmap
@@ -40,6 +40,8 @@ class GrammarBuilder:
         """The file is complete."""
         self._native.end_file()
 
-    def finish(self) -> bytes:
-        """The grammar section of all files (docs/format.md); nothing can be added afterwards."""
-        return self._native.finish()
+    def finish(self) -> Iterator[bytes]:
+        """The grammar section of all files in pieces (docs/format.md); nothing can be added afterwards."""
+        self._native.finish()
+        while (piece := self._native.next_piece()) is not None:
+            yield piece

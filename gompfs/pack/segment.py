@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
-from gompfs.codec import MIN_LEVEL, EncodedBlock
+from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
 from gompfs.errors import PackError, display_path
 from gompfs.index import IndexReader, IndexWriter
@@ -106,13 +107,18 @@ class SegmentBuilder:
         if self._grammar is not None:
             for ino in self._grammar.binary_files:
                 self._index.add_binary_file(ino)
-            content = self._grammar.finish()
-            # Numbers hardly repeat as byte strings: higher levels take twice the time to win 2%.
-            codec = replace(self._options.codec, level=MIN_LEVEL)
-            encoded: list[EncodedBlock] = self._engine.encode_blocks(content, self._block_size, codec)
-            places = self.writer.write(encoded)
-            self._index.add_section(self._number, GRAMMAR_SECTION, len(content), places)
-            self.grammar_size = sum(block.compressed_size for block in encoded)
+            self._write_grammar(self._grammar.finish())
+
+    def _write_grammar(self, pieces: Iterator[bytes]) -> None:
+        # Numbers hardly repeat as byte strings: higher levels take twice the time to win 2%.
+        section = StreamWriter(
+            self.writer, self._engine, self._block_size, replace(self._options.codec, level=MIN_LEVEL)
+        )
+        for piece in pieces:
+            section.append(piece)
+        blocks = section.finish()
+        self._index.add_section(self._number, GRAMMAR_SECTION, section.size, blocks)
+        self.grammar_size = sum(compressed_size for _, compressed_size, _ in blocks)
 
     def abandon(self) -> None:
         """Stop all work that is under way."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gompfs.grammar import GrammarBuilder
 from gompfs.options import PackOptions
 
@@ -69,8 +71,8 @@ class GrammarCollector:
         if self._in_text:
             self._builder.end_file()
 
-    def finish(self) -> bytes:
-        """The grammar of all text, as the bytes of its section."""
+    def finish(self) -> Iterator[bytes]:
+        """The grammar of all text: its section, in pieces."""
         self._flush()
         return self._builder.finish()
 

@@ -8,6 +8,7 @@
 #include "common/parallel.h"
 #include "grammar/repair.h"
 #include "grammar/sequitur.h"
+#include "grammar/word_table.h"
 
 namespace gompfs {
 namespace {
@@ -20,6 +21,11 @@ constexpr std::size_t kMaxFilesOfPart = 1 << 20;
 struct Tokens {
     WordTable words{1 << 16};
     std::vector<Symbol> symbols;
+
+    void clear() {
+        words.clear();
+        symbols.clear();
+    }
 };
 
 void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens) {
@@ -38,38 +44,63 @@ void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens)
             tokens.words.prefetch(batch[count++]);
         }
         for (std::size_t index = 0; index < count; ++index) {
-            tokens.symbols.push_back(tokens.words.find_or_add(batch[index], [](std::string_view word) { return word; }));
+            tokens.symbols.push_back(tokens.words.find_or_add(batch[index]));
         }
     }
 }
 
-// Numbers the words of a part so that frequent ones have small numbers, and neighbours in the dictionary are
-// neighbours where they are about as frequent: both keep the section small.
-void order_words(Part& part) {
-    const auto num_words = static_cast<std::uint32_t>(part.words.size());
+// The numbers of words in byte order of the words.
+std::vector<std::uint32_t> sort_words(const std::vector<std::string_view>& words) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> keys(words.size());
+    for (std::uint32_t number = 0; number < words.size(); ++number) {
+        keys[number] = {word_head(words[number]), number};
+    }
+    std::sort(keys.begin(), keys.end(), [&](const auto& left, const auto& right) {
+        return left.first != right.first ? left.first < right.first : words[left.second] < words[right.second];
+    });
+    std::vector<std::uint32_t> sorted(words.size());
+    std::transform(keys.begin(), keys.end(), sorted.begin(), [](const auto& key) { return key.second; });
+    return sorted;
+}
+
+// Numbers the words of a part anew, so that frequent ones have small numbers, and neighbours in byte order
+// are neighbours where they are about as frequent: both keep the section small. `sorted` holds the words in
+// byte order; the result leads from new numbers to places there.
+std::vector<std::uint32_t> order_words(const std::vector<std::uint32_t>& sorted, Rules& rules) {
+    const auto num_words = static_cast<std::uint32_t>(sorted.size());
     std::vector<std::uint32_t> counts(num_words);
-    for (const Symbol symbol : part.rules.symbols) {
+    for (const Symbol symbol : rules.symbols) {
         if (symbol < num_words) {
             ++counts[symbol];
         }
     }
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> order(num_words);
+    constexpr int kNumClasses = 33;
+    std::array<std::uint32_t, kNumClasses + 1> next{};  // by rarity: the next number of its class
+    const auto rarity = [&](std::uint32_t word) { return 32 - std::bit_width(counts[word]); };
     for (std::uint32_t word = 0; word < num_words; ++word) {
-        const std::uint64_t rarity = 32 - std::bit_width(counts[word]);
-        order[word] = {rarity << 32 | part.words[word], word};
+        ++next[rarity(word) + 1];
     }
-    std::sort(order.begin(), order.end());
-    std::vector<std::uint32_t> number(num_words);
+    for (int index = 1; index <= kNumClasses; ++index) {
+        next[index] += next[index - 1];
+    }
+    std::vector<std::uint32_t> number(num_words), places(num_words);
     for (std::uint32_t place = 0; place < num_words; ++place) {
-        part.words[place] = static_cast<std::uint32_t>(order[place].first);
-        number[order[place].second] = place;
+        number[sorted[place]] = next[rarity(sorted[place])]++;
+        places[number[sorted[place]]] = place;
     }
-    for (Symbol& symbol : part.rules.symbols) {
+    for (Symbol& symbol : rules.symbols) {
         symbol = symbol < num_words ? number[symbol] : symbol;
     }
+    return places;
 }
 
 }  // namespace
+
+// What a thread needs for a part, kept from one to the next.
+struct GrammarBuilder::Workspace {
+    Tokens tokens;
+    Repair repair;
+};
 
 GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters, unsigned num_threads)
     : builder_(builder),
@@ -142,11 +173,13 @@ void GrammarBuilder::dispatch() {
     }
     text_->number = parts_.size();
     parts_.emplace_back();
+    word_lists_.emplace_back();
     waiting_ = std::exchange(text_, std::make_unique<Text>());
     changed_.notify_all();
 }
 
 void GrammarBuilder::work() {
+    Workspace workspace;
     std::unique_lock lock(mutex_);
     while (true) {
         changed_.wait(lock, [&] { return waiting_ != nullptr || stopping_; });
@@ -159,7 +192,7 @@ void GrammarBuilder::work() {
         changed_.notify_all();
         std::exception_ptr failure;
         try {
-            build_part(*text);
+            build_part(*text, workspace);
         } catch (...) {
             failure = std::current_exception();
         }
@@ -170,64 +203,36 @@ void GrammarBuilder::work() {
     }
 }
 
-void GrammarBuilder::build_part(const Text& text) {
-    Part part;
-    part.continues = text.continues;
-    part.inos = text.inos;
-    Tokens tokens;
-    tokens.symbols.reserve(text.bytes.size() / 6 + text.inos.size());
+void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
+    Tokens& tokens = workspace.tokens;
+    tokens.clear();
     std::size_t start = 0;
     for (const std::size_t end : text.ends) {
         tokenize(tokenizer_, std::string_view(text.bytes).substr(start, end - start), tokens);
         tokens.symbols.push_back(kSplitter);
         start = end;
     }
-    part.num_tokens = tokens.symbols.size() - text.inos.size();
+    BuiltPart part;
+    part.head.continues = text.continues;
+    part.head.inos = text.inos;
+    part.head.num_tokens = tokens.symbols.size() - text.inos.size();
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
-    part.rules = builder_ == BuilderKind::repair ? build_repair(std::move(tokens.symbols), num_words)
-                                                 : build_sequitur(tokens.symbols, num_words);
-    part.words.reserve(num_words);
+    Rules rules = builder_ == BuilderKind::repair ? workspace.repair.build(tokens.symbols, num_words)
+                                                  : build_sequitur(tokens.symbols, num_words);
+    const std::vector<std::uint32_t> sorted = sort_words(words);
+    WordList list;
+    for (const std::uint32_t word : sorted) {
+        list.append(words[word]);
+    }
+    part.head.words = order_words(sorted, rules);
+    part.rules = write_rules(rules, num_words);
     const std::lock_guard lock(mutex_);
-    for (const std::string_view word : words) {
-        part.words.push_back(words_.find_or_add(WordKey(word), [&](std::string_view fresh) { return arena_.keep(fresh); }));
-    }
     parts_[text.number] = std::move(part);
+    word_lists_[text.number] = std::move(list);
 }
 
-// The words in byte order; ranks leads from their numbers to their places there.
-Dictionary GrammarBuilder::sort_words(std::vector<std::uint32_t>& ranks) const {
-    struct Key {
-        std::uint64_t head;  // the first bytes, so that most comparisons need not follow the word
-        std::uint32_t number;
-    };
-    const auto& words = words_.words();
-    std::vector<Key> keys(words.size());
-    for (std::uint32_t number = 0; number < words.size(); ++number) {
-        std::uint64_t head = 0;
-        std::memcpy(&head, words[number].data(), std::min<std::size_t>(words[number].size(), 8));
-        keys[number] = {__builtin_bswap64(head), number};
-    }
-    const auto less = [&](const Key& left, const Key& right) {
-        return left.head != right.head ? left.head < right.head : words[left.number] < words[right.number];
-    };
-    const auto middle = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() / 2);
-    parallel_for(2, 2, [&](std::size_t half) {
-        half == 0 ? std::sort(keys.begin(), middle, less) : std::sort(middle, keys.end(), less);
-    });
-    std::inplace_merge(keys.begin(), middle, keys.end(), less);
-    Dictionary dictionary;
-    ranks.resize(words.size());
-    for (std::uint32_t rank = 0; rank < keys.size(); ++rank) {
-        const std::string_view word = words[keys[rank].number];
-        ranks[keys[rank].number] = rank;
-        dictionary.bytes.insert(dictionary.bytes.end(), word.begin(), word.end());
-        dictionary.starts.push_back(dictionary.bytes.size());
-    }
-    return dictionary;
-}
-
-std::vector<std::uint8_t> GrammarBuilder::finish() {
+void GrammarBuilder::finish() {
     if (!text_->inos.empty()) {
         dispatch();
     }
@@ -237,27 +242,45 @@ std::vector<std::uint8_t> GrammarBuilder::finish() {
         if (failure_) {
             std::rethrow_exception(failure_);
         }
+        stopping_ = true;
     }
-    Grammar grammar;
-    grammar.words_of_characters = words_of_characters_;
-    grammar.builder = builder_;
-    std::vector<std::uint32_t> ranks;
-    grammar.dictionary = sort_words(ranks);
-    std::vector<std::vector<std::uint8_t>> written(parts_.size());
-    parallel_for(parts_.size(), static_cast<unsigned>(threads_.size()), [&](std::size_t index) {
-        Part& part = parts_[index];
-        for (std::uint32_t& word : part.words) {
-            word = ranks[word];
+    changed_.notify_all();
+    const auto num_threads = static_cast<unsigned>(threads_.size());
+    for (std::thread& thread : threads_) {
+        thread.join();  // its workspace goes, which the merge has use for
+    }
+    threads_.clear();
+    std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads, ranks_);
+    word_lists_.clear();
+    std::uint32_t num_words = 0;
+    for (const DictionaryRange& range : ranges) {
+        num_words += range.num_words;
+    }
+    pieces_.push_back(write_header({words_of_characters_, builder_, num_words, static_cast<std::uint32_t>(parts_.size())}));
+    for (const auto stream : {&DictionaryRange::shared_lengths, &DictionaryRange::suffix_lengths, &DictionaryRange::suffixes}) {
+        for (DictionaryRange& range : ranges) {
+            pieces_.push_back(std::move(range.*stream));
         }
-        order_words(part);
-        written[index] = write_part(part);
-        part = {};
-    });
-    std::vector<std::uint8_t> section = write_dictionary(grammar, parts_.size());
-    for (const auto& bytes : written) {
-        section.insert(section.end(), bytes.begin(), bytes.end());
     }
-    return section;
+}
+
+std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
+    const std::size_t index = next_piece_++;
+    if (index < pieces_.size()) {
+        return std::move(pieces_[index]);
+    }
+    const std::size_t number = index - pieces_.size();
+    if (number >= parts_.size()) {
+        return std::nullopt;
+    }
+    BuiltPart part = std::move(parts_[number]);
+    for (std::uint32_t& word : part.head.words) {
+        word = ranks_[number][word];
+    }
+    ranks_[number] = {};
+    std::vector<std::uint8_t> piece = write_part_head(part.head);
+    piece.insert(piece.end(), part.rules.begin(), part.rules.end());
+    return piece;
 }
 
 }  // namespace gompfs

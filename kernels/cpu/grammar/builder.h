@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,7 +14,7 @@
 
 #include "grammar/grammar.h"
 #include "grammar/tokenizer.h"
-#include "grammar/word_table.h"
+#include "grammar/word_list.h"
 
 namespace gompfs {
 
@@ -31,8 +32,9 @@ class GrammarBuilder {
     void add_bytes(std::string_view bytes);
     void end_file();
 
-    // The grammar section of all files. Call it once, last.
-    std::vector<std::uint8_t> finish();
+    // No more files: the grammar section of all is ready, and next_piece gives it piece by piece.
+    void finish();
+    std::optional<std::vector<std::uint8_t>> next_piece();
 
    private:
     struct Text {
@@ -43,11 +45,17 @@ class GrammarBuilder {
         std::vector<std::size_t> ends;  // of each file, in bytes
     };
 
+    struct Workspace;
+    // A part whose words are places in its own list.
+    struct BuiltPart {
+        PartHead head;
+        std::vector<std::uint8_t> rules;
+    };
+
     void cut_file();
     void dispatch();
     void work();
-    void build_part(const Text& text);
-    Dictionary sort_words(std::vector<std::uint32_t>& ranks) const;
+    void build_part(const Text& text, Workspace& workspace);
 
     const BuilderKind builder_;
     const Tokenizer tokenizer_;
@@ -62,9 +70,11 @@ class GrammarBuilder {
     bool stopping_ = false;
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
-    std::vector<Part> parts_;  // their words are numbers of words_
-    WordArena arena_;
-    WordTable words_;
+    std::vector<BuiltPart> parts_;
+    std::vector<WordList> word_lists_;               // of each part
+    std::vector<std::vector<std::uint32_t>> ranks_;  // of each part's words in the dictionary
+    std::vector<std::vector<std::uint8_t>> pieces_;  // what comes before the parts
+    std::size_t next_piece_ = 0;
 };
 
 }  // namespace gompfs

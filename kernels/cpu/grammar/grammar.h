@@ -21,13 +21,17 @@ struct Dictionary {
     }
 };
 
+// What a part says of its text, before its rules.
+struct PartHead {
+    bool continues = false;  // its first file began in the part before
+    std::uint64_t num_tokens = 0;  // words of its text, repetitions counted
+    std::vector<std::uint64_t> inos;
+    std::vector<std::uint32_t> words;  // places in the dictionary
+};
+
 // The grammar of some files in a row. Its symbols number the words of the part; `words` leads from there to
 // the dictionary. The root rule holds a splitter behind every file.
-struct Part {
-    bool continues = false;  // its first file began in the part before
-    std::vector<std::uint64_t> inos;
-    std::uint64_t num_tokens = 0;  // words of its text, repetitions counted
-    std::vector<std::uint32_t> words;
+struct Part : PartHead {
     Rules rules;
 };
 
@@ -40,9 +44,17 @@ struct Grammar {
     std::vector<Part> parts;
 };
 
-// The bytes of the grammar section (docs/format.md).
-std::vector<std::uint8_t> write_dictionary(const Grammar& grammar, std::size_t num_parts);
-std::vector<std::uint8_t> write_part(const Part& part);
+// The pieces of the grammar section (docs/format.md), in their order: the header, the three streams of the
+// dictionary (DictionaryRange), then for each part its head and its rules.
+struct SectionHeader {
+    bool words_of_characters;
+    BuilderKind builder;
+    std::uint32_t num_words;
+    std::uint32_t num_parts;
+};
+std::vector<std::uint8_t> write_header(const SectionHeader& header);
+std::vector<std::uint8_t> write_part_head(const PartHead& part);
+std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_words);
 
 // Reads and checks a whole section. Throws std::invalid_argument, naming what is wrong.
 Grammar read_grammar(std::span<const std::uint8_t> section);

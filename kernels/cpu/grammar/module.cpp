@@ -3,7 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
-#include <stdexcept>
+#include <optional>
 #include <vector>
 
 #include "common/buffer_view.h"
@@ -53,13 +53,18 @@ void add_bytes(GrammarBuilder& builder, nb::handle bytes) {
     builder.add_bytes(as_text(view.bytes()));
 }
 
-nb::bytes finish(GrammarBuilder& builder) {
-    std::vector<std::uint8_t> section;
+void finish(GrammarBuilder& builder) {
+    const nb::gil_scoped_release release;
+    builder.finish();
+}
+
+nb::object next_piece(GrammarBuilder& builder) {
+    std::optional<std::vector<std::uint8_t>> piece;
     {
         const nb::gil_scoped_release release;
-        section = builder.finish();
+        piece = builder.next_piece();
     }
-    return to_bytes(section);
+    return piece ? nb::object(to_bytes(*piece)) : nb::none();
 }
 
 Grammar* read_section(nb::handle section) {
@@ -127,7 +132,8 @@ NB_MODULE(_grammar, module) {
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
-        .def("finish", &finish);
+        .def("finish", &finish)
+        .def("next_piece", &next_piece);
     nb::class_<Grammar>(module, "Grammar")
         .def_prop_ro("words_of_characters", [](const Grammar& self) { return self.words_of_characters; })
         .def_prop_ro("sequitur", [](const Grammar& self) { return self.builder == BuilderKind::sequitur; })

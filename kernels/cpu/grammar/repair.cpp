@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <memory>
 #include <new>
-#include <utility>
 
 namespace gompfs {
 namespace {
@@ -18,74 +15,39 @@ constexpr std::size_t kPrefetchDistance = 16;
 constexpr Symbol kUnique = 0x80000000;
 constexpr std::uint32_t kNoSlot = ~0u;
 
-// Memory for tables that are accessed at random: in huge pages where the system has them.
+}  // namespace
+
 template <typename Value>
-class Table {
-   public:
-    explicit Table(std::size_t size) : size_(size) {
-        constexpr std::size_t kHugePage = 2 << 20;
-        const std::size_t num_bytes = (size * sizeof(Value) + kHugePage - 1) / kHugePage * kHugePage;
-        values_.reset(static_cast<Value*>(std::aligned_alloc(kHugePage, num_bytes)));
-        if (!values_) {
-            throw std::bad_alloc();
-        }
-        madvise(values_.get(), num_bytes, MADV_HUGEPAGE);
+void Table<Value>::reserve(std::size_t size) {
+    if (size <= size_) {
+        return;
     }
-    Value* data() { return values_.get(); }
-    Value& operator[](std::size_t index) { return values_.get()[index]; }
-    void clear(std::size_t count) { std::fill_n(values_.get(), std::min(count, size_), Value{0}); }
-    std::size_t size() const { return size_; }
+    constexpr std::size_t kHugePage = 2 << 20;
+    const std::size_t num_bytes = (size * sizeof(Value) + kHugePage - 1) / kHugePage * kHugePage;
+    values_.reset();
+    size_ = 0;
+    values_.reset(static_cast<Value*>(std::aligned_alloc(kHugePage, num_bytes)));
+    if (!values_) {
+        throw std::bad_alloc();
+    }
+    madvise(values_.get(), num_bytes, MADV_HUGEPAGE);
+    size_ = size;
+}
 
-   private:
-    struct Free {
-        void operator()(Value* values) const { std::free(values); }
-    };
-    std::size_t size_;
-    std::unique_ptr<Value, Free> values_;
-};
-
-class Repair {
-   public:
-    Repair(std::vector<Symbol> symbols, std::uint32_t num_words);
-    Rules build();
-
-   private:
-    bool run_round();
-    void count_digrams();
-    void choose_occurrences();
-    std::size_t replace_chosen();
-    void look_up_frequencies();
-    void choose(std::size_t position);
-    bool may_repeat(std::size_t position) const;
-    std::uint64_t key(std::size_t position) const;
-    std::size_t first_slot(std::uint64_t key) const;
-    Rules tidy();
-
-    std::vector<Symbol> symbols_;
-    std::uint32_t num_words_;
-    int symbol_bits_;
-    std::uint64_t count_mask_;
-    std::size_t num_slots_;
-    std::vector<std::uint32_t> slot_of_;    // per position: its digram's slot
-    std::vector<std::uint32_t> frequency_;  // per position: its digram's count; 0 where it does not repeat
-    std::vector<std::uint8_t> chosen_;      // per position
-    Table<std::uint64_t> digrams_;        // per slot: key + 1 (high bits), count (low bits, saturated)
-    Table<std::uint32_t> rule_of_;        // per slot: times chosen, then kUnique | rule
-    std::vector<std::pair<Symbol, Symbol>> rules_;
-};
-
-Repair::Repair(std::vector<Symbol> symbols, std::uint32_t num_words)
-    : symbols_(std::move(symbols)),
-      num_words_(num_words),
-      // Rules and words together are never more than the symbols at the start.
-      symbol_bits_(std::bit_width(symbols_.size() + 1)),
-      count_mask_((std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1),
-      num_slots_(0),
-      slot_of_(symbols_.size()),
-      frequency_(symbols_.size() + 1),
-      chosen_(symbols_.size()),
-      digrams_(std::bit_ceil(symbols_.size() * 3 / 2 + 2)),
-      rule_of_(digrams_.size()) {}
+void Repair::start(std::vector<Symbol>& symbols, std::uint32_t num_words) {
+    symbols_ = symbols.data();
+    size_ = symbols.size();
+    num_words_ = num_words;
+    // Rules and words together are never more than the symbols at the start.
+    symbol_bits_ = std::bit_width(size_ + 1);
+    count_mask_ = (std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1;
+    rules_.clear();
+    if (slot_of_.size() < size_) {
+        slot_of_.resize(size_);
+        frequency_.resize(size_ + 1);
+        chosen_.resize(size_);
+    }
+}
 
 bool Repair::may_repeat(std::size_t position) const {
     return (symbols_[position] & kUnique) == 0 && symbols_[position] != kSplitter &&
@@ -103,14 +65,16 @@ std::size_t Repair::first_slot(std::uint64_t key) const {
 }
 
 void Repair::count_digrams() {
-    const std::size_t last = symbols_.size() - 1;
+    const std::size_t last = size_ - 1;
     std::size_t num_candidates = 0;
     for (std::size_t position = 0; position < last; ++position) {
         num_candidates += may_repeat(position);
     }
-    num_slots_ = std::min(std::bit_ceil(num_candidates * 3 / 2 + 2), digrams_.size());
-    digrams_.clear(num_slots_);
-    rule_of_.clear(num_slots_);
+    num_slots_ = std::bit_ceil(num_candidates * 3 / 2 + 2);
+    digrams_.reserve(num_slots_);
+    rule_of_.reserve(num_slots_);
+    std::fill_n(digrams_.data(), num_slots_, 0);
+    std::fill_n(rule_of_.data(), num_slots_, 0);
     const int count_bits = 64 - 2 * symbol_bits_;
     for (std::size_t position = 0; position < last; ++position) {
         const std::size_t ahead = position + kPrefetchDistance;
@@ -136,17 +100,16 @@ void Repair::count_digrams() {
 }
 
 void Repair::look_up_frequencies() {
-    const std::size_t size = symbols_.size();
-    for (std::size_t position = 0; position < size; ++position) {
+    for (std::size_t position = 0; position < size_; ++position) {
         const std::size_t ahead = position + kPrefetchDistance;
-        if (ahead < size && slot_of_[ahead] != kNoSlot) {
+        if (ahead < size_ && slot_of_[ahead] != kNoSlot) {
             __builtin_prefetch(&digrams_[slot_of_[ahead]]);
         }
         const std::uint32_t slot = slot_of_[position];
         const std::uint64_t count = slot == kNoSlot ? 0 : digrams_[slot] & count_mask_;
         frequency_[position] = count < 2 ? 0 : static_cast<std::uint32_t>(count);
     }
-    frequency_[size] = 0;
+    frequency_[size_] = 0;
 }
 
 void Repair::choose(std::size_t position) {
@@ -157,9 +120,8 @@ void Repair::choose(std::size_t position) {
 // Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent: the top
 // of each ascent in frequency, and every second position down from it.
 void Repair::choose_occurrences() {
-    const std::size_t size = symbols_.size();
-    std::fill_n(chosen_.begin(), size, 0);
-    for (std::size_t position = 0; position < size;) {
+    std::fill_n(chosen_.begin(), size_, 0);
+    for (std::size_t position = 0; position < size_;) {
         if (frequency_[position] == 0) {
             ++position;
             continue;
@@ -182,10 +144,10 @@ void Repair::choose_occurrences() {
 std::size_t Repair::replace_chosen() {
     std::size_t num_replaced = 0;
     std::size_t out = 0;
-    for (std::size_t position = 0; position < symbols_.size(); ++position) {
+    for (std::size_t position = 0; position < size_; ++position) {
         const Symbol symbol = symbols_[position] & ~kUnique;
         const std::uint32_t slot = slot_of_[position];
-        const std::size_t ahead = std::min(position + kPrefetchDistance, symbols_.size() - 1);
+        const std::size_t ahead = std::min(position + kPrefetchDistance, size_ - 1);
         if (chosen_[ahead]) {
             __builtin_prefetch(&rule_of_[slot_of_[ahead]]);
         }
@@ -205,26 +167,27 @@ std::size_t Repair::replace_chosen() {
         ++position;
         ++num_replaced;
     }
-    symbols_.resize(out);
+    size_ = out;
     return num_replaced;
 }
 
 bool Repair::run_round() {
-    if (symbols_.size() < 2) {
+    if (size_ < 2) {
         return false;
     }
     count_digrams();
     look_up_frequencies();
     choose_occurrences();
-    const std::size_t size = symbols_.size();
+    const std::size_t size = size_;
     return replace_chosen() > size / 512;
 }
 
-Rules Repair::build() {
+Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
+    start(symbols, num_words);
     for (int round = 0; round < kMaxRounds && run_round(); ++round) {
     }
-    for (Symbol& symbol : symbols_) {
-        symbol &= ~kUnique;
+    for (std::size_t position = 0; position < size_; ++position) {
+        symbols_[position] &= ~kUnique;
     }
     return tidy();
 }
@@ -240,8 +203,8 @@ Rules Repair::tidy() {
             uses[symbol - num_words_] += times;
         }
     };
-    for (const Symbol symbol : symbols_) {
-        use(symbol, 1);
+    for (std::size_t position = 0; position < size_; ++position) {
+        use(symbols_[position], 1);
     }
     for (const auto& [left, right] : rules_) {
         use(left, 1);
@@ -285,8 +248,8 @@ Rules Repair::tidy() {
         }
     };
     result.starts.push_back(0);
-    for (const Symbol symbol : symbols_) {
-        write(symbol);
+    for (std::size_t position = 0; position < size_; ++position) {
+        write(symbols_[position]);
     }
     for (std::size_t rule = num_rules; rule-- > 0;) {
         if (kept[rule]) {
@@ -297,12 +260,6 @@ Rules Repair::tidy() {
     }
     result.starts.push_back(result.symbols.size());
     return result;
-}
-
-}  // namespace
-
-Rules build_repair(std::vector<Symbol> symbols, std::uint32_t num_words) {
-    return Repair(std::move(symbols), num_words).build();
 }
 
 }  // namespace gompfs

@@ -1,17 +1,67 @@
 // The builder `repair`: batch Re-Pair.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "grammar/symbols.h"
 
 namespace gompfs {
 
-// A grammar of `symbols` (words below num_words, and splitters, which no rule but the root may hold).
+// Memory for tables that are accessed at random: in huge pages where the system has them.
+template <typename Value>
+class Table {
+   public:
+    void reserve(std::size_t size);
+    Value* data() { return values_.get(); }
+    Value& operator[](std::size_t index) { return values_.get()[index]; }
+
+   private:
+    struct Free {
+        void operator()(Value* values) const { std::free(values); }
+    };
+    std::size_t size_ = 0;
+    std::unique_ptr<Value, Free> values_;
+};
+
+// Builds grammars of symbols (words below num_words, and splitters, which no rule but the root may hold);
+// keeps its memory from one to the next.
 //
 // Each round counts all digrams, chooses occurrences that are locally the most frequent and do not overlap,
 // and puts a rule in the place of every digram that was chosen twice or more. Many digrams are replaced in
 // one round, so that a few passes over the symbols suffice; plain Re-Pair needs one for each rule.
-Rules build_repair(std::vector<Symbol> symbols, std::uint32_t num_words);
+class Repair {
+   public:
+    // A grammar of symbols, which are used up.
+    Rules build(std::vector<Symbol>& symbols, std::uint32_t num_words);
+
+   private:
+    void start(std::vector<Symbol>& symbols, std::uint32_t num_words);
+    bool run_round();
+    void count_digrams();
+    void look_up_frequencies();
+    void choose_occurrences();
+    void choose(std::size_t position);
+    std::size_t replace_chosen();
+    bool may_repeat(std::size_t position) const;
+    std::uint64_t key(std::size_t position) const;
+    std::size_t first_slot(std::uint64_t key) const;
+    Rules tidy();
+
+    Symbol* symbols_ = nullptr;
+    std::size_t size_ = 0;
+    std::uint32_t num_words_ = 0;
+    int symbol_bits_ = 0;
+    std::uint64_t count_mask_ = 0;
+    std::size_t num_slots_ = 0;
+    std::vector<std::uint32_t> slot_of_;    // per position: its digram's slot
+    std::vector<std::uint32_t> frequency_;  // per position: its digram's count; 0 where it does not repeat
+    std::vector<std::uint8_t> chosen_;      // per position
+    Table<std::uint64_t> digrams_;          // per slot: key (high bits), count (low bits, saturated)
+    Table<std::uint32_t> rule_of_;          // per slot: times chosen, then kUnique | rule
+    std::vector<std::pair<Symbol, Symbol>> rules_;
+};
 
 }  // namespace gompfs

@@ -5,6 +5,8 @@
 
 #include "common/little_endian.h"
 #include "grammar/grammar.h"
+#include "grammar/numbers.h"
+#include "grammar/word_list.h"
 
 namespace gompfs {
 namespace {
@@ -13,16 +15,8 @@ constexpr std::uint8_t kMagic[4] = {'G', 'G', 'R', 'M'};
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 32;
 constexpr std::uint32_t kPartContinues = 1;
-constexpr std::size_t kMaxSharedPrefix = 255;
 // Weights of rules must fit into 64 bits.
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
-
-void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) {
-        bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
-    }
-    bytes.push_back(static_cast<std::uint8_t>(value));
-}
 
 // Differences of either sign as small numbers: 0, -1, 1, -2, ...
 void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std::uint64_t to) {
@@ -197,35 +191,19 @@ Part read_part(SectionReader& in, std::uint32_t dictionary_size) {
 
 }  // namespace
 
-std::vector<std::uint8_t> write_dictionary(const Grammar& grammar, std::size_t num_parts) {
-    const Dictionary& dictionary = grammar.dictionary;
-    std::vector<std::uint8_t> section(kMagic, kMagic + sizeof kMagic);
-    append(section, kVersion);
-    append(section, static_cast<std::uint8_t>(grammar.words_of_characters));
-    append(section, static_cast<std::uint8_t>(grammar.builder));
-    append(section, dictionary.size());
-    append(section, static_cast<std::uint32_t>(num_parts));
-    section.resize(kHeaderSize);
-    std::vector<std::uint8_t> lengths, suffixes;
-    std::string_view previous;
-    for (std::uint32_t number = 0; number < dictionary.size(); ++number) {
-        const std::string_view word = dictionary.word(number);
-        const std::size_t limit = std::min({previous.size(), word.size(), kMaxSharedPrefix});
-        const std::size_t shared = static_cast<std::size_t>(
-            std::mismatch(previous.begin(), previous.begin() + limit, word.begin()).first - previous.begin());
-        section.push_back(static_cast<std::uint8_t>(shared));
-        append_number(lengths, word.size() - shared);
-        suffixes.insert(suffixes.end(), word.begin() + shared, word.end());
-        previous = word;
-    }
-    section.insert(section.end(), lengths.begin(), lengths.end());
-    section.insert(section.end(), suffixes.begin(), suffixes.end());
-    return section;
+std::vector<std::uint8_t> write_header(const SectionHeader& header) {
+    std::vector<std::uint8_t> bytes(kMagic, kMagic + sizeof kMagic);
+    append(bytes, kVersion);
+    append(bytes, static_cast<std::uint8_t>(header.words_of_characters));
+    append(bytes, static_cast<std::uint8_t>(header.builder));
+    append(bytes, header.num_words);
+    append(bytes, header.num_parts);
+    bytes.resize(kHeaderSize);
+    return bytes;
 }
 
-std::vector<std::uint8_t> write_part(const Part& part) {
+std::vector<std::uint8_t> write_part_head(const PartHead& part) {
     std::vector<std::uint8_t> bytes;
-    bytes.reserve(part.rules.symbols.size() * 3);
     append_number(bytes, part.continues ? kPartContinues : 0);
     append_number(bytes, part.num_tokens);
     append_number(bytes, part.inos.size());
@@ -240,20 +218,26 @@ std::vector<std::uint8_t> write_part(const Part& part) {
         append_difference(bytes, previous, number);
         previous = number;
     }
-    const std::uint64_t num_words = part.words.size();
-    const std::uint64_t num_rules = part.rules.size();
+    return bytes;
+}
+
+std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_words) {
+    std::vector<std::uint8_t> bytes;
+    bytes.reserve(rules.symbols.size() * 3);
+    const std::uint64_t num_rules = rules.size();
     append_number(bytes, num_rules);
     for (std::uint32_t rule = 0; rule < num_rules; ++rule) {
-        append_number(bytes, part.rules.starts[rule + 1] - part.rules.starts[rule]);
+        append_number(bytes, rules.starts[rule + 1] - rules.starts[rule]);
     }
     // Words are odd, rules even and counted from the last one, which tends to be used most.
-    for (const Symbol symbol : part.rules.symbols) {
+    for (const Symbol symbol : rules.symbols) {
         if (symbol == kSplitter) {
             bytes.push_back(0);
         } else {
             append_number(bytes, symbol < num_words ? 2 * std::uint64_t{symbol} + 1 : 2 * (num_words + num_rules - symbol));
         }
     }
+    bytes.shrink_to_fit();
     return bytes;
 }
 

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -44,16 +43,15 @@ class WordTable {
         words_.reserve(expected_words);
     }
 
-    // The number of a word; `keep` is called for a word that is new, and gives the view to remember.
-    template <typename Keep>
-    std::uint32_t find_or_add(const WordKey& key, Keep&& keep) {
+    // The number of a word; its bytes must stay where they are.
+    std::uint32_t find_or_add(const WordKey& key) {
         const std::size_t mask = slots_.size() - 1;
         const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(key.word.size(), ~0u));
         for (std::size_t at = key.hash & mask;; at = (at + 1) & mask) {
             Slot& slot = slots_[at];
             if (slot.size == 0) {
                 const auto number = static_cast<std::uint32_t>(words_.size());
-                words_.push_back(keep(key.word));
+                words_.push_back(key.word);
                 slot = {key.head, size, number};
                 if (words_.size() * 2 > slots_.size()) {
                     grow();
@@ -66,15 +64,20 @@ class WordTable {
         }
     }
 
+    void clear() {
+        std::fill(slots_.begin(), slots_.end(), Slot{});
+        words_.clear();
+    }
+
     void prefetch(const WordKey& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }
 
     const std::vector<std::string_view>& words() const { return words_; }
 
    private:
     struct Slot {
-        std::uint64_t head;
+        std::uint64_t head = 0;
         std::uint32_t size = 0;  // of the word; 0 for a free slot
-        std::uint32_t number;
+        std::uint32_t number = 0;
     };
 
     void grow() {
@@ -94,30 +97,6 @@ class WordTable {
 
     std::vector<Slot> slots_;
     std::vector<std::string_view> words_;
-};
-
-// Keeps the bytes of words in large pieces.
-class WordArena {
-   public:
-    std::string_view keep(std::string_view word) {
-        if (word.size() > room_) {
-            room_ = std::max<std::size_t>(word.size(), kPieceSize);
-            pieces_.push_back(std::make_unique_for_overwrite<char[]>(room_));
-            next_ = pieces_.back().get();
-        }
-        std::memcpy(next_, word.data(), word.size());
-        const std::string_view kept(next_, word.size());
-        next_ += word.size();
-        room_ -= word.size();
-        return kept;
-    }
-
-   private:
-    static constexpr std::size_t kPieceSize = 1 << 20;
-
-    std::vector<std::unique_ptr<char[]>> pieces_;
-    char* next_ = nullptr;
-    std::size_t room_ = 0;
 };
 
 }  // namespace gompfs

@@ -1,0 +1,28 @@
+// Variable-length numbers: seven bits a byte, lowest first; the highest bit says that more follow.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gompfs {
+
+inline void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) {
+        bytes.push_back(static_cast<std::uint8_t>(value | 0x80));
+    }
+    bytes.push_back(static_cast<std::uint8_t>(value));
+}
+
+// Reads what append_number wrote, unchecked: for bytes of our own.
+inline std::uint64_t read_number(const std::uint8_t*& place) {
+    std::uint64_t value = 0;
+    for (int shift = 0;; shift += 7) {
+        const std::uint8_t byte = *place++;
+        value |= std::uint64_t{byte & 0x7fu} << shift;
+        if (byte < 0x80) {
+            return value;
+        }
+    }
+}
+
+}  // namespace gompfs

@@ -1,0 +1,209 @@
+#include "grammar/word_list.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "common/parallel.h"
+#include "grammar/numbers.h"
+
+namespace gompfs {
+namespace {
+
+std::size_t shared_prefix(std::string_view left, std::string_view right) {
+    const std::size_t limit = std::min({left.size(), right.size(), WordList::kMaxSharedPrefix});
+    return static_cast<std::size_t>(std::mismatch(left.begin(), left.begin() + limit, right.begin()).first - left.begin());
+}
+
+}  // namespace
+
+std::uint64_t word_head(std::string_view word) {
+    std::uint64_t head = 0;
+    std::memcpy(&head, word.data(), std::min<std::size_t>(word.size(), sizeof head));
+    static_assert(std::endian::native == std::endian::little);
+    return __builtin_bswap64(head);
+}
+
+void WordList::append(std::string_view word) {
+    std::size_t shared = shared_prefix(last_, word);
+    if (size_ % kRestartInterval == 0) {
+        shared = 0;
+        restarts_.push_back(bytes_.size());
+    }
+    bytes_.push_back(static_cast<std::uint8_t>(shared));
+    append_number(bytes_, word.size() - shared);
+    bytes_.insert(bytes_.end(), word.begin() + shared, word.end());
+    last_.assign(word);
+    ++size_;
+}
+
+std::string_view WordList::restart_word(std::size_t restart) const {
+    const std::uint8_t* place = bytes_.data() + restarts_[restart] + 1;
+    const std::uint64_t size = read_number(place);
+    return {reinterpret_cast<const char*>(place), size};
+}
+
+std::uint32_t WordList::restart_before(std::string_view from) const {
+    std::size_t low = 0, high = restarts_.size();
+    while (low < high) {
+        const std::size_t middle = (low + high) / 2;
+        (restart_word(middle) < from ? low : high) = restart_word(middle) < from ? middle + 1 : middle;
+    }
+    return low == 0 ? 0 : static_cast<std::uint32_t>(low - 1) * kRestartInterval;
+}
+
+WordCursor::WordCursor(const WordList& list, std::string_view from)
+    : list_(&list), place_(list.bytes_.data()), index_(list.restart_before(from)) {
+    if (index_ != 0) {
+        place_ += list.restarts_[index_ / WordList::kRestartInterval];
+    }
+}
+
+bool WordCursor::next() {
+    if (index_ == list_->size_) {
+        return false;
+    }
+    word_.resize(*place_++);
+    const std::uint64_t size = read_number(place_);
+    word_.append(reinterpret_cast<const char*>(place_), size);
+    place_ += size;
+    head_ = word_head(word_);
+    ++index_;
+    return true;
+}
+
+namespace {
+
+bool is_less(const WordCursor& left, const WordCursor& right) {
+    return left.head() != right.head() ? left.head() < right.head() : left.word() < right.word();
+}
+
+// The cursors of all lists, the smallest word first: a binary heap.
+class Merger {
+   public:
+    Merger(const std::vector<WordList>& lists, std::string_view from, const std::string* to) : to_(to) {
+        for (std::size_t list = 0; list < lists.size(); ++list) {
+            WordCursor cursor(lists[list], from);
+            bool more = cursor.next();
+            while (more && cursor.word() < from) {
+                more = cursor.next();
+            }
+            if (more && is_inside(cursor)) {
+                heap_.push_back({std::move(cursor), list});
+            }
+        }
+        for (std::size_t at = heap_.size() / 2; at-- > 0;) {
+            sift_down(at);
+        }
+    }
+
+    bool empty() const { return heap_.empty(); }
+    const WordCursor& smallest() const { return heap_.front().cursor; }
+    std::size_t list_of_smallest() const { return heap_.front().list; }
+
+    void advance() {
+        if (!heap_.front().cursor.next() || !is_inside(heap_.front().cursor)) {
+            std::swap(heap_.front(), heap_.back());
+            heap_.pop_back();
+        }
+        sift_down(0);
+    }
+
+   private:
+    struct Source {
+        WordCursor cursor;
+        std::size_t list;
+    };
+
+    bool is_inside(const WordCursor& cursor) const { return to_ == nullptr || cursor.word() < *to_; }
+
+    void sift_down(std::size_t at) {
+        for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
+            if (child + 1 < heap_.size() && is_less(heap_[child + 1].cursor, heap_[child].cursor)) {
+                ++child;
+            }
+            if (!is_less(heap_[child].cursor, heap_[at].cursor)) {
+                return;
+            }
+            std::swap(heap_[at], heap_[child]);
+        }
+    }
+
+    std::vector<Source> heap_;
+    const std::string* to_;
+};
+
+// Merges the words of [from, to) and gives them numbers from 0 on.
+DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view from, const std::string* to,
+                            std::vector<std::vector<std::uint32_t>>& ranks) {
+    DictionaryRange range;
+    std::string last;
+    for (Merger merger(lists, from, to); !merger.empty(); merger.advance()) {
+        const std::string_view word = merger.smallest().word();
+        if (range.num_words == 0 || word != last) {
+            const std::size_t shared = shared_prefix(last, word);
+            range.shared_lengths.push_back(static_cast<std::uint8_t>(shared));
+            append_number(range.suffix_lengths, word.size() - shared);
+            range.suffixes.insert(range.suffixes.end(), word.begin() + shared, word.end());
+            ++range.num_words;
+            last.assign(word);
+        }
+        ranks[merger.list_of_smallest()][merger.smallest().index()] = range.num_words - 1;
+    }
+    return range;
+}
+
+// Words that cut the longest list into about equal pieces.
+std::vector<std::string> choose_cuts(const std::vector<WordList>& lists, std::size_t num_ranges) {
+    std::vector<std::string> cuts;
+    const auto longest = std::max_element(lists.begin(), lists.end(), [](const WordList& left, const WordList& right) {
+        return left.size() < right.size();
+    });
+    if (longest == lists.end() || longest->size() < num_ranges) {
+        return cuts;
+    }
+    WordCursor cursor(*longest, {});
+    for (std::size_t range = 1; range < num_ranges; ++range) {
+        while (cursor.next() && cursor.index() < longest->size() / num_ranges * range) {
+        }
+        cuts.emplace_back(cursor.word());
+    }
+    return cuts;
+}
+
+}  // namespace
+
+std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists, unsigned num_threads,
+                                              std::vector<std::vector<std::uint32_t>>& ranks) {
+    ranks.clear();
+    for (const WordList& list : lists) {
+        ranks.emplace_back(list.size());
+    }
+    const std::vector<std::string> cuts = choose_cuts(lists, num_threads * std::size_t{4});
+    std::vector<DictionaryRange> ranges(cuts.size() + 1);
+    parallel_for(ranges.size(), num_threads, [&](std::size_t index) {
+        const std::string_view from = index == 0 ? std::string_view() : std::string_view(cuts[index - 1]);
+        ranges[index] = merge_range(lists, from, index < cuts.size() ? &cuts[index] : nullptr, ranks);
+    });
+    // Ranges counted from 0: find each list's words of a range, which lie side by side, and shift them.
+    parallel_for(lists.size(), num_threads, [&](std::size_t list) {
+        std::uint32_t base = 0;
+        std::size_t index = 0;
+        for (std::size_t range = 0; range < ranges.size(); base += ranges[range++].num_words) {
+            std::size_t end = ranks[list].size();
+            if (range < cuts.size()) {
+                WordCursor cursor(lists[list], cuts[range]);
+                while (cursor.next() && cursor.word() < cuts[range]) {
+                }
+                const bool found = lists[list].size() != 0 && cursor.word() >= cuts[range];
+                end = found ? cursor.index() : ranks[list].size();
+            }
+            for (; index < end; ++index) {
+                ranks[list][index] += base;
+            }
+        }
+    });
+    return ranges;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,68 @@
+// Sorted lists of words: compact, read from front to back, merged in parallel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gompfs {
+
+// Words in byte order, each as the length of the prefix that it shares with the word before (a byte), the
+// length of its suffix (a variable-length number) and the suffix. Every kRestartInterval-th word stands
+// alone, and its place is kept.
+class WordList {
+   public:
+    static constexpr std::uint32_t kRestartInterval = 256;
+    static constexpr std::size_t kMaxSharedPrefix = 255;
+
+    void append(std::string_view word);
+    std::uint32_t size() const { return size_; }
+
+    // The word after the last one that is smaller than every word from `from` on; 0 for an empty word.
+    std::uint32_t restart_before(std::string_view from) const;
+
+   private:
+    friend class WordCursor;
+
+    std::string_view restart_word(std::size_t restart) const;
+
+    std::vector<std::uint8_t> bytes_;
+    std::vector<std::uint64_t> restarts_;
+    std::string last_;
+    std::uint32_t size_ = 0;
+};
+
+// Reads a list; starts before the first word that is not below `from`.
+class WordCursor {
+   public:
+    WordCursor(const WordList& list, std::string_view from);
+
+    bool next();  // to the next word; false when there is none
+    std::string_view word() const { return word_; }
+    std::uint64_t head() const { return head_; }          // its first bytes as a number, for comparisons
+    std::uint32_t index() const { return index_ - 1; }    // its place in the list
+
+   private:
+    const WordList* list_;
+    const std::uint8_t* place_;
+    std::uint32_t index_;
+    std::string word_;
+    std::uint64_t head_ = 0;
+};
+
+std::uint64_t word_head(std::string_view word);
+
+// Some consecutive words of a dictionary in the three streams of the grammar section.
+struct DictionaryRange {
+    std::uint32_t num_words = 0;
+    std::vector<std::uint8_t> shared_lengths;
+    std::vector<std::uint8_t> suffix_lengths;
+    std::vector<std::uint8_t> suffixes;
+};
+
+// Merges lists into one dictionary. ranks[list][index] becomes the place of a list's word there.
+std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists, unsigned num_threads,
+                                              std::vector<std::vector<std::uint32_t>>& ranks);
+
+}  // namespace gompfs

@@ -1,0 +1,61 @@
+"""What changes where output goes to a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import gompfs as gompfs_package
+
+
+def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
+    """Run gompfs with stdout and stderr on one terminal; its status and all that it wrote."""
+    controller, terminal = pty.openpty()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(gompfs_package.__file__).resolve().parents[1]),
+        "TERM": "xterm",
+        "COLUMNS": "120",
+    }
+    command = [sys.executable, "-m", "gompfs", *arguments]
+    with subprocess.Popen(
+        command, stdout=terminal, stderr=terminal, env=environment, cwd=directory
+    ) as process:
+        os.close(terminal)
+        written = b""
+        try:
+            while piece := os.read(controller, 65536):
+                written += piece
+        except OSError:
+            pass  # how Linux says that the other end is closed
+        os.close(controller)
+    return process.returncode, written
+
+
+def test_names_cannot_steer_a_terminal(gompfs, tmp_path):
+    root = tmp_path / "hostile"
+    root.mkdir()
+    (root / "red\x1b[31m\nline").touch()
+    assert gompfs("pack", "--no-stats", "-q", root, "hostile.gomp").status == 0
+    status, written = on_terminal(tmp_path, "ls", "hostile.gomp")
+    assert (status, written) == (0, b"red\\x1b[31m\\nline\r\n")
+    assert gompfs("ls", "hostile.gomp").output == b"red\x1b[31m\nline\n"
+
+
+def test_bench_draws_a_table(archive, tmp_path):
+    status, written = on_terminal(tmp_path, "bench", "--seconds", "0", archive)
+    assert status == 0
+    assert "│".encode() in written
+    assert b"MB/s" in written
+
+
+def test_pack_draws_a_bar_and_takes_it_away(tree, tmp_path):
+    status, written = on_terminal(tmp_path, "pack", "--no-stats", tree, "new.gomp")
+    assert status == 0
+    assert b"\x1b[" in written
+    assert b"new.gomp: 9 entries, " in written.splitlines()[-1]
+    quiet = on_terminal(tmp_path, "pack", "-q", "--force", "--no-stats", tree, "new.gomp")
+    assert quiet == (0, b"")

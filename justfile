@@ -1,14 +1,20 @@
+export PATH := justfile_directory() + "/.venv/bin:" + env_var("PATH")
+
 # Lint and test
 default: lint test
 
-# Linters, types, layers
-lint:
+# The environment with all that the tests need
+setup:
+    tools/setup test
+
+# Linters, types, layers, format of the C++ code
+lint: setup
     ruff check .
     mypy
     lint-imports
     find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
 
-# Tests of the installed package
+# Tests of the installed package; arguments go to pytest
 test *arguments:
     tools/test {{arguments}}
 
@@ -16,10 +22,10 @@ test *arguments:
 demo:
     tools/demo
 
-# Format what has a formatter
-format:
+# Format the C++ code
+format: setup
     find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format -i
 
 # The man page
-man:
-    .venv/bin/python tools/man.py gompfs.1
+man: setup
+    python tools/man.py gompfs.1

@@ -5,7 +5,7 @@
 namespace gompfs {
 
 // Sequences whose matches may be resolved at once hold no dependency on each other: a group.
-constexpr int kMinGroupSizeLog2 = 3;
+constexpr int kMinGroupSizeLog2 = 2;
 constexpr int kMaxGroupSizeLog2 = 5;
 
 // Payload flags.

@@ -185,7 +185,7 @@ void Coder::write_sub_blocks() {
 }  // namespace
 
 ParserLimits bit_parser_limits(bool dependency_elimination) {
-    return {kBitMinMatchLength, kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, 3, dependency_elimination, true};
+    return {kBitMinMatchLength, kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, kDefaultGroupSizeLog2, dependency_elimination, true};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,

@@ -88,7 +88,7 @@ struct Output {
 }  // namespace
 
 ParserLimits byte_parser_limits(bool dependency_elimination) {
-    return {kByteMinMatchLength, kByteMaxLiteralLength, kByteMaxMatchLength, kByteMaxMatchOffset, 3, dependency_elimination, false};
+    return {kByteMinMatchLength, kByteMaxLiteralLength, kByteMaxMatchLength, kByteMaxMatchOffset, kDefaultGroupSizeLog2, dependency_elimination, false};
 }
 
 std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,

@@ -17,7 +17,7 @@ std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content, const Enc
                                     : byte_parser_limits(options.dependency_elimination);
     std::vector<Sequence> sequences;
     sequences.reserve(content.size() / 8);
-    parse_block(content, limits, search_effort(options.level), sequences);
+    parse_block(content, limits, search_effort(options.level, bit), sequences);
     std::vector<std::uint8_t> payload =
         bit ? encode_bit(content, sequences, limits) : encode_byte(content, sequences, limits);
     if (payload.size() >= content.size()) {

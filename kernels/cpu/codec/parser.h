@@ -15,6 +15,9 @@ struct Sequence {
     std::uint32_t match_offset;
 };
 
+// Encoders group 4 sequences: larger groups cost ratio (docs/decisions/0002-groups-of-four.md).
+constexpr int kDefaultGroupSizeLog2 = 2;
+
 // What the parser must know of the codec that will write its sequences. Costs are in 1/16 bit.
 struct ParserLimits {
     std::uint32_t min_match_length;
@@ -32,7 +35,7 @@ struct SearchEffort {
     int lazy_steps;       // how many positions ahead a better match is looked for
 };
 
-SearchEffort search_effort(int level);
+SearchEffort search_effort(int level, bool entropy_coded);
 
 // Cuts content into sequences that reproduce it. With dependency elimination, every match source lies
 // below the high-water mark of the match's group, or in literals of that group, byte by byte.

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
 
-
 from gompfs.engine import Engine
 from gompfs.errors import GompfsError, PackError
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock, find_footer
@@ -230,5 +229,3 @@ def _sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-

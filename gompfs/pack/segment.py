@@ -1,4 +1,4 @@
-"""Builds one segment: entries become inodes and names, their bytes the solid stream, their text the grammar."""
+"""Builds one segment: entries become inodes and names, their bytes the stream, their text the grammar."""
 
 from __future__ import annotations
 
@@ -84,7 +84,8 @@ class SegmentBuilder:
         if entry.hard_link_to is not None:
             ino = self._linkable.get(entry.hard_link_to)
             if ino is None:
-                raise PackError(f"hard link to {display_path(entry.hard_link_to)}, which is missing", path=entry.path)
+                target = display_path(entry.hard_link_to)
+                raise PackError(f"hard link to {target}, which is missing", path=entry.path)
             self._name(entry.path, ino)
             self._linkable[entry.path] = ino
             return 0
@@ -230,7 +231,8 @@ class SegmentBuilder:
                 if position > start:
                     extents.append(Extent(start, self._stream_start + stream_start, position - start))
                 if position < end:
-                    self.warnings.append(f"{display_path(entry.path)}: file shrank as we read it; zeros follow")
+                    path = display_path(entry.path)
+                    self.warnings.append(f"{path}: file shrank as we read it; zeros follow")
                     break
         if self._grammar is not None:
             self._grammar.add_hole(entry.size - position)

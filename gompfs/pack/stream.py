@@ -1,4 +1,4 @@
-"""Writes blocks: cuts the solid stream into them, compresses batches beside the reader, keeps their places."""
+"""Writes blocks: cuts the solid stream into them, compresses batches beside the reader, keeps places."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BlockWriter:
         self.digest = xxh3_128()
 
     def write(self, blocks: Sequence[EncodedBlock]) -> list[tuple[int, int, int]]:
-        """Write blocks, each on a multiple of BLOCK_ALIGNMENT; (archive_offset, compressed_size, codec) of each."""
+        """Write blocks, each aligned to BLOCK_ALIGNMENT; (archive_offset, compressed_size, codec) of each."""
         places = []
         for block in blocks:
             self.pad(BLOCK_ALIGNMENT)
@@ -51,7 +51,7 @@ class BlockWriter:
 
 
 class StreamWriter:
-    """The solid stream of a segment: bytes go in, blocks come out in the file, compressed beside the caller."""
+    """The solid stream of a segment: bytes go in, blocks come out in the file, compressed meanwhile."""
 
     def __init__(self, writer: BlockWriter, engine: Engine, block_size: int, codec: CodecOptions) -> None:
         self._writer = writer

@@ -54,7 +54,7 @@ class ForwardReader:
 
     def __init__(self, stream: _Readable, name: str) -> None:
         self._stream = stream
-        self._name = name
+        self.name = name
         self._piece = b""
         self._piece_offset = 0
         self._position = 0
@@ -67,7 +67,7 @@ class ForwardReader:
     def read(self, size: int) -> bytes:
         """Up to `size` bytes of a header; shorter only at the end of the stream."""
         if not 0 <= size <= _MAX_HEADER_SIZE:
-            raise PackError(f"a header of {size} bytes is not credible", path=self._name)
+            raise PackError(f"a header of {size} bytes is not credible", path=self.name)
         return self.read_data(size)
 
     def read_data(self, size: int) -> bytes:
@@ -88,7 +88,7 @@ class ForwardReader:
     def seek(self, position: int) -> int:
         """Pass over the bytes up to `position`; stops at the end of the stream."""
         if position < self._position:
-            raise PackError("a stream cannot be read backwards", path=self._name)
+            raise PackError("a stream cannot be read backwards", path=self.name)
         while self._position < position and self._take(min(_PIECE_SIZE, position - self._position)):
             pass
         return self._position
@@ -104,7 +104,7 @@ class ForwardReader:
             try:
                 self._piece = self._stream.read(_PIECE_SIZE) or b""
             except _DECODER_ERRORS as error:
-                raise PackError(f"cannot read: {error}", path=self._name) from error
+                raise PackError(f"cannot read: {error}", path=self.name) from error
             self._piece_offset = 0
             self.is_at_end = not self._piece
         piece = self._piece[self._piece_offset : self._piece_offset + size]

@@ -60,10 +60,10 @@ class MemberTree:
             return []
         if not self._fits(entry, is_directory):
             return []
+        self._bound_numbers(entry)
         admitted = self._missing_parents(entry)
         if admitted is None:
             return []
-        self._bound_numbers(entry)
         if is_directory:
             self._others.discard(entry.path)
             self._directories.add(entry.path)
@@ -112,7 +112,6 @@ class MemberTree:
         made = SourceEntry(
             b"", _MADE_DIRECTORY_MODE, entry.uid, entry.gid, entry.mtime_ns, xattrs={}, may_be_linked=False
         )
-        self._bound_numbers(made)
         return [replace(made, path=path, xattrs={}) for path in reversed(missing)]
 
     def _bound_numbers(self, entry: SourceEntry) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tarfile import ReadError
 from typing import Any, BinaryIO, cast
 
-from gompfs.errors import PackError
+from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.forward_reader import ForwardReader, uncompressed
@@ -62,8 +62,12 @@ class _Member(tarfile.TarInfo):
 
     @property
     def stored_ranges(self) -> list[tuple[int, int]] | None:
-        """The (file_offset, size) of the data of a sparse member, as it says; None for a plain one."""
-        return cast("list[tuple[int, int]] | None", self.sparse)
+        """The (file_offset, size) of the data of a sparse member, as it says; None for a plain one.
+
+        Pieces without data are left out: a marker of the end, and places of an old header that are not used.
+        """
+        ranges = cast("list[tuple[int, int]] | None", self.sparse)
+        return None if ranges is None else [(start, size) for start, size in ranges if size]
 
 
 @dataclass(slots=True)
@@ -97,7 +101,7 @@ class _MemberEntry(SourceEntry):
         reader.seek(self.data_position + stored_offset)
         data = reader.read_data(size)
         if len(data) != size:
-            raise PackError("the tar archive ends inside this member", path=self.path)
+            raise PackError(f"the tar archive ends inside {display_path(self.path)}", path=reader.name)
         return data
 
 
@@ -170,7 +174,7 @@ class TarSource:
             target = tree.clean_path(_to_bytes(member.linkname))
             return None if target is None else SourceEntry(*attributes, hard_link_to=target)
         if kind == stat.S_IFREG:
-            ranges = _data_ranges(member)
+            ranges = member.stored_ranges
             return _MemberEntry(
                 *attributes, member.size, 0, None, None, xattrs, ranges, True, reader, member.offset_data
             )
@@ -207,11 +211,6 @@ def _check_size(member: _Member, next_header: int, name: str) -> None:
     stored_size = sum(size for _, size in ranges)
     if not 0 <= member.size <= _MAX_FILE_SIZE or stored_size > next_header - member.offset_data:
         raise PackError(f"{member.name!r} has a senseless size", path=name)
-
-
-def _data_ranges(member: _Member) -> list[tuple[int, int]] | None:
-    ranges = member.stored_ranges
-    return None if ranges is None else [(start, size) for start, size in ranges if size]
 
 
 def _mtime_ns(member: tarfile.TarInfo) -> int:

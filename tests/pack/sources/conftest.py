@@ -1,0 +1,27 @@
+"""Trees that are hard on an archiver."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def corpora() -> ModuleType:
+    path = Path(__file__).parents[3] / "tools" / "corpora.py"
+    spec = importlib.util.spec_from_file_location("corpora", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def odd_tree(corpora: ModuleType, tmp_path: Path) -> Path:
+    root = tmp_path / "odd"
+    corpora.make_tree(root)
+    return root

@@ -1,0 +1,93 @@
+"""What entries are compared by, and an oracle that lists a directory without the code under test."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from gompfs.pack.sources import Source
+
+
+class Seen(NamedTuple):
+    """All of an entry that should survive; `inode` is the first path of those that are hard links."""
+
+    mode: int
+    uid: int
+    gid: int
+    mtime_ns: int
+    rdev: int
+    target: bytes | None
+    content: bytes | None
+    xattrs: tuple[tuple[bytes, bytes], ...]
+    inode: bytes
+
+
+def list_source(source: Source) -> dict[bytes, Seen]:
+    """Read a source as a packer does: later entries replace earlier ones, hard links share what they name."""
+    seen: dict[bytes, Seen] = {}
+    for entry in source.entries():
+        parent = entry.path.rpartition(b"/")[0]
+        assert not parent or parent in seen, "a directory comes before what is in it"
+        if entry.hard_link_to is not None:
+            seen[entry.path] = seen[entry.hard_link_to]
+            continue
+        content = entry.read_all() if entry.has_content else None
+        if content is not None:
+            assert len(content) == entry.size
+        seen[entry.path] = Seen(
+            entry.mode,
+            entry.uid,
+            entry.gid,
+            entry.mtime_ns,
+            entry.rdev if stat.S_IFMT(entry.mode) in (stat.S_IFCHR, stat.S_IFBLK) else 0,
+            entry.symlink_target,
+            content,
+            tuple(sorted(entry.xattrs.items())),
+            entry.path,
+        )
+    return seen
+
+
+def list_directory(root: Path) -> dict[bytes, Seen]:
+    """The same of a directory, by its full paths; raises AssertionError for what no source yields."""
+    top = os.fsencode(root)
+    first_paths: dict[int, bytes] = {}
+    seen = {}
+    paths = [b""]
+    for directory, names, files in os.walk(top):
+        inside = os.path.relpath(directory, top)
+        paths += [os.path.normpath(os.path.join(inside, name)) for name in names + files]
+    for path in sorted(paths, key=lambda path: path.split(b"/")):
+        full = os.path.join(top, path) if path else top
+        status = os.lstat(full)
+        is_directory = stat.S_ISDIR(status.st_mode)
+        is_device = stat.S_ISCHR(status.st_mode) or stat.S_ISBLK(status.st_mode)
+        xattrs = {
+            os.fsencode(name): os.getxattr(full, name, follow_symlinks=False) for name in _xattr_names(full)
+        }
+        seen[path] = Seen(
+            status.st_mode,
+            status.st_uid,
+            status.st_gid,
+            status.st_mtime_ns,
+            status.st_rdev if is_device else 0,
+            os.readlink(full) if stat.S_ISLNK(status.st_mode) else None,
+            Path(os.fsdecode(full)).read_bytes() if stat.S_ISREG(status.st_mode) else None,
+            tuple(sorted(xattrs.items())),
+            path if is_directory else first_paths.setdefault(status.st_ino, path),
+        )
+    return seen
+
+
+def _xattr_names(path: bytes) -> list[str]:
+    return os.listxattr(path, follow_symlinks=False)
+
+
+def without_inodes(seen: dict[bytes, Seen]) -> dict[bytes, Seen]:
+    """For sources whose order makes another name of a hard link the first one."""
+    groups: dict[bytes, bytes] = {}
+    for path in sorted(seen):
+        groups.setdefault(seen[path].inode, path)
+    return {path: item._replace(inode=groups[item.inode]) for path, item in seen.items()}

@@ -59,13 +59,19 @@ class IndexWriter:
 
     def add_extents(self, ino: int, extents: Iterable[Extent]) -> None:
         """Store where the bytes of a regular file lie."""
-        self._extents.extend((ino, extent.file_offset, extent.stream_offset, extent.size) for extent in extents)
+        self._extents.extend(
+            (ino, extent.file_offset, extent.stream_offset, extent.size) for extent in extents
+        )
 
     def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
         """Store extended attributes."""
         self._connection.executemany(
             "INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", [(ino, *item) for item in xattrs.items()]
         )
+
+    def remove_xattrs(self, ino: int) -> None:
+        """Forget the extended attributes of an inode, before it gets others."""
+        self._connection.execute("DELETE FROM xattr WHERE ino = ?", (ino,))
 
     def add_binary_file(self, ino: int) -> None:
         """Note that the grammar leaves this file out."""
@@ -105,7 +111,9 @@ class IndexWriter:
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""
-        self._database["meta"].upsert_all(({"key": key, "value": value} for key, value in values.items()), pk="key")
+        self._database["meta"].upsert_all(
+            ({"key": key, "value": value} for key, value in values.items()), pk="key"
+        )
 
     def finish(self) -> None:
         """Drop inodes that lost their last name, count links, and close the file."""
@@ -133,7 +141,9 @@ class IndexWriter:
         self._connection.close()
 
     def _flush(self) -> None:
-        self._connection.executemany("INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._inodes)
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._inodes
+        )
         self._connection.executemany("INSERT OR REPLACE INTO dirent VALUES (?, ?, ?)", self._dirents)
         self._connection.executemany("INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?)", self._extents)
         self._inodes.clear()

@@ -8,15 +8,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
 from xxhash import xxh3_64_intdigest
 
 from gompfs.engine import Engine
-from gompfs.errors import GompfsError, PackError
+from gompfs.errors import CorruptIndexError, GompfsError, PackError
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock, find_footer
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.options import PackOptions
@@ -25,6 +25,7 @@ from gompfs.pack.sources.base import Source
 from gompfs.pack.stream import BlockWriter
 
 _INDEX_ALIGNMENT = 4096
+_BUFFER_SIZE = 1 << 20
 
 
 @dataclass
@@ -75,7 +76,10 @@ def pack_archive(
         raise PackError(error.strerror or str(error), path=target) from None
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb", buffering=1 << 20) as file:
+        with os.fdopen(handle, "wb", buffering=_BUFFER_SIZE) as file:
+            _skip_inode(sources, os.fstat(handle))
+            if target.exists():
+                _skip_inode(sources, target.stat())
             file.write(bytes(SUPERBLOCK_SIZE))
             writer = BlockWriter(file, SUPERBLOCK_SIZE)
             with _index_file() as index_path:
@@ -84,7 +88,8 @@ def pack_archive(
                 report = _write_segment(builder, sources, progress)
                 index.set_meta({"words": options.words})
                 index.finish()
-                _write_index(writer, index_path.read_bytes(), generation=1, previous_footer=0)
+                footer = _write_index(writer, index_path.read_bytes(), generation=1, previous_footer=0)
+                writer.append(footer.to_bytes())
             uuid = UUID(bytes=writer.digest.digest())
             file.flush()
             os.pwrite(file.fileno(), Superblock(options.block_size, uuid).to_bytes(), 0)
@@ -116,57 +121,86 @@ def add_to_archive(
     """
     started = time.monotonic()
     try:
-        with open(archive, "r+b", buffering=1 << 20) as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            superblock = Superblock.from_bytes(os.pread(file.fileno(), SUPERBLOCK_SIZE, 0))
-            footer, footer_offset = find_footer(file.fileno())
-            image = os.pread(file.fileno(), footer.index_size, footer.index_offset)
-            if xxh3_64_intdigest(image) != footer.index_xxh3:
-                raise PackError("the index is damaged; nothing can be added", path=archive)
+        with open(archive, "r+b", buffering=0) as raw:
+            fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _skip_inode(sources, os.fstat(raw.fileno()))
+            base = _read_base(raw.fileno(), archive)
             try:
-                report = _append(file, superblock, footer, footer_offset, image, sources, options, engine, progress)
+                with open(raw.fileno(), "wb", buffering=_BUFFER_SIZE, closefd=False) as file:
+                    report = _append(file, base, sources, options, engine, progress)
             except BaseException:
-                os.ftruncate(file.fileno(), footer_offset + FOOTER_SIZE)
+                os.ftruncate(raw.fileno(), base.end)
                 raise
     except BlockingIOError:
         raise PackError("another process is adding to the archive", path=archive) from None
-    except OSError as error:
-        if isinstance(error, GompfsError):
-            raise
-        raise PackError(error.strerror or str(error), path=archive) from error
     except GompfsError as error:
         error.archive = error.archive or str(archive)
         raise
+    except OSError as error:
+        raise PackError(error.strerror or str(error), path=archive) from error
     return _finish_report(report, archive, started)
+
+
+class _Base(NamedTuple):
+    """The archive that is added to: what its newest footer leads to, and where that footer lies and ends."""
+
+    footer: Footer
+    footer_offset: int
+    image: bytes
+    reader: IndexReader
+    block_size: int
+
+    @property
+    def end(self) -> int:
+        """The archive_offset at which the new segment begins; what lies there is of an interrupted add."""
+        return self.footer_offset + FOOTER_SIZE
+
+
+def _read_base(descriptor: int, archive: Path) -> _Base:
+    superblock = Superblock.from_bytes(os.pread(descriptor, SUPERBLOCK_SIZE, 0))
+    footer, footer_offset = find_footer(descriptor)
+    image = os.pread(descriptor, footer.index_size, footer.index_offset)
+    if xxh3_64_intdigest(image) != footer.index_xxh3:
+        raise CorruptIndexError("the index is damaged: its checksum does not match; nothing can be added")
+    reader = IndexReader(image, str(archive), footer.index_offset, superblock.block_size)
+    return _Base(footer, footer_offset, image, reader, superblock.block_size)
 
 
 def _append(
     file: BinaryIO,
-    superblock: Superblock,
-    footer: Footer,
-    footer_offset: int,
-    image: bytes,
+    base: _Base,
     sources: Sequence[Source],
     options: PackOptions,
     engine: Engine,
     progress: ProgressCallback | None,
 ) -> PackReport:
-    end = footer_offset + FOOTER_SIZE
-    file.truncate(end)
-    file.seek(end)
-    writer = BlockWriter(file, end)
-    reader = IndexReader(image, file.name, footer.index_offset, superblock.block_size)
+    file.truncate(base.end)
+    file.seek(base.end)
+    writer = BlockWriter(file, base.end)
+    options = replace(options, words=base.reader.meta().get("words", options.words))
     with _index_file() as index_path:
-        index = IndexWriter(index_path, base=image)
-        builder = SegmentBuilder(index, writer, engine, options, superblock.block_size, base=reader)
+        index = IndexWriter(index_path, base=base.image)
+        builder = SegmentBuilder(index, writer, engine, options, base.block_size, base=base.reader)
         report = _write_segment(builder, sources, progress)
         index.finish()
-        file.flush()
-        os.fsync(file.fileno())
-        _write_index(writer, index_path.read_bytes(), footer.generation + 1, footer_offset)
+        image = index_path.read_bytes()
+    footer = _write_index(writer, image, base.footer.generation + 1, base.footer_offset)
+    # A footer must not reach the disk before what it leads to.
+    _sync(file)
+    writer.append(footer.to_bytes())
+    _sync(file)
+    return report
+
+
+def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
+    """Keep the archive itself out of the archive."""
+    for source in sources:
+        source.skip_inodes.add((status.st_dev, status.st_ino))
+
+
+def _sync(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())
-    return report
 
 
 def _write_segment(
@@ -196,13 +230,13 @@ def _write_segment(
     )
 
 
-def _write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> None:
+def _write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> Footer:
+    """Write an index up to the place of the footer that leads to it."""
     writer.pad(_INDEX_ALIGNMENT)
     index_offset = writer.append(image)
     writer.digest.update(image)
     writer.pad(FOOTER_SIZE)
-    footer = Footer(generation, index_offset, len(image), xxh3_64_intdigest(image), previous_footer)
-    writer.append(footer.to_bytes())
+    return Footer(generation, index_offset, len(image), xxh3_64_intdigest(image), previous_footer)
 
 
 @contextmanager

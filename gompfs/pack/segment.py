@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
-from gompfs.errors import PackError, display_path
+from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.model import ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
@@ -20,6 +20,8 @@ from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text import GrammarCollector
 
 GRAMMAR_SECTION = "grammar"
+NEXT_INO = "next_ino"
+_MAX_INO = 1 << 62
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
@@ -63,15 +65,24 @@ class SegmentBuilder:
     def _take_over(self, base: IndexReader) -> None:
         """Know the directories and the inode numbers of the archive that is added to."""
         names = list(base.names())
-        self._next_ino = max((ino for _, _, ino in names), default=ROOT_INO) + 1
+        highest = max((ino for _, _, ino in names), default=ROOT_INO)
+        # A number is never used again: the grammars of older segments still have files that were replaced.
+        stored = base.meta().get(NEXT_INO, "0")
+        if not stored.isdecimal() or max(highest, int(stored)) > _MAX_INO:
+            raise CorruptIndexError("the index is damaged: it has impossible inode numbers")
+        self._next_ino = max(highest + 1, int(stored))
         children: dict[int, list[tuple[bytes, int]]] = {}
         for parent, name, ino in names:
             children.setdefault(parent, []).append((name, ino))
+        seen: set[int] = set()
         pending = [(b"", ROOT_INO)]
         while pending:
             path, ino = pending.pop()
             inode = base.inode(ino)
             if inode is not None and stat.S_ISDIR(inode.mode):
+                if ino in seen:
+                    raise CorruptIndexError("the index is damaged: a directory has two names")
+                seen.add(ino)
                 self._directories[path] = ino
                 prefix = path + b"/" if path else b""
                 pending.extend((prefix + name, child) for name, child in children.get(ino, ()))
@@ -89,6 +100,8 @@ class SegmentBuilder:
             self._name(entry.path, ino)
             self._linkable[entry.path] = ino
             return 0
+        if kind == stat.S_IFDIR and entry.path in self._directories:
+            self._index.remove_xattrs(self._directories[entry.path])
         ino = self._number_for(entry, kind)
         size = entry.size
         if kind == stat.S_IFREG:
@@ -105,6 +118,7 @@ class SegmentBuilder:
         self._directory(b"")
         blocks = self.stream.finish()
         self._index.add_segment(self._number, self._first_block, self.stream.size, blocks)
+        self._index.set_meta({NEXT_INO: str(self._next_ino)})
         if self._grammar is not None:
             for ino in self._grammar.binary_files:
                 self._index.add_binary_file(ino)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_helpers import list_directory, list_source
+from tree_helpers import list_directory, list_source
 
 from gompfs.errors import PackError
 from gompfs.pack.sources import open_source

@@ -20,7 +20,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from source_helpers import Seen, list_directory, list_source, without_inodes
+from tree_helpers import Seen, list_directory, list_source, without_inodes
 
 from gompfs.errors import PackError
 from gompfs.pack.sources import Source, open_source

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def corpora() -> ModuleType:
-    path = Path(__file__).parents[3] / "tools" / "corpora.py"
+    path = Path(__file__).parents[1] / "tools" / "corpora.py"
     spec = importlib.util.spec_from_file_location("corpora", path)
     assert spec is not None
     assert spec.loader is not None
@@ -23,5 +23,13 @@ def corpora() -> ModuleType:
 @pytest.fixture
 def odd_tree(corpora: ModuleType, tmp_path: Path) -> Path:
     root = tmp_path / "odd"
+    corpora.make_tree(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def shared_odd_tree(corpora: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same tree once for all tests that only read it."""
+    root = tmp_path_factory.mktemp("shared") / "odd"
     corpora.make_tree(root)
     return root

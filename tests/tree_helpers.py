@@ -1,4 +1,4 @@
-"""What entries are compared by, and an oracle that lists a directory without the code under test."""
+"""What trees are compared by: listings of directories (without the code under test), sources and archives."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from gompfs.archive import Archive
+from gompfs.engine import select_engine
+from gompfs.options import PackOptions
+from gompfs.pack import PackReport, add_to_archive, open_source, pack_archive
 from gompfs.pack.sources import Source
 
 
@@ -91,3 +95,42 @@ def without_inodes(seen: dict[bytes, Seen]) -> dict[bytes, Seen]:
     for path in sorted(seen):
         groups.setdefault(seen[path].inode, path)
     return {path: item._replace(inode=groups[item.inode]) for path, item in seen.items()}
+
+
+def list_archive(archive: Archive) -> dict[bytes, Seen]:
+    """All entries of an archive, read through it."""
+    first_paths: dict[int, bytes] = {}
+    return {
+        path: Seen(
+            inode.mode,
+            inode.uid,
+            inode.gid,
+            inode.mtime_ns,
+            inode.rdev,
+            inode.symlink_target,
+            archive.read(inode.ino, 0, inode.size) if stat.S_ISREG(inode.mode) else None,
+            tuple(sorted(archive.xattrs(inode.ino).items())),
+            first_paths.setdefault(inode.ino, path),
+        )
+        for path, inode in archive.walk()
+    }
+
+
+def pack(target: Path, *specs: Path, **options: object) -> PackReport:
+    """Pack directories, files and tars without analytics."""
+    return pack_archive(
+        [open_source(spec) for spec in specs],
+        target,
+        PackOptions(stats=False, **options),  # type: ignore[arg-type]
+        engine=select_engine("cpu"),
+    )
+
+
+def add(target: Path, *specs: Path, **options: object) -> PackReport:
+    """Add directories, files and tars to an archive, without analytics."""
+    return add_to_archive(
+        target,
+        [open_source(spec) for spec in specs],
+        PackOptions(stats=False, **options),  # type: ignore[arg-type]
+        engine=select_engine("cpu"),
+    )

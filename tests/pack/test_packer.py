@@ -1,0 +1,306 @@
+"""Packing whole trees: nothing is lost on the way in and out, and nothing is left behind by a failure."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import subprocess
+import tarfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tree_helpers import add, list_archive, list_directory, pack
+
+from gompfs.archive import Archive
+from gompfs.archive.extract import Extractor
+from gompfs.archive.verify import verify_archive
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine import select_engine
+from gompfs.errors import PackError
+from gompfs.options import PackOptions
+from gompfs.pack import open_source, pack_archive
+from gompfs.pack.sources import SourceEntry
+
+
+def extract(archive: Path, target: Path) -> None:
+    with Archive(archive) as opened:
+        extractor = Extractor(opened, target)
+        extractor.extract([b""])
+        assert extractor.damaged == []
+
+
+@pytest.mark.parametrize("block_size", [16 << 10, 64 << 10, 1 << 20])
+def test_a_tree_comes_out_as_it_went_in(shared_odd_tree: Path, tmp_path: Path, block_size: int) -> None:
+    target = tmp_path / "odd.gomp"
+    report = pack(target, shared_odd_tree, block_size=block_size)
+    expected = list_directory(shared_odd_tree)
+    assert report.num_entries == len(expected)
+    assert report.archive_size == target.stat().st_size
+    with Archive(target) as archive:
+        assert archive.block_size == block_size
+        assert archive.warnings == []
+        assert list_archive(archive) == expected
+        assert verify_archive(archive).damages == []
+    extract(target, tmp_path / "out")
+    assert list_directory(tmp_path / "out") == expected
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [
+        CodecOptions(Codec.GOMPRESSO_BYTE),
+        CodecOptions(Codec.GOMPRESSO_BIT, level=1),
+        CodecOptions(Codec.GOMPRESSO_BIT, dependency_elimination=False),
+        CodecOptions(Codec.GOMPRESSO_BYTE, dependency_elimination=False),
+        CodecOptions(Codec.STORED),
+    ],
+    ids=["byte", "bit-1", "bit-no-de", "byte-no-de", "stored"],
+)
+def test_codecs(shared_odd_tree: Path, tmp_path: Path, codec: CodecOptions) -> None:
+    target = tmp_path / "odd.gomp"
+    pack(target, shared_odd_tree, codec=codec, block_size=32 << 10)
+    with Archive(target, verify=True) as archive:
+        assert list_archive(archive) == list_directory(shared_odd_tree)
+        assert codec.codec in {Codec(value) for segment in archive.segments for value in segment.codecs}
+
+
+def test_a_tar_of_the_tree_gives_the_same_entries(shared_odd_tree: Path, tmp_path: Path) -> None:
+    tar = tmp_path / "odd.tar"
+    options = ["--format=posix", "--xattrs", "--xattrs-include=*", "-S", "--sort=name"]
+    subprocess.run(["tar", "-C", shared_odd_tree, *options, "-cf", tar, "."], check=True)
+    target = tmp_path / "odd.gomp"
+    pack(target, tar)
+    with Archive(target) as archive:
+        seen = list_archive(archive)
+    assert {path: item._replace(inode=b"") for path, item in seen.items()} == {
+        path: item._replace(inode=b"") for path, item in list_directory(shared_odd_tree).items()
+    }
+
+
+def test_inodes_are_numbered_depth_first_and_links_counted(shared_odd_tree: Path, tmp_path: Path) -> None:
+    pack(tmp_path / "odd.gomp", shared_odd_tree)
+    with Archive(tmp_path / "odd.gomp") as archive:
+        numbers = list(dict.fromkeys(inode.ino for _, inode in archive.walk()))
+        assert numbers == list(range(1, len(numbers) + 1))
+        for path, inode in archive.walk():
+            assert inode.nlink == os.lstat(os.path.join(os.fsencode(shared_odd_tree), path)).st_nlink, path
+        num_inodes, size = archive.totals()
+        assert num_inodes == len(numbers)
+        sizes = {i.ino: i.size for _, i in archive.walk() if stat.S_ISREG(i.mode)}
+        assert size == sum(sizes.values())
+
+
+def test_identical_files_are_stored_once(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    small, large = os.urandom(50_000), os.urandom(5 << 20)
+    for number in range(4):
+        (tree / f"small-{number}").write_bytes(small)
+        (tree / f"large-{number}").write_bytes(large)
+    (tree / "other").write_bytes(large[:-1] + b"!")
+    report = pack(tmp_path / "a.gomp", tree)
+    assert report.num_duplicates == 6
+    assert report.stream_size == len(small) + 2 * len(large)
+    with Archive(tmp_path / "a.gomp") as archive:
+        extents = {archive.extents(archive.resolve(f"large-{number}").ino)[0] for number in range(4)}
+        assert len(extents) == 1
+        assert list_archive(archive) == list_directory(tree)
+
+
+def test_holes_are_not_stored_and_come_back_as_holes(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    with open(tree / "sparse", "wb") as file:
+        file.write(b"front")
+        file.seek(64 << 20)
+        file.write(b"middle" * 1000)
+        file.truncate(200 << 20)
+    report = pack(tmp_path / "a.gomp", tree)
+    assert report.stream_size < 1 << 20
+    extract(tmp_path / "a.gomp", tmp_path / "out")
+    copy = tmp_path / "out/sparse"
+    assert copy.stat().st_size == 200 << 20
+    assert copy.stat().st_blocks * 512 < 1 << 20
+    with Archive(tmp_path / "a.gomp") as archive:
+        ino = archive.resolve("sparse").ino
+        assert archive.read(ino, (64 << 20) - 4, 14) == bytes(4) + b"middlemidd"
+        assert archive.read(ino, (200 << 20) - 3, 10) == bytes(3)
+        assert archive.read(ino, 200 << 20, 10) == b""
+        assert archive.read(ino, 300 << 20, 10) == b""
+
+
+def test_the_same_input_gives_the_same_bytes(shared_odd_tree: Path, tmp_path: Path) -> None:
+    for name, jobs in (("one", 1), ("two", 2)):
+        with_jobs = PackOptions(stats=False, jobs=jobs)
+        sources = [open_source(shared_odd_tree)]
+        pack_archive(sources, tmp_path / name, with_jobs, engine=select_engine("cpu", jobs))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_metadata_can_be_set_for_all(shared_odd_tree: Path, tmp_path: Path) -> None:
+    pack(tmp_path / "a.gomp", shared_odd_tree, mtime_ns=1_234_567_890, owner=7, group=8)
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert {(i.mtime_ns, i.uid, i.gid) for _, i in archive.walk()} == {(1_234_567_890, 7, 8)}
+
+
+def test_several_sources_lie_side_by_side(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    (tmp_path / "single").write_text("a file")
+    sources = [open_source(tmp_path / name, alone=False) for name in ("one", "two", "single")]
+    pack_archive(sources, tmp_path / "a.gomp", PackOptions(stats=False), engine=select_engine("cpu"))
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert [path for path, _ in archive.walk()] == [
+            b"",
+            b"one",
+            b"one/file",
+            b"single",
+            b"two",
+            b"two/file",
+        ]
+
+
+@pytest.mark.parametrize("content", ["nothing", "an empty directory"])
+def test_hardly_anything(tmp_path: Path, content: str) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    sources = [] if content == "nothing" else [open_source(tree)]
+    pack_archive(sources, tmp_path / "a.gomp", PackOptions(stats=False), engine=select_engine("cpu"))
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert [(path, stat.S_ISDIR(inode.mode), inode.nlink) for path, inode in archive.walk()] == [
+            (b"", True, 2)
+        ]
+        assert archive.num_blocks == 0
+        assert verify_archive(archive).num_blocks == 0
+
+
+def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
+    source = tmp_path / "file"
+    source.write_text("content")
+    target = tmp_path / "a.gomp"
+    target.write_text("precious")
+    with pytest.raises(PackError, match="force") as caught:
+        pack(target, source)
+    assert caught.value.path == str(target)
+    assert target.read_text() == "precious"
+    pack(target, source, force=True)
+    with Archive(target) as archive:
+        assert archive.read(archive.resolve("file").ino, 0, 100) == b"content"
+    assert sorted(os.listdir(tmp_path)) == ["a.gomp", "file"]
+
+
+def test_an_archive_does_not_hold_itself(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content")
+    for _ in range(2):
+        pack(tmp_path / "a.gomp", tmp_path, force=True)
+        with Archive(tmp_path / "a.gomp") as archive:
+            assert [path for path, _ in archive.walk()] == [b"", b"file"]
+    add(tmp_path / "a.gomp", tmp_path)
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert [path for path, _ in archive.walk()] == [b"", b"file"]
+
+
+def test_mode_of_the_archive_follows_the_umask(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    before = os.umask(0o027)
+    try:
+        pack(tmp_path / "a.gomp", tmp_path / "file")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.gomp").stat().st_mode) == 0o640
+
+
+class FailingSource:
+    """Some entries that are sound, then an error; enough bytes that compressing has begun."""
+
+    name = "failing"
+    sorted = True
+    total_size = None
+
+    def __init__(self, error: BaseException) -> None:
+        self.warnings: list[str] = []
+        self.skip_inodes: set[tuple[int, int]] = set()
+        self._error = error
+
+    def entries(self) -> Iterator[SourceEntry]:
+        yield SourceEntry(b"", stat.S_IFDIR | 0o755)
+        for number in range(12):
+            yield MemoryEntry(b"%d" % number, stat.S_IFREG | 0o644, size=2 << 20, content=os.urandom(2 << 20))
+        raise self._error
+
+
+class MemoryEntry(SourceEntry):
+    """A regular file of given bytes."""
+
+    def __init__(self, *arguments: object, content: bytes, **fields: object) -> None:
+        super().__init__(*arguments, **fields)  # type: ignore[arg-type]
+        self._content = content
+
+    def read_at(self, file_offset: int, size: int) -> bytes:
+        return self._content[file_offset : file_offset + size]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (PackError("cannot read", path="somewhere"), PackError),
+        (OSError(28, "No space left on device"), PackError),
+        (KeyboardInterrupt(), KeyboardInterrupt),
+    ],
+)
+def test_a_failure_leaves_everything_as_it_was(
+    tmp_path: Path, error: BaseException, expected: type[BaseException]
+) -> None:
+    target = tmp_path / "a.gomp"
+    target.write_text("precious")
+    num_threads = threading.active_count()
+    with pytest.raises(expected):
+        pack_archive(
+            [FailingSource(error)], target, PackOptions(stats=False, force=True), engine=select_engine("cpu")
+        )
+    assert target.read_text() == "precious"
+    assert os.listdir(tmp_path) == ["a.gomp"]
+    assert threading.active_count() == num_threads
+
+
+def test_target_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(PackError, match="No such file or directory"):
+        pack(tmp_path / "missing/a.gomp", tmp_path / "file")
+
+
+def test_later_members_of_a_tar_replace_earlier_ones(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+
+        def member(name: str, content: bytes = b"", kind: bytes = tarfile.REGTYPE, **fields: object) -> None:
+            info = tarfile.TarInfo(name)
+            info.type, info.size = kind, len(content)
+            for key, value in fields.items():
+                setattr(info, key, value)
+            tar.addfile(info, io.BytesIO(content))
+
+        member("d", kind=tarfile.DIRTYPE, pax_headers={"SCHILY.xattr.user.old": "1"})
+        member("d/f", b"old", pax_headers={"SCHILY.xattr.user.old": "1"})
+        member("d/link", kind=tarfile.LNKTYPE, linkname="d/f")
+        member("d/f", b"new content")
+        member("d", kind=tarfile.DIRTYPE, mode=0o700, pax_headers={"SCHILY.xattr.user.new": "2"})
+    (tmp_path / "a.tar").write_bytes(stream.getvalue())
+    pack(tmp_path / "a.gomp", tmp_path / "a.tar")
+    with Archive(tmp_path / "a.gomp") as archive:
+        seen = list_archive(archive)
+        assert {path: item.content for path, item in seen.items()} == {
+            b"": None,
+            b"d": None,
+            b"d/f": b"new content",
+            b"d/link": b"old",
+        }
+        assert archive.resolve("d/f").nlink == archive.resolve("d/link").nlink == 1
+        assert seen[b"d"].mode == stat.S_IFDIR | 0o700
+        assert seen[b"d"].xattrs == ((b"user.new", b"2"),)
+        assert seen[b"d/f"].xattrs == ()
+        assert seen[b"d/link"].xattrs == ((b"user.old", b"1"),)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,9 +13,11 @@ GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters")
 
 
-@dataclass(frozen=True, slots=True)
-class Inode:
-    """One inode as stored; `mode` has the file type bits, times are nanoseconds since the epoch, sizes bytes."""
+class Inode(NamedTuple):
+    """One inode as stored; `mode` has the file type bits, times are nanoseconds since the epoch, sizes bytes.
+
+    A tuple, and no dataclass: listing a tree makes one for each entry.
+    """
 
     ino: int
     mode: int
@@ -28,16 +30,14 @@ class Inode:
     symlink_target: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryEntry:
+class DirectoryEntry(NamedTuple):
     """A name in a directory and the inode that it leads to."""
 
     name: bytes
     inode: Inode
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """`size` bytes of a file at `file_offset` are the bytes at `stream_offset` of the solid stream."""
 
     file_offset: int

@@ -24,10 +24,12 @@ from gompfs.errors import (
 )
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
 from gompfs.index import IndexReader
-from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Inode, Section, Segment
+from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
 
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 128
+_NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
+_MAX_CACHED_INODES = 1 << 17
 
 
 class Archive:
@@ -85,9 +87,9 @@ class Archive:
         self.sections: list[Section] = self._index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
         self.blocks = BlockService(self._decode_stream_blocks, self.num_blocks, self.block_size, cache_size)
-        self.inode = lru_cache(1 << 16)(self._inode)
-        self.extents = lru_cache(1 << 14)(self._index.extents)
-        self.list_directory = lru_cache(1 << 12)(self._list_directory)
+        self._inodes: dict[int, Inode] = {}
+        self._extents: dict[int, list[Extent]] = {}
+        self.list_directory = lru_cache(1 << 10)(self._list_directory)
 
     def close(self) -> None:
         """Release the file and the cache."""
@@ -105,11 +107,26 @@ class Archive:
 
     # Entries
 
-    def _inode(self, ino: int) -> Inode:
-        """The inode of that number; raises EntryNotFoundError. (Cached as `inode`.)"""
-        found = self._index.inode(ino)
+    def inode(self, ino: int) -> Inode:
+        """The inode of that number; raises EntryNotFoundError."""
+        found = self._inodes.get(ino)
         if found is None:
-            raise EntryNotFoundError(f"no inode {ino}", archive=self.path)
+            if len(self._inodes) > _MAX_CACHED_INODES:
+                self._inodes.clear()
+            self._inodes |= (inodes := self._index.inodes(ino, _NEIGHBOURS))
+            found = inodes.get(ino)
+            if found is None:
+                raise EntryNotFoundError(f"no inode {ino}", archive=self.path)
+        return found
+
+    def extents(self, ino: int) -> list[Extent]:
+        """Where the bytes of a file lie, by file_offset; what no extent covers is zeros."""
+        found = self._extents.get(ino)
+        if found is None:
+            if len(self._extents) > _MAX_CACHED_INODES:
+                self._extents.clear()
+            self._extents |= (extents := self._index.extents(ino, _NEIGHBOURS))
+            found = extents[ino]
         return found
 
     def _list_directory(self, ino: int) -> list[DirectoryEntry]:

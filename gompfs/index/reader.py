@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,14 @@ from gompfs.errors import CorruptIndexError
 from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
 
 _TABLES = {"meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file"}
+_BYTES_OR_NONE = {bytes, type(None)}
+_NOT_NEGATIVE = (0, 1, 2, 3, 4, 6, 7)  # of those columns, all but mtime_ns
+_NO_NAMES = {b"", b".", b".."}
 _INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
+_DIRECTORY_QUERY = f"""
+    SELECT name, {", ".join(f"inode.{column}" for column in _INODE_COLUMNS.split(", "))}
+    FROM dirent JOIN inode USING (ino) WHERE parent = ? ORDER BY name
+"""
 
 
 class IndexReader:
@@ -50,36 +57,54 @@ class IndexReader:
         """Facts about the archive by name."""
         return {str(key): str(value) for key, value in self._query("SELECT key, value FROM meta")}
 
+    def inodes(self, first: int, count: int) -> dict[int, Inode]:
+        """The inodes of numbers from `first` on, `count` numbers in all."""
+        rows = self._query(
+            f"SELECT {_INODE_COLUMNS} FROM inode WHERE ino BETWEEN ? AND ?", first, first + count - 1
+        )
+        if not rows:
+            return {}
+        columns = list(zip(*rows, strict=True))
+        self._check_inodes(columns, f"one of {count} inodes from {first} on")
+        return dict(zip(columns[0], map(Inode._make, rows), strict=True))
+
     def inode(self, ino: int) -> Inode | None:
         """The inode of that number."""
-        rows = self._query(f"SELECT {_INODE_COLUMNS} FROM inode WHERE ino = ?", ino)
-        return self._inode(rows[0]) if rows else None
+        return self.inodes(ino, 1).get(ino)
 
     def directory(self, ino: int) -> list[DirectoryEntry]:
         """The entries of a directory, by name in byte order."""
-        columns = ", ".join(f"inode.{column.strip()}" for column in _INODE_COLUMNS.split(","))
-        rows = self._query(
-            f"SELECT name, {columns} FROM dirent JOIN inode USING (ino) WHERE parent = ? ORDER BY name", ino
-        )
-        return [DirectoryEntry(self._name(row[0]), self._inode(row[1:])) for row in rows]
+        rows = self._query(_DIRECTORY_QUERY, ino)
+        if not rows:
+            return []
+        names, *columns = zip(*rows, strict=True)
+        self._check_names(names)
+        self._check_inodes(columns, f"directory {ino}")
+        return list(map(DirectoryEntry, names, map(Inode._make, zip(*columns, strict=True))))
 
     def child(self, parent: int, name: bytes) -> Inode | None:
         """The inode that a directory has under a name."""
         rows = self._query("SELECT ino FROM dirent WHERE parent = ? AND name = ?", parent, name)
         return self.inode(rows[0][0]) if rows else None
 
-    def extents(self, ino: int) -> list[Extent]:
-        """The stored pieces of a file, by file_offset; they lie inside the stream and do not overlap."""
+    def extents(self, first: int, count: int) -> dict[int, list[Extent]]:
+        """The stored pieces of files, for inode numbers from `first` on, `count` numbers in all.
+
+        They come by file_offset, lie inside the stream and do not overlap.
+        """
         rows = self._query(
-            "SELECT file_offset, stream_offset, size FROM extent WHERE ino = ? ORDER BY file_offset", ino
+            "SELECT ino, file_offset, stream_offset, size FROM extent WHERE ino BETWEEN ? AND ?"
+            " ORDER BY ino, file_offset",
+            first,
+            first + count - 1,
         )
-        extents = []
-        end = 0
-        for row in rows:
-            if any(not isinstance(value, int) or value < 0 for value in row) or row[0] < end or row[2] == 0:
+        extents: dict[int, list[Extent]] = {ino: [] for ino in range(first, first + count)}
+        for ino, *fields in rows:
+            known = extents[ino]
+            end = known[-1].file_offset + known[-1].size if known else 0
+            if set(map(type, fields)) != {int} or min(fields) < 0 or fields[0] < end or fields[2] == 0:
                 raise self._corrupt(f"inode {ino} has impossible extents")
-            extents.append(Extent(*row))
-            end = row[0] + row[2]
+            known.append(Extent(*fields))
         return extents
 
     def files_of_block(self, block: int) -> list[int]:
@@ -163,16 +188,22 @@ class IndexReader:
             raise self._corrupt(f"{what} has blocks outside the file, or not as many as its size needs")
         return BlockPlaces(archive_offsets, compressed_sizes, uncompressed_size)
 
-    def _inode(self, row: tuple[Any, ...]) -> Inode:
-        target = row[8]
-        if any(not isinstance(value, int) for value in row[:8]) or row[4] < 0 or row[6] < 0:
-            raise self._corrupt(f"inode {row[0]} has impossible fields")
-        return Inode(*row[:8], symlink_target=None if target is None else bytes(target))
+    def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
+        """Raise CorruptIndexError unless the columns of one or more inodes make sense; fast for many."""
+        integers, targets = columns[:8], columns[8]
+        if any(set(map(type, column)) != {int} for column in integers) or not _BYTES_OR_NONE.issuperset(
+            map(type, targets)
+        ):
+            raise self._corrupt(f"{what} has fields of impossible types")
+        if min(map(min, (columns[index] for index in _NOT_NEGATIVE))) < 0:
+            raise self._corrupt(f"{what} has impossible fields")
 
-    def _name(self, name: object) -> bytes:
-        if not isinstance(name, bytes) or not name or b"/" in name or b"\0" in name or name in (b".", b".."):
-            raise self._corrupt(f"it has the impossible name {name!r}")
-        return name
+    def _check_names(self, names: tuple[Any, ...]) -> None:
+        if set(map(type, names)) != {bytes}:
+            raise self._corrupt("it has a name that is no bytes")
+        joined = b"\0".join(names)
+        if b"/" in joined or joined.count(b"\0") != len(names) - 1 or not _NO_NAMES.isdisjoint(names):
+            raise self._corrupt("it has an impossible name")
 
     def _query(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         with self._lock:

@@ -1,13 +1,16 @@
-"""What the mount answers to each request, without any word of FUSE's own types."""
+"""What the mount answers to each request, without the layouts of the protocol."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from collections.abc import Sequence
 
 from gompfs.archive import Archive
-from gompfs.mount.tree import Node, Tree
+from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
@@ -19,57 +22,41 @@ class Operations:
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self.archive = archive
         self._tree = Tree(archive, options)
-        self.node = self._tree.node
+        self.lookup = self._tree.lookup
         self.children = self._tree.children
 
-    def open(self, path: bytes, flags: int) -> Node:
-        """The file to read under its handle; a virtual one is computed now."""
-        if flags & os.O_ACCMODE != os.O_RDONLY:
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-        node = self.node(path)
-        if node.virtual is not None:
-            node.virtual.content()
-        return node
+    def inode(self, node: int, *, is_read: bool = False) -> Inode:
+        """The attributes of a node; a virtual file that somebody reads is computed first."""
+        virtual = self._tree.virtual(node) if is_read else None
+        if virtual is not None and virtual.file is not None:
+            virtual.file.content()
+        return self._tree.inode(node)
 
-    def read_into(self, handle: int, file_offset: int, target: memoryview) -> int:
-        """Fill `target` from a file that is open under `handle`; the bytes that there were."""
-        virtual = self._tree.virtual_node(handle)
-        if virtual is not None and virtual.virtual is not None:
-            piece = memoryview(virtual.virtual.content())[file_offset : file_offset + len(target)]
-            target[: len(piece)] = piece
-            return len(piece)
-        size = min(len(target), self.archive.inode(handle).size - file_offset)
-        if size <= 0:
-            return 0
-        position = 0
-        for part in self.archive.read_pieces(handle, file_offset, size):
-            target[position : position + len(part)] = part
-            position += len(part)
-        return position
+    def cache_seconds(self, node: int) -> int:
+        """How long attributes stay true: those of virtual files change when the content is computed."""
+        return CACHE_SECONDS if self._tree.virtual(node) is None else 0
 
-    def size(self, node: Node) -> int:
-        """The size to show in bytes."""
-        return node.inode.size if node.virtual is None else node.virtual.size
+    def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
+        """Up to `size` bytes of a file, as views of decoded blocks."""
+        virtual = self._tree.virtual(node)
+        if virtual is not None and virtual.file is not None:
+            return (memoryview(virtual.file.content())[file_offset : file_offset + size],)
+        size = min(size, self.archive.inode(node).size - file_offset)
+        return self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
 
-    def readlink(self, path: bytes) -> bytes:
+    def readlink(self, node: int) -> bytes:
         """The target of a symlink; EINVAL for anything else."""
-        inode = self.node(path).inode
+        inode = self.inode(node)
         if not stat.S_ISLNK(inode.mode) or inode.symlink_target is None:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         return inode.symlink_target
 
-    def xattrs(self, path: bytes) -> dict[bytes, bytes]:
+    def xattrs(self, node: int) -> dict[bytes, bytes]:
         """The extended attributes of an entry."""
-        node = self.node(path)
-        return {} if node.handle != node.inode.ino or node.virtual else self.archive.xattrs(node.handle)
+        return {} if self._tree.virtual(node) else self.archive.xattrs(node)
 
-    def statfs(self) -> dict[str, int]:
-        """The figures of statvfs: the space that the files take uncompressed, all of it used."""
+    def statfs(self) -> tuple[int, ...]:
+        """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""
         num_inodes, size = self.archive.totals()
-        return {
-            "f_bsize": self.archive.block_size,
-            "f_frsize": STATFS_BLOCK_SIZE,
-            "f_blocks": -(-size // STATFS_BLOCK_SIZE),
-            "f_files": num_inodes,
-            "f_namemax": 255,
-        }
+        blocks = -(-size // STATFS_BLOCK_SIZE)
+        return blocks, 0, 0, num_inodes, 0, self.archive.block_size, 255, STATFS_BLOCK_SIZE, 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import logging.handlers
 import os
-import threading
 from collections.abc import Callable
 
-from gompfs.errors import MountError
+from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.mount.kernel_tuning import raise_read_ahead
 from gompfs.mount.umount import check_mountpoint
 from gompfs.options import MountOptions
@@ -60,12 +59,18 @@ def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int)
     except BaseException as error:
         log.error("%s", error)
         try:
-            os.write(pipe, os.fsencode(str(error)))
+            os.write(pipe, os.fsencode(_describe(error)))
         except OSError:
             pass  # the mount had been ready, and nobody listens any more
     finally:
         logging.shutdown()
         os._exit(status)
+
+
+def _describe(error: BaseException) -> str:
+    if isinstance(error, OSError) and not isinstance(error, GompfsError) and error.filename is not None:
+        return f"{display_path(error.filename)}: {error.strerror}"
+    return str(error)
 
 
 def _log_to_syslog() -> None:
@@ -79,26 +84,21 @@ def _log_to_syslog() -> None:
 def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: Callable[[], None]) -> None:
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
-    from gompfs.mount.fuse_binding import Binding
+    from gompfs.mount.fuse_binding import Session
     from gompfs.mount.operations import Operations
 
     engine = select_engine(options.engine)
     with Archive(archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size) as archive:
         for warning in archive.warnings:
             log.warning("%s", warning)
+        operations = Operations(archive, options)
+        session = Session(mountpoint, archive_path, options)
 
         def ready() -> None:
-            # The kernel completes the mount once init has returned: tuning must not hold it up.
-            threading.Thread(target=_after_mount, args=(mountpoint, on_ready), daemon=True).start()
+            raise_read_ahead(mountpoint)
+            on_ready()
 
         try:
-            Binding(Operations(archive, options), mountpoint, options, ready)
-        except RuntimeError as error:
-            raise MountError(f"libfuse could not mount (status {error})", path=mountpoint) from None
-
-
-def _after_mount(mountpoint: str, on_ready: Callable[[], None]) -> None:
-    raise_read_ahead(mountpoint)
-    on_ready()
-
-
+            session.serve(operations, ready)
+        finally:
+            session.close()

@@ -1,128 +1,117 @@
-"""The tree that a mount shows: an archive's entries, and the virtual files beside them, by path."""
+"""The tree that a mount shows: an archive's entries, and the virtual files beside them, by node id.
+
+The node id of an archive's entry is its inode number; those of virtual entries begin at _VIRTUAL.
+"""
 
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gompfs.archive import Archive
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.errors import EntryTypeError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.virtual_files import VIRTUAL_FILES, VirtualFile
 from gompfs.options import MountOptions
 
-_MAX_NODES = 500_000
 _STATS = b"stats"
 _PRIVATE = b".gompfs"
-_VIRTUAL_INO = 1 << 62
+_VIRTUAL = 1 << 62
 
 
-@dataclass(slots=True)
-class Node:
-    """An entry of the mount. `handle` is what an open of it is known by; `virtual` is None in the archive.
-
-    `packed` is room for the binding to keep the attributes in the form that it needs.
-    """
+@dataclass
+class VirtualNode:
+    """A virtual directory, or a file where `file` is set."""
 
     inode: Inode
-    handle: int
-    virtual: VirtualFile | None = None
-    children: list[tuple[bytes, Node]] | None = None
-    packed: object = field(default=None)
+    parent: int
+    file: VirtualFile | None = None
+    children: dict[bytes, int] = field(default_factory=dict)
 
 
 class Tree:
-    """Resolves paths, a directory at a time; what was looked up once is found in a dictionary."""
+    """Answers by node id; errors are those of Archive."""
 
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self._archive = archive
         self._options = options
-        self._nodes: dict[bytes, Node] = {}
-        self._virtual: dict[int, Node] = {}
-        self._virtual_paths: dict[bytes, Node] = {}
+        self._maps = options.uid is not None or options.gid is not None or options.umask != 0
+        self._virtual: dict[int, VirtualNode] = {}
+        self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
             self._add_virtual()
 
-    def node(self, path: bytes) -> Node:
-        """The entry at an absolute path; raises EntryNotFoundError, EntryTypeError."""
-        node = self._nodes.get(path) or self._virtual_paths.get(path)
-        if node is not None:
-            return node
-        if path == b"/":
-            return self._keep(path, self._archive_node(self._archive.inode(ROOT_INO)))
-        parent, _, name = path.rpartition(b"/")
-        for child_name, child in self.children(parent or b"/"):
-            if child_name == name:
-                return child
-        raise EntryNotFoundError("no such file or directory", archive=self._archive.path, path=path)
+    def virtual(self, node: int) -> VirtualNode | None:
+        """The virtual entry of that node id; None for one of the archive."""
+        return self._virtual.get(node) if node >= _VIRTUAL else None
 
-    def children(self, path: bytes) -> list[tuple[bytes, Node]]:
-        """The entries of a directory with their names, in byte order of the names."""
-        directory = self.node(path)
-        if directory.children is not None:
-            return directory.children
-        if not stat.S_ISDIR(directory.inode.mode):
-            raise EntryTypeError("not a directory", archive=self._archive.path, path=path)
-        prefix = path if path == b"/" else path + b"/"
-        if len(self._nodes) > _MAX_NODES:
-            self._nodes.clear()
-        children = [
-            (entry.name, self._keep(prefix + entry.name, self._archive_node(entry.inode)))
-            for entry in self._archive.list_directory(directory.inode.ino)
-        ]
-        if path == b"/" and self._options.stats == "visible":
-            children += [(name[1:], node) for name, node in self._virtual_paths.items() if name.count(b"/") == 1]
-            children.sort()
-        directory.children = children
+    def inode(self, node: int) -> Inode:
+        """The attributes of a node; raises EntryNotFoundError."""
+        virtual = self.virtual(node)
+        if virtual is None:
+            return self._mapped(self._archive.inode(node))
+        if virtual.file is None:
+            return virtual.inode
+        mtime_ns = virtual.file.mtime_ns or virtual.inode.mtime_ns
+        return virtual.inode._replace(size=virtual.file.size, mtime_ns=mtime_ns)
+
+    def lookup(self, parent: int, name: bytes) -> Inode | None:
+        """What a directory has under a name."""
+        virtual = self.virtual(parent)
+        child = (virtual.children if virtual else self._beside_root if parent == ROOT_INO else {}).get(name)
+        if child is not None:
+            return self.inode(child)
+        if virtual is not None:
+            return None
+        inode = self._archive.lookup(parent, name)
+        return None if inode is None else self._mapped(inode)
+
+    def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
+        """The entries of a directory with their names, in byte order of the names; raises EntryTypeError."""
+        virtual = self.virtual(node)
+        if virtual is not None:
+            return [(name, self.inode(child)) for name, child in sorted(virtual.children.items())]
+        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
+        if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
+            raise EntryTypeError("not a directory", archive=self._archive.path)
+        if self._maps:
+            children = [(name, self._mapped(inode)) for name, inode in children]
+        if node == ROOT_INO and self._options.stats == "visible":
+            children = sorted([*children, *((name, self.inode(child)) for name, child in self._beside_root.items())])
         return children
-
-    def virtual_node(self, handle: int) -> Node | None:
-        """The virtual file that was opened under a handle."""
-        return self._virtual.get(handle)
-
-    def _keep(self, path: bytes, node: Node) -> Node:
-        return self._nodes.setdefault(path, node)
-
-    def _archive_node(self, inode: Inode) -> Node:
-        return Node(self._mapped(inode), inode.ino)
 
     def _mapped(self, inode: Inode) -> Inode:
         """The inode with the mount's uid, gid and umask."""
-        options = self._options
-        if options.uid is None and options.gid is None and not options.umask:
+        if not self._maps:
             return inode
-        return Inode(
-            inode.ino,
-            inode.mode & ~options.umask,
-            inode.uid if options.uid is None else options.uid,
-            inode.gid if options.gid is None else options.gid,
-            inode.size,
-            inode.mtime_ns,
-            inode.nlink,
-            inode.rdev,
-            inode.symlink_target,
+        options = self._options
+        return inode._replace(
+            mode=inode.mode & ~options.umask,
+            uid=inode.uid if options.uid is None else options.uid,
+            gid=inode.gid if options.gid is None else options.gid,
         )
 
     def _add_virtual(self) -> None:
         """Place /.gompfs/stats, and /stats where the archive has no entry of that name."""
-        root = self._archive.inode(ROOT_INO)
-        files = [(name, self._virtual_node(stat.S_IFREG | 0o444, root, name)) for name in sorted(VIRTUAL_FILES)]
-        stats = self._virtual_node(stat.S_IFDIR | 0o555, root)
-        stats.children = files
-        private = self._virtual_node(stat.S_IFDIR | 0o555, root)
-        private.children = [(_STATS, stats)]
-        places = [b"/" + _PRIVATE + b"/" + _STATS]
-        self._virtual_paths[b"/" + _PRIVATE] = private
+        private = self._add_directory(ROOT_INO)
+        self._add_stats(self._virtual[private].children, private)
+        self._beside_root[_PRIVATE] = private
         if self._archive.lookup(ROOT_INO, _STATS) is None:
-            places.append(b"/" + _STATS)
-        for place in places:
-            self._virtual_paths[place] = stats
-            for name, node in files:
-                self._virtual_paths[place + b"/" + name] = node
+            self._add_stats(self._beside_root, ROOT_INO)
 
-    def _virtual_node(self, mode: int, root: Inode, name: bytes | None = None) -> Node:
-        handle = _VIRTUAL_INO + len(self._virtual)
-        inode = Inode(handle, mode, root.uid, root.gid, 0, root.mtime_ns, 1 if name else 2)
-        node = Node(self._mapped(inode), handle, VirtualFile(name, self._archive) if name else None)
-        self._virtual[handle] = node
-        return node
+    def _add_stats(self, place: dict[bytes, int], parent: int) -> None:
+        directory = place[_STATS] = self._add_directory(parent)
+        for name in VIRTUAL_FILES:
+            number = self._add(stat.S_IFREG | 0o444, directory, VirtualFile(name, self._archive))
+            self._virtual[directory].children[name] = number
+
+    def _add_directory(self, parent: int) -> int:
+        return self._add(stat.S_IFDIR | 0o555, parent, None)
+
+    def _add(self, mode: int, parent: int, file: VirtualFile | None) -> int:
+        number = _VIRTUAL + len(self._virtual)
+        root = self._archive.inode(ROOT_INO)
+        inode = Inode(number, mode, root.uid, root.gid, 0, root.mtime_ns, 1 if file else 2)
+        self._virtual[number] = VirtualNode(self._mapped(inode), parent, file)
+        return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -90,25 +91,34 @@ def info(archive: Archive) -> bytes:
 
 VIRTUAL_FILES: dict[bytes, Callable[[Archive], bytes]] = {b"info": info, b"sort": sort, b"wordcount": wordcount}
 _VOLATILE = {b"info"}
+_VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began
 
 
 class VirtualFile:
-    """One virtual file: its content is computed once, and whoever opens it meanwhile waits for that."""
+    """One virtual file: its content is computed once, and whoever reads it meanwhile waits for that."""
 
     def __init__(self, name: bytes, archive: Archive) -> None:
         self._name = name
         self._archive = archive
         self._lock = threading.Lock()
         self._content: bytes | None = None
+        self._computed_at = 0.0
 
     @property
     def size(self) -> int:
         """The content's size in bytes; 0 until it is computed."""
         return 0 if self._content is None else len(self._content)
 
+    @property
+    def mtime_ns(self) -> int | None:
+        """When the content was computed, for one that changes: the kernel then drops what it keeps of it."""
+        return int(self._computed_at * 1e9) if self._name in _VOLATILE and self._content is not None else None
+
     def content(self) -> bytes:
         """The content; computed now if nobody has asked before. Raises GompfsError."""
         with self._lock:
-            if self._content is None or self._name in _VOLATILE:
+            too_old = self._name in _VOLATILE and time.time() - self._computed_at > _VOLATILE_SECONDS
+            if self._content is None or too_old:
                 self._content = VIRTUAL_FILES[self._name](self._archive)
+                self._computed_at = time.time()
             return self._content

@@ -1,0 +1,179 @@
+"""Answers the kernel's requests, by node id: what the mount's threads do all day."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+from collections.abc import Callable, Sequence
+
+from gompfs.mount.directories import Directories
+from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.operations import Operations
+from gompfs.mount.protocol import (
+    GETATTR_HANDLE,
+    GETATTR_REQUEST,
+    READ_REQUEST,
+    REPLY_HEADER,
+    REQUEST_HEADER,
+    STATFS_REPLY,
+    WITHOUT_REPLY,
+    XATTR_REQUEST,
+    XATTR_SIZE_REPLY,
+    Opcode,
+    attributes_reply,
+    entry_reply,
+    pack_directory,
+    pack_dots,
+)
+
+log = logging.getLogger(__name__)
+
+_ATTRIBUTE_BLOCK_SIZE = 1 << 20
+_BUFFER_SIZE = (1 << 20) + (1 << 16)  # the kernel insists on room for the largest write, though none comes
+_MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
+
+Pieces = Sequence[bytes | memoryview]
+Handler = Callable[[int, memoryview], Pieces]
+
+
+class RequestLoop:
+    """Takes requests from the device of one mount until it is unmounted; several threads may run it at once.
+
+    OPEN and OPENDIR are not answered: the kernel then opens and closes files and directories by itself, which
+    spares two of three requests for a small file.
+    """
+
+    def __init__(self, device: int, operations: Operations) -> None:
+        """Serve the open /dev/fuse descriptor `device`."""
+        self._device = device
+        self._operations = operations
+        self._directories = Directories(operations, _ATTRIBUTE_BLOCK_SIZE)
+        self._handlers: dict[int, Handler] = {
+            Opcode.LOOKUP: self._lookup,
+            Opcode.GETATTR: self._getattr,
+            Opcode.READLINK: self._readlink,
+            Opcode.READ: self._read,
+            Opcode.STATFS: self._statfs,
+            Opcode.READDIR: self._readdir,
+            Opcode.READDIRPLUS: self._readdirplus,
+            Opcode.DESTROY: self._nothing,
+        }
+        if operations.archive.has_xattrs():
+            self._handlers |= {Opcode.GETXATTR: self._getxattr, Opcode.LISTXATTR: self._listxattr}
+
+    def run(self) -> None:
+        """Answer requests until the mount is gone."""
+        buffer = memoryview(bytearray(_BUFFER_SIZE))
+        while True:
+            try:
+                size = os.readv(self._device, [buffer])
+            except OSError as error:
+                if error.errno in (errno.ENOENT, errno.EAGAIN, errno.EINTR):
+                    continue  # the request was interrupted before anybody took it
+                if error.errno != errno.ENODEV:
+                    log.error("the mount ends: %s", error)
+                return
+            self._answer(buffer[:size])
+
+    def close(self) -> None:
+        """Let go of what the loop keeps, when no thread runs it any more."""
+        self._directories.close()
+
+    def _answer(self, request: memoryview) -> None:
+        _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
+        if opcode in WITHOUT_REPLY:
+            return
+        handler = self._handlers.get(opcode)
+        status = -errno.ENOSYS
+        pieces: Pieces = ()
+        if handler is not None:
+            try:
+                pieces = handler(node, request[REQUEST_HEADER.size :])
+                status = 0
+            except Exception as error:
+                status = -errno_of(error)
+                if not is_expected(error):
+                    log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
+        self._reply(unique, status, pieces)
+
+    def _reply(self, unique: int, status: int, pieces: Pieces) -> None:
+        if len(pieces) > _MAX_PIECES:
+            pieces = [b"".join(pieces)]
+        header = REPLY_HEADER.pack(REPLY_HEADER.size + sum(map(len, pieces)), status, unique)
+        try:
+            os.writev(self._device, [header, *pieces])
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENODEV):  # whoever asked has gone
+                log.error("a reply was refused: %s", error)
+
+    # Names and attributes
+
+    def _lookup(self, node: int, data: memoryview) -> Pieces:
+        inode = self._operations.lookup(node, bytes(data[:-1]))
+        if inode is None:
+            return (entry_reply(None, 0),)
+        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(inode.ino)),)
+
+    def _getattr(self, node: int, data: memoryview) -> Pieces:
+        flags, *_ = GETATTR_REQUEST.unpack_from(data)
+        inode = self._operations.inode(node, is_read=flags & GETATTR_HANDLE != 0)
+        return (attributes_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(node)),)
+
+    def _readlink(self, node: int, _data: memoryview) -> Pieces:
+        return (self._operations.readlink(node),)
+
+    def _readdir(self, node: int, data: memoryview) -> Pieces:
+        packed = pack_dots(node, with_attributes=False) + pack_directory(
+            self._operations.children(node), 2, _ATTRIBUTE_BLOCK_SIZE, 0, with_attributes=False
+        )
+        return _entries_that_fit(packed, data)
+
+    def _readdirplus(self, node: int, data: memoryview) -> Pieces:
+        return _entries_that_fit(self._directories.listing(node), data)
+
+    def _statfs(self, _node: int, _data: memoryview) -> Pieces:
+        return (STATFS_REPLY.pack(*self._operations.statfs()),)
+
+    def _getxattr(self, node: int, data: memoryview) -> Pieces:
+        room, _ = XATTR_REQUEST.unpack_from(data)
+        name = bytes(data[XATTR_REQUEST.size : -1])
+        value = self._operations.xattrs(node).get(name)
+        if value is None:
+            raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
+        return _xattr_reply(value, room)
+
+    def _listxattr(self, node: int, data: memoryview) -> Pieces:
+        room, _ = XATTR_REQUEST.unpack_from(data)
+        return _xattr_reply(b"".join(name + b"\0" for name in self._operations.xattrs(node)), room)
+
+    # Contents
+
+    def _read(self, node: int, data: memoryview) -> Pieces:
+        _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
+        return self._operations.read(node, file_offset, size)
+
+    def _nothing(self, _node: int, _data: memoryview) -> Pieces:
+        return ()
+
+
+def _entries_that_fit(packed: list[bytes], data: memoryview) -> Pieces:
+    """Entries of a directory from the asked position on, as many as the reply has room for."""
+    _, position, room, _ = READ_REQUEST.unpack_from(data)
+    entries = packed[position:]
+    if sum(map(len, entries)) > room:
+        size = 0
+        for count, entry in enumerate(entries):
+            size += len(entry)
+            if size > room:
+                del entries[count:]
+                break
+    return (b"".join(entries),)
+
+
+def _xattr_reply(value: bytes, room: int) -> Pieces:
+    if room == 0:
+        return (XATTR_SIZE_REPLY.pack(len(value), 0),)
+    if len(value) > room:
+        raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
+    return (value,)

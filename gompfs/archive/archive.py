@@ -75,9 +75,6 @@ class Archive:
                 f"{self.path}: {self.size - footer_offset - FOOTER_SIZE} bytes behind generation "
                 f"{self.footer.generation} are ignored: an interrupted add"
             )
-        end = self.footer.index_offset + self.footer.index_size
-        if not SUPERBLOCK_SIZE <= self.footer.index_offset <= end <= footer_offset:
-            raise CorruptIndexError("the footer places the index outside the file")
         image = os.pread(self._file, self.footer.index_size, self.footer.index_offset)
         if xxh3_64_intdigest(image) != self.footer.index_xxh3:
             raise CorruptIndexError("the index is damaged: its checksum does not match")
@@ -211,7 +208,7 @@ class Archive:
         paths: dict[int, bytes] = {ROOT_INO: b""}
 
         def path_of(ino: int) -> bytes:
-            chain = []
+            chain: list[int] = []
             while ino not in paths and ino in parents and len(chain) <= len(parents):
                 chain.append(ino)
                 ino = parents[ino][0]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from xxhash import xxh3_64_intdigest
 
 from gompfs.errors import ArchiveFormatError
+from gompfs.format.superblock import SUPERBLOCK_SIZE
 
 FOOTER_MAGIC = b"GOMPEND\n"
 FOOTER_SIZE = 64
@@ -27,6 +28,17 @@ class Footer:
     index_size: int
     index_xxh3: int
     previous_footer: int
+
+    def fits(self, archive_offset: int) -> bool:
+        """Whether a footer that lies at `archive_offset` belongs there: right behind its index, aligned.
+
+        One that is part of the contents of a packed file, which may be an archive itself, does not.
+        """
+        index_end = self.index_offset + self.index_size
+        return (
+            self.index_offset >= SUPERBLOCK_SIZE
+            and archive_offset == -(-index_end // FOOTER_SIZE) * FOOTER_SIZE
+        )
 
     def to_bytes(self) -> bytes:
         """The 64 bytes as they lie in the file."""
@@ -63,18 +75,29 @@ def find_footer(file_descriptor: int) -> tuple[Footer, int]:
     searched backwards, and the state before that `add` is found. Raises ArchiveFormatError when there is none.
     """
     end = os.fstat(file_descriptor).st_size
-    try:
-        return Footer.from_bytes(os.pread(file_descriptor, FOOTER_SIZE, max(end - FOOTER_SIZE, 0))), end - FOOTER_SIZE
-    except ArchiveFormatError:
-        pass
+    last = max(end - FOOTER_SIZE, 0)
+    footer = _footer_at(os.pread(file_descriptor, FOOTER_SIZE, last), last)
+    if footer is not None:
+        return footer, last
     while end > 0:
         start = max(end - _SCAN_SIZE, 0)
         window = os.pread(file_descriptor, end - start + FOOTER_SIZE, start)
         place = window.rfind(FOOTER_MAGIC)
         while place >= 0:
-            try:
-                return Footer.from_bytes(window[place : place + FOOTER_SIZE]), start + place
-            except ArchiveFormatError:
-                place = window.rfind(FOOTER_MAGIC, 0, place)
+            footer = _footer_at(window[place : place + FOOTER_SIZE], start + place)
+            if footer is not None:
+                return footer, start + place
+            place = window.rfind(FOOTER_MAGIC, 0, place + len(FOOTER_MAGIC) - 1)
         end = start
-    raise ArchiveFormatError("no valid footer: the file is truncated or damaged, and its index cannot be found")
+    raise ArchiveFormatError(
+        "no valid footer: the file is truncated or damaged, and its index cannot be found"
+    )
+
+
+def _footer_at(raw: bytes, archive_offset: int) -> Footer | None:
+    """The valid footer that these bytes at `archive_offset` are, if they are one."""
+    try:
+        footer = Footer.from_bytes(raw)
+    except ArchiveFormatError:
+        return None
+    return footer if footer.fits(archive_offset) else None

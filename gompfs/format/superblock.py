@@ -42,7 +42,9 @@ class Superblock:
         if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
             raise ArchiveFormatError("the superblock is damaged: its checksum does not match")
         if version != FORMAT_VERSION:
-            raise UnsupportedVersionError(f"format version {version}; this gompfs reads version {FORMAT_VERSION}")
+            raise UnsupportedVersionError(
+                f"format version {version}; this gompfs reads version {FORMAT_VERSION}"
+            )
         power_of_two = block_size & (block_size - 1) == 0
         if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or any(reserved):
             raise ArchiveFormatError("the superblock has impossible fields")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
@@ -29,7 +28,9 @@ from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, S
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 128
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
+_MIN_LISTING, _MAX_LISTING = 64, 1024  # entries that are looked up at once, of one or more directories
 _MAX_CACHED_INODES = 1 << 17
+_MAX_CACHED_DIRECTORIES = 1 << 12
 
 
 class Archive:
@@ -86,13 +87,17 @@ class Archive:
         self.blocks = BlockService(self._decode_stream_blocks, self.num_blocks, self.block_size, cache_size)
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
-        self.list_directory = lru_cache(1 << 10)(self._list_directory)
+        self._directories: dict[int, list[DirectoryEntry]] = {}
+        self._next_directory = 0
+        self._listing_size = _MIN_LISTING
 
     def close(self) -> None:
-        """Release the file and the cache."""
-        self.blocks.close()
-        self._index.close()
-        os.close(self._file)
+        """Release the file and the cache; nothing happens the second time."""
+        descriptor, self._file = self._file, -1
+        if descriptor >= 0:
+            self.blocks.close()
+            self._index.close()
+            os.close(descriptor)
 
     def __enter__(self) -> Archive:
         return self
@@ -126,9 +131,19 @@ class Archive:
             found = extents[ino]
         return found
 
-    def _list_directory(self, ino: int) -> list[DirectoryEntry]:
-        """The entries of a directory by name in byte order. (Cached as `list_directory`.)"""
-        return self._index.directory(ino)
+    def list_directory(self, ino: int) -> list[DirectoryEntry]:
+        """The entries of a directory by name in byte order; an empty list for anything else."""
+        found = self._directories.get(ino)
+        if found is None:
+            if len(self._directories) > _MAX_CACHED_DIRECTORIES:
+                self._directories.clear()
+            # A walk comes to one directory after the other: look farther ahead for whoever does.
+            is_walk = ino == self._next_directory
+            self._listing_size = min(2 * self._listing_size, _MAX_LISTING) if is_walk else _MIN_LISTING
+            directories, self._next_directory = self._index.directories(ino, self._listing_size)
+            self._directories |= directories
+            found = directories[ino]
+        return found
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
         """What a directory has under a name."""
@@ -172,10 +187,16 @@ class Archive:
         start = self.resolve(path)
         base = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
         pending = [(base, start)]
+        seen: set[int] = set()
         while pending:
             place, inode = pending.pop()
             yield place, inode
             if stat.S_ISDIR(inode.mode):
+                if inode.ino in seen:
+                    raise CorruptIndexError(
+                        "the index is damaged: a directory has two names", archive=self.path, path=place
+                    )
+                seen.add(inode.ino)
                 entries = self._index.directory(inode.ino)
                 prefix = place + b"/" if place else b""
                 pending.extend((prefix + entry.name, entry.inode) for entry in reversed(entries))
@@ -293,8 +314,10 @@ class Archive:
                 decoded += self.decode_places(segment.places, start, end - start)
         return decoded
 
-    def decode_places(self, places: BlockPlaces, first: int, count: int, *, verify: bool = False) -> list[Block]:
-        """Decode `count` blocks that lie at `places`, from number `first` of them on; never raises for damage."""
+    def decode_places(
+        self, places: BlockPlaces, first: int, count: int, *, verify: bool = False
+    ) -> list[Block]:
+        """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises."""
         sizes = [
             min(self.block_size, places.uncompressed_size - number * self.block_size)
             for number in range(first, first + count)
@@ -308,7 +331,9 @@ class Archive:
             else:
                 blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
         out = memoryview(bytearray(sum(sizes[index] for index in good)))
-        statuses = self.engine.decode_blocks([raw[index] for index in good], out, verify=verify or self._verify)
+        statuses = self.engine.decode_blocks(
+            [raw[index] for index in good], out, verify=verify or self._verify
+        )
         position = 0
         for index, status in zip(good, statuses, strict=True):
             blocks[index] = Block(out[position : position + sizes[index]].toreadonly(), status)
@@ -329,8 +354,11 @@ class Archive:
         start, end = offsets[0], offsets[-1] + sizes[-1]
         if offsets == sorted(offsets) and end - start <= sum(sizes) + count * BLOCK_HEADER_SIZE:
             run = memoryview(os.pread(self._file, end - start, start))
-            return [run[offset - start : offset - start + size] for offset, size in zip(offsets, sizes, strict=True)]
+            return [
+                run[offset - start : offset - start + size]
+                for offset, size in zip(offsets, sizes, strict=True)
+            ]
         return [
-            memoryview(os.pread(self._file, size, offset)) for offset, size in zip(offsets, sizes, strict=True)
+            memoryview(os.pread(self._file, size, offset))
+            for offset, size in zip(offsets, sizes, strict=True)
         ]
-

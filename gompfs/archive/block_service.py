@@ -32,7 +32,7 @@ class Block:
 
 @dataclass(slots=True)
 class _Stream:
-    """A sequential reader, as its requests show it: where it goes on, and what was asked for on its behalf."""
+    """A sequential reader, as its requests show it: where it goes on, and what was asked for in its name."""
 
     next_block: int
     ahead: int
@@ -45,7 +45,7 @@ class BlockService:
     def __init__(
         self, decode: DecodeBlocks, num_blocks: int, block_size: int, cache_size: int = DEFAULT_CACHE_SIZE
     ) -> None:
-        """Serve blocks 0 to `num_blocks` - 1 through `decode(first, count)`; keep `cache_size` bytes of them."""
+        """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them."""
         self._decode = decode
         self._num_blocks = num_blocks
         self._capacity = max(cache_size // block_size, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from gompfs.archive.archive import Archive
@@ -21,7 +22,9 @@ class Extractor:
     symlink of a hostile archive cannot lead a later entry elsewhere.
     """
 
-    def __init__(self, archive: Archive, target: Path, *, progress: Callable[[int], None] | None = None) -> None:
+    def __init__(
+        self, archive: Archive, target: Path, *, progress: Callable[[int], None] | None = None
+    ) -> None:
         """Extract below `target`, which is made if it is not there; `progress` is told of bytes written."""
         self._archive = archive
         self._target = target
@@ -41,7 +44,7 @@ class Extractor:
             for place, inode in self._archive.walk(path):
                 self._extract_entry(place, inode)
         for place, inode in reversed(self._directories):
-            self._with_parent(place, lambda parent, name, inode=inode: self._set_attributes(parent, name, inode))
+            self._with_parent(place, partial(self._set_attributes, inode=inode))
 
     def _with_parent(self, place: bytes, action: Callable[[int, bytes], None]) -> None:
         parts = place.split(b"/") if place else []
@@ -84,7 +87,10 @@ class Extractor:
         if first != place:
             self._remove(parent, name)
             self._with_parent(
-                first, lambda other, old: os.link(old, name, src_dir_fd=other, dst_dir_fd=parent, follow_symlinks=False)
+                first,
+                lambda other, old: os.link(
+                    old, name, src_dir_fd=other, dst_dir_fd=parent, follow_symlinks=False
+                ),
             )
             return
         self._remove(parent, name)

@@ -14,7 +14,7 @@ _BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Damage:
-    """A damaged block; `section` is None for one of the stream, whose `paths` then are the files it touches."""
+    """A damaged block; `section` is None for one of the stream, whose `paths` are the files it touches."""
 
     block: int
     status: BlockStatus
@@ -57,7 +57,7 @@ def _damaged(
     archive: Archive, places: BlockPlaces, report: VerifyReport, progress: Callable[[int], None] | None
 ) -> list[tuple[int, BlockStatus]]:
     """The damaged blocks of one run, counted into the report."""
-    damaged = []
+    damaged: list[tuple[int, BlockStatus]] = []
     batch = max(_BATCH_BYTES // archive.block_size, 1)
     for first in range(0, len(places), batch):
         blocks = archive.decode_places(places, first, min(batch, len(places) - first), verify=True)
@@ -65,7 +65,8 @@ def _damaged(
             if block.status is not BlockStatus.OK:
                 damaged.append((number, block.status))
         if progress is not None:
-            progress(min(places.uncompressed_size, (first + batch) * archive.block_size) - first * archive.block_size)
+            done = first * archive.block_size
+            progress(min(places.uncompressed_size - done, batch * archive.block_size))
     report.num_blocks += len(places)
     report.compressed_size += int(places.compressed_sizes.sum())
     report.uncompressed_size += places.uncompressed_size

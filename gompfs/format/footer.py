@@ -72,7 +72,7 @@ def find_footer(file_descriptor: int) -> tuple[Footer, int]:
     """The last valid footer of an archive file and its archive_offset.
 
     It is the last 64 bytes of a whole archive. Behind an interrupted `add` lies torn data: then the file is
-    searched backwards, and the state before that `add` is found. Raises ArchiveFormatError when there is none.
+    searched backwards, and the state before that `add` is found. Raises ArchiveFormatError if there is none.
     """
     end = os.fstat(file_descriptor).st_size
     last = max(end - FOOTER_SIZE, 0)

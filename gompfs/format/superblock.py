@@ -34,7 +34,7 @@ class Superblock:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
-        """Read a superblock; raises ArchiveFormatError, or UnsupportedVersionError for a version from later."""
+        """Read a superblock; raises ArchiveFormatError, UnsupportedVersionError for a version from later."""
         if len(raw) < SUPERBLOCK_SIZE or not raw.startswith(SUPERBLOCK_MAGIC):
             raise ArchiveFormatError("this is no gompfs archive")
         _, version, block_size, uuid, reserved = _FIELDS.unpack_from(raw)

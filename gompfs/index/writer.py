@@ -16,7 +16,7 @@ _BATCH = 4096
 
 
 class IndexWriter:
-    """Collects the rows of an archive's index in the SQLite file at `path`; inodes are numbered by the caller.
+    """Collects the rows of an archive's index in the SQLite file at `path`; the caller numbers the inodes.
 
     `base` is the image of the index to go on from, for `add`.
     """
@@ -82,7 +82,7 @@ class IndexWriter:
     ) -> None:
         """Store a segment of blocks given as (archive_offset, compressed_size, codec)."""
         offsets, sizes, codecs = _pack(blocks)
-        self._database["segment"].insert(
+        self._database.table("segment").insert(
             {
                 "number": number,
                 "first_block": first_block,
@@ -99,7 +99,7 @@ class IndexWriter:
     ) -> None:
         """Store a section of blocks given as (archive_offset, compressed_size, codec)."""
         offsets, sizes, _ = _pack(blocks)
-        self._database["section"].insert(
+        self._database.table("section").insert(
             {
                 "segment": segment,
                 "kind": kind,
@@ -111,7 +111,7 @@ class IndexWriter:
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""
-        self._database["meta"].upsert_all(
+        self._database.table("meta").upsert_all(
             ({"key": key, "value": value} for key, value in values.items()), pk="key"
         )
 
@@ -130,7 +130,8 @@ class IndexWriter:
             CREATE TEMP TABLE subdirectories (ino INTEGER PRIMARY KEY, num INTEGER);
             INSERT INTO subdirectories SELECT parent, COUNT(*) FROM dirent JOIN inode USING (ino)
                 WHERE mode & 61440 = 16384 GROUP BY parent;
-            UPDATE inode SET nlink = 2 + COALESCE((SELECT num FROM subdirectories s WHERE s.ino = inode.ino), 0)
+            UPDATE inode
+                SET nlink = 2 + COALESCE((SELECT num FROM subdirectories s WHERE s.ino = inode.ino), 0)
                 WHERE mode & 61440 = 16384;
             """
         )

@@ -26,7 +26,7 @@ from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
-_NUM_THREADS = 4
+_NUM_THREADS = 3
 _MAX_BACKGROUND = 64
 _READDIRPLUS = 1 << 13
 _READDIRPLUS_AUTO = 1 << 14

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
@@ -330,7 +331,7 @@ class Archive:
                 good.append(index)
             else:
                 blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
-        out = memoryview(bytearray(sum(sizes[index] for index in good)))
+        out = memoryview(np.empty(sum(sizes[index] for index in good), np.uint8))
         statuses = self.engine.decode_blocks(
             [raw[index] for index in good], out, verify=verify or self._verify
         )

@@ -54,7 +54,7 @@ class IndexReader:
         self._connection.close()
 
     def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
-        """Refuse whatever makes SQLite compute: views, triggers, virtual tables and generated columns."""
+        """Refuse what makes SQLite compute: views, triggers, virtual tables and generated columns."""
         names = {str(name) for _, name, _ in objects if not str(name).startswith("sqlite_")}
         if names != _TABLES or any(kind not in ("table", "index") or not page for kind, _, page in objects):
             raise self._corrupt("it has other tables than an index has")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from gompfs.archive.archive import Archive
-from gompfs.errors import ExtractError, GompfsError
+from gompfs.errors import ExtractError, GompfsError, display_path
 from gompfs.model import Inode
 
 _COPY_SIZE = 4 << 20
@@ -73,8 +73,9 @@ class Extractor:
         except ExtractError:
             raise
         except GompfsError as error:
-            error.path = error.path or os.fsdecode(place)
+            error.path = error.path or display_path(place)
             self.damaged.append(error)
+            self._first_paths.pop(inode.ino, None)  # a further name has nothing to be linked to
 
     def _create(self, parent: int, name: bytes, place: bytes, inode: Inode) -> None:
         kind = stat.S_IFMT(inode.mode)

@@ -15,6 +15,8 @@ from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import CorruptIndexError
 from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
 
+# What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
+_SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
 _TABLES = {"meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file"}
 _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
@@ -45,7 +47,7 @@ class IndexReader:
             self._connection.execute("PRAGMA trusted_schema = OFF")
             self._connection.execute("PRAGMA query_only = ON")
             objects = self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
-        except (sqlite3.Error, MemoryError) as error:
+        except _SQLITE_ERRORS as error:
             raise self._corrupt(str(error)) from None
         self._check_schema(objects)
 
@@ -54,7 +56,7 @@ class IndexReader:
         self._connection.close()
 
     def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
-        """Refuse what makes SQLite compute: views, triggers, virtual tables and generated columns."""
+        """Refuse what makes SQLite compute: views, triggers, virtual tables, generated columns."""
         names = {str(name) for _, name, _ in objects if not str(name).startswith("sqlite_")}
         if names != _TABLES or any(kind not in ("table", "index") or not page for kind, _, page in objects):
             raise self._corrupt("it has other tables than an index has")
@@ -262,7 +264,7 @@ class IndexReader:
         with self._lock:
             try:
                 return self._connection.execute(sql, arguments).fetchall()
-            except (sqlite3.Error, OverflowError, MemoryError) as error:
+            except _SQLITE_ERRORS as error:
                 raise self._corrupt(str(error) or type(error).__name__) from None
 
     def _corrupt(self, reason: str) -> CorruptIndexError:

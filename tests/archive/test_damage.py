@@ -1,0 +1,277 @@
+"""Archives that were cut, flipped and overwritten: clear errors, and all else stays readable."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tree_helpers import list_archive, list_directory
+
+from gompfs.archive import Archive
+from gompfs.archive.extract import Extractor
+from gompfs.archive.verify import verify_archive
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, build_block, parse_block_header
+from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, UnsupportedVersionError
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
+
+
+def overwrite(path: Path, archive_offset: int, data: bytes) -> None:
+    with open(path, "r+b") as file:
+        file.seek(archive_offset)
+        file.write(data)
+
+
+def flip(path: Path, archive_offset: int) -> None:
+    with open(path, "r+b") as file:
+        overwrite(path, archive_offset, bytes([os.pread(file.fileno(), 1, archive_offset)[0] ^ 0x10]))
+
+
+@pytest.fixture
+def place(archive_copy: Path) -> tuple[int, int, int]:
+    """A block of the middle of big/noise: its number, archive_offset and compressed_size."""
+    with Archive(archive_copy) as archive:
+        ino = archive.resolve("big/noise").ino
+        block = (archive.extents(ino)[0].stream_offset + 350_000) // archive.block_size
+        assert archive.files_of_block(block) == [ino]
+        places = archive.segments[0].places
+        return block, int(places.archive_offsets[block]), int(places.compressed_sizes[block])
+
+
+class TestDamagedBlock:
+    @pytest.mark.parametrize("where", ["magic", "codec", "sizes", "checksum", "payload", "last byte"])
+    def test_one_flipped_bit(
+        self, archive_copy: Path, tree: Path, place: tuple[int, int, int], where: str
+    ) -> None:
+        block, archive_offset, compressed_size = place
+        at = {
+            "magic": 0,
+            "codec": 4,
+            "sizes": 8,
+            "checksum": 24,
+            "payload": 500,
+            "last byte": compressed_size - 1,
+        }
+        flip(archive_copy, archive_offset + at[where])
+        content = (tree / "big/noise").read_bytes()
+        with Archive(archive_copy) as archive:
+            ino = archive.resolve("big/noise").ino
+            for _ in range(2):  # the second answer comes out of the cache
+                with pytest.raises(CorruptBlockError) as caught:
+                    archive.read(ino, 0, len(content))
+                assert (caught.value.archive, caught.value.block) == (str(archive_copy), block)
+                assert f"{archive_copy}: block {block}: " in str(caught.value)
+            start = block * archive.block_size - archive.extents(ino)[0].stream_offset
+            assert archive.read(ino, 0, start) == content[:start]
+            after = start + archive.block_size
+            assert archive.read(ino, after, len(content)) == content[after:]
+            for path, inode in archive.walk():
+                if inode.ino != ino and inode.size and path != b"link":
+                    archive.read(inode.ino, 0, inode.size)
+
+    def test_content_that_does_not_match_its_checksum(
+        self, archive_copy: Path, place: tuple[int, int, int]
+    ) -> None:
+        """Only `verify` sees that a block decodes to something else than was packed."""
+        block, archive_offset, compressed_size = place
+        raw = archive_copy.read_bytes()[archive_offset : archive_offset + compressed_size]
+        header = parse_block_header(raw)
+        content = bytearray(raw[BLOCK_HEADER_SIZE:])
+        if header.payload_size != header.uncompressed_size:
+            pytest.fail("noise should be stored")
+        content[100] ^= 1
+        forged = build_block(header.codec, bytes(content), raw[BLOCK_HEADER_SIZE:]).data
+        overwrite(archive_copy, archive_offset, forged)
+        with Archive(archive_copy) as archive:
+            ino = archive.resolve("big/noise").ino
+            assert len(archive.read(ino, 0, 1 << 20)) == 700_000
+            (damage,) = verify_archive(archive).damages
+            assert (damage.block, damage.status) == (block, BlockStatus.BAD_CONTENT)
+        with (
+            Archive(archive_copy, verify=True) as archive,
+            pytest.raises(CorruptBlockError, match="checksum"),
+        ):
+            archive.read(ino, 0, 1 << 20)
+
+    def test_verify_names_the_files(self, archive_copy: Path, place: tuple[int, int, int]) -> None:
+        flip(archive_copy, place[1] + 99)
+        with Archive(archive_copy) as archive:
+            text = archive.resolve("big/text").ino
+            shared = archive.extents(text)[0].stream_offset // archive.block_size + 2
+            flip(archive_copy, int(archive.segments[0].places.archive_offsets[shared]) + 99)
+            report = verify_archive(archive)
+        assert [(damage.block, damage.status, damage.section) for damage in report.damages] == [
+            (place[0], BlockStatus.BAD_CHECKSUM, None),
+            (shared, BlockStatus.BAD_CHECKSUM, None),
+        ]
+        assert report.damages[0].paths == (b"big/noise",)
+        assert len(report.damages[1].paths) == 1
+        assert report.damages[1].paths[0] in (b"big/text", b"text-too")
+
+    def test_extracting_leaves_out_what_is_damaged(
+        self, archive_copy: Path, tree: Path, place: tuple[int, int, int], tmp_path: Path
+    ) -> None:
+        flip(archive_copy, place[1] + 99)
+        with Archive(archive_copy) as archive:
+            extractor = Extractor(archive, tmp_path / "out")
+            extractor.extract([b""])
+        assert [(error.path, error.block) for error in extractor.damaged] == [("big/noise", place[0])]
+        expected = list_directory(tree)
+        del expected[b"big/noise"]
+        assert list_directory(tmp_path / "out") == expected
+
+    def test_damaged_hard_links_do_not_stop_extraction(self, archive_copy: Path, tmp_path: Path) -> None:
+        with Archive(archive_copy) as archive:
+            extent = archive.extents(archive.resolve("big/text").ino)[0]
+            places = archive.segments[0].places
+            flip(
+                archive_copy, int(places.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99
+            )
+            extractor = Extractor(archive, tmp_path / "out")
+            extractor.extract([b""])
+        assert {error.path for error in extractor.damaged} == {"big/text", "text-too"}
+        assert not os.path.lexists(tmp_path / "out/big/text")
+        assert not os.path.lexists(tmp_path / "out/text-too")
+        assert (tmp_path / "out/sparse").exists()
+
+
+def test_a_file_that_shrinks_while_it_is_open(archive_copy: Path) -> None:
+    with Archive(archive_copy) as archive:
+        os.truncate(archive_copy, 100_000)
+        ino = archive.resolve("big/noise").ino
+        archive.read(ino, 0, 1000)
+        with pytest.raises(CorruptBlockError):
+            archive.read(ino, 300_000, 200_000)
+        assert verify_archive(archive).damages
+
+
+class TestFrame:
+    """Superblock, index and footer."""
+
+    @pytest.mark.parametrize("archive_offset", [0, 7, 8, 12, 16, 40, 63])
+    def test_superblock(self, archive_copy: Path, archive_offset: int) -> None:
+        flip(archive_copy, archive_offset)
+        with pytest.raises(ArchiveFormatError) as caught:
+            Archive(archive_copy)
+        assert caught.value.archive == str(archive_copy)
+
+    def test_later_version(self, archive_copy: Path) -> None:
+        with Archive(archive_copy) as archive:
+            superblock = archive.superblock
+        later = Superblock(superblock.block_size, superblock.uuid, version=2)
+        overwrite(archive_copy, 0, later.to_bytes())
+        with pytest.raises(UnsupportedVersionError, match="version 2"):
+            Archive(archive_copy)
+
+    @pytest.mark.parametrize("block_size", [0, 1, 8192, 16385, 1 << 21, (1 << 32) - 1])
+    def test_impossible_block_size(self, archive_copy: Path, block_size: int) -> None:
+        with Archive(archive_copy) as archive:
+            uuid = archive.superblock.uuid
+        overwrite(archive_copy, 0, Superblock(block_size, uuid).to_bytes())
+        with pytest.raises(ArchiveFormatError, match="impossible"):
+            Archive(archive_copy)
+
+    def test_another_block_size_than_the_index_has(self, archive_copy: Path) -> None:
+        with Archive(archive_copy) as archive:
+            uuid = archive.superblock.uuid
+        overwrite(archive_copy, 0, Superblock(1 << 20, uuid).to_bytes())
+        with pytest.raises(CorruptIndexError):
+            Archive(archive_copy)
+
+    @pytest.mark.parametrize("from_end", range(1, FOOTER_SIZE + 1, 9))
+    def test_footer(self, archive_copy: Path, from_end: int) -> None:
+        flip(archive_copy, archive_copy.stat().st_size - from_end)
+        with pytest.raises(ArchiveFormatError, match="no valid footer") as caught:
+            Archive(archive_copy)
+        assert caught.value.archive == str(archive_copy)
+
+    def test_index(self, archive_copy: Path) -> None:
+        with open(archive_copy, "rb") as file:
+            footer, _ = find_footer(file.fileno())
+        for place in (0, 100, footer.index_size // 2, footer.index_size - 1):
+            flip(archive_copy, footer.index_offset + place)
+            with pytest.raises(CorruptIndexError, match="checksum") as caught:
+                Archive(archive_copy)
+            assert caught.value.archive == str(archive_copy)
+            flip(archive_copy, footer.index_offset + place)
+        Archive(archive_copy).close()
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"index_offset": 0},
+            {"index_offset": (1 << 64) - 4096},
+            {"index_size": 0},
+            {"index_size": (1 << 64) - 1},
+            {"index_xxh3": 0},
+            {"generation": 0},
+        ],
+    )
+    def test_a_footer_that_leads_nowhere(
+        self, archive_copy: Path, with_index: Callable[..., None], fields: dict[str, int]
+    ) -> None:
+        with_index(archive_copy, bytes(8192), **fields)
+        with pytest.raises(ArchiveFormatError) as caught:
+            Archive(archive_copy)
+        assert caught.value.archive == str(archive_copy)
+
+    def test_no_descriptor_is_left_open(self, archive_copy: Path) -> None:
+        before = os.listdir("/proc/self/fd")
+        flip(archive_copy, 9)
+        for _ in range(3):
+            with pytest.raises(ArchiveFormatError):
+                Archive(archive_copy)
+        assert os.listdir("/proc/self/fd") == before
+
+
+def test_what_is_no_archive(tmp_path: Path) -> None:
+    for content in (b"", b"x", bytes(63), bytes(64), os.urandom(5000), b"\x89GOMPFS\n" * 100):
+        (tmp_path / "other").write_bytes(content)
+        with pytest.raises(ArchiveFormatError) as caught:
+            Archive(tmp_path / "other")
+        assert caught.value.archive == str(tmp_path / "other")
+    with pytest.raises(ArchiveFormatError, match="regular"):
+        Archive(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        Archive(tmp_path / "missing")
+
+
+def test_cut_at_any_size(sound_archive: Path, tmp_path: Path) -> None:
+    content = sound_archive.read_bytes()
+    edges = [
+        *range(0, 2 * SUPERBLOCK_SIZE + 1, 16),
+        *(len(content) - back for back in (1, 8, 63, 64, 65, 4096)),
+    ]
+    cut = tmp_path / "cut.gomp"
+    started = time.monotonic()
+    for size in [*edges, *random.Random(3).sample(range(len(content)), 100)]:
+        cut.write_bytes(content[:size])
+        with pytest.raises(ArchiveFormatError) as caught:
+            Archive(cut)
+        assert caught.value.archive == str(cut)
+    assert time.monotonic() - started < 10
+
+
+def test_random_flips_never_give_wrong_bytes(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
+    """Whatever is flipped: either an error of ours, or exactly the bytes that were packed."""
+    content = sound_archive.read_bytes()
+    expected = list_directory(tree)
+    rng = random.Random(11)
+    flipped = tmp_path / "flipped.gomp"
+    outcomes: set[tuple[str, str | None]] = set()
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(rng.randrange(1, 4)):
+            damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        flipped.write_bytes(damaged)
+        try:
+            with Archive(flipped) as archive:
+                assert list_archive(archive) == expected
+            outcomes.add(("padding", str(flipped)))
+        except (ArchiveFormatError, CorruptBlockError) as error:
+            outcomes.add((type(error).__name__, error.archive))
+    assert ("CorruptBlockError", str(flipped)) in outcomes
+    assert {archive for _, archive in outcomes} == {str(flipped)}

@@ -1,0 +1,270 @@
+"""Indexes with right checksums and wrong contents: clean errors, no crash, no endless loop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gompfs.archive import Archive
+from gompfs.archive.extract import Extractor
+from gompfs.archive.verify import verify_archive
+from gompfs.engine import select_engine
+from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError
+from gompfs.format import find_footer
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive
+
+Forge = Callable[..., Path]
+
+
+def use_everything(path: Path, target: Path) -> None:
+    """All that commands do with an archive; raises GompfsError for damage."""
+    with Archive(path, cache_size=1 << 20) as archive:
+        for _, inode in archive.walk():
+            archive.xattrs(inode.ino)
+            for start in range(0, min(inode.size, 4 << 20), 1 << 20):
+                archive.read(inode.ino, start, 1 << 20)
+        archive.totals()
+        archive.paths()
+        archive.binary_files()
+        verify_archive(archive)
+        for block in range(min(archive.num_blocks, 3)):
+            archive.files_of_block(block)
+        for section in archive.sections:
+            archive.read_section(section)
+        Extractor(archive, target).extract([b""])
+
+
+@pytest.fixture(autouse=True)
+def bounded_memory():
+    """A forged number must not become an allocation."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+OPENING = {
+    "block behind the file": (
+        "UPDATE segment SET archive_offsets = CAST(zeroblob(num_blocks * 8 - 8) ||"
+        " x'00000000000000ff' AS BLOB)"
+    ),
+    "offsets too short": "UPDATE segment SET archive_offsets = substr(archive_offsets, 9)",
+    "offsets in no whole numbers": "UPDATE segment SET archive_offsets = substr(archive_offsets, 2)",
+    "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
+    "sizes too large": (
+        "UPDATE segment SET compressed_sizes = CAST(replace(hex(zeroblob(num_blocks *"
+        " 2)), '0', x'ff') AS BLOB)"
+    ),
+    "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(num_blocks * 4)",
+    "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
+    "codecs of no bytes": "UPDATE segment SET codecs = 5",
+    "text for offsets": "UPDATE segment SET archive_offsets = 'text'",
+    "number for offsets": "UPDATE segment SET archive_offsets = 7",
+    "size for other blocks": "UPDATE segment SET uncompressed_size = uncompressed_size * 2",
+    "negative size": "UPDATE segment SET uncompressed_size = -1",
+    "text for a size": "UPDATE segment SET uncompressed_size = 'large'",
+    "huge size": "UPDATE segment SET uncompressed_size = 9223372036854775807",
+    "first block elsewhere": "UPDATE segment SET first_block = 1",
+    "number of blocks": "UPDATE segment SET num_blocks = num_blocks + 1",
+    "number of the segment": "UPDATE segment SET number = 3",
+    "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, x'ffffffffffff0000', x'40000000')",
+    "section of no blocks": "INSERT INTO section VALUES (0, 'grammar', 5, x'', x'')",
+    "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
+    "no inode table": "DROP TABLE inode",
+    "another table": "CREATE TABLE more (a)",
+    "a view": "CREATE VIEW more AS SELECT 1",
+    "a trigger": "CREATE TRIGGER extra AFTER INSERT ON inode BEGIN SELECT 1; END",
+}
+
+
+@pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in OPENING.items()])
+def test_refused_when_opened(forge: Forge, statement: str) -> None:
+    path = forge(statement)
+    with pytest.raises(CorruptIndexError) as caught:
+        Archive(path)
+    assert caught.value.archive == str(path)
+
+
+def test_tables_that_compute_are_refused(forge: Forge) -> None:
+    path = forge(
+        "ALTER TABLE binary_file RENAME TO was",
+        "CREATE TABLE binary_file (x, ino AS (length(zeroblob(1000000000))))",
+        "DROP TABLE was",
+    )
+    with pytest.raises(CorruptIndexError, match="computed"):
+        Archive(path)
+
+
+def test_views_in_the_place_of_tables_are_refused(forge: Forge) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS ino FROM n"
+    path = forge("DROP TABLE binary_file", f"CREATE VIEW binary_file AS {endless}")
+    with pytest.raises(CorruptIndexError, match="other tables"):
+        Archive(path)
+
+
+def test_virtual_tables_are_refused(forge: Forge) -> None:
+    path = forge("DROP TABLE binary_file", "CREATE VIRTUAL TABLE temp.unused USING rtree(a, b, c)")
+    path = forge(
+        "PRAGMA writable_schema = ON",
+        "INSERT INTO sqlite_master VALUES ('table', 'binary_file', 'binary_file', 0,"
+        " 'CREATE VIRTUAL TABLE binary_file USING rtree(ino, a, b)')",
+    )
+    with pytest.raises(CorruptIndexError):
+        Archive(path)
+
+
+USING = {
+    "extents behind the stream": "UPDATE extent SET stream_offset = stream_offset + 100000000",
+    "extents at the end of numbers": "UPDATE extent SET stream_offset = 9223372036854775807",
+    "extents over each other": "INSERT INTO extent SELECT ino, file_offset + 1, 0, 5 FROM extent",
+    "negative places": "UPDATE extent SET stream_offset = -5",
+    "negative sizes": "UPDATE extent SET size = -5",
+    "empty extents": "UPDATE extent SET size = 0",
+    "huge extents": "UPDATE extent SET size = 9223372036854775807",
+    "text in extents": "UPDATE extent SET stream_offset = 'here'",
+    "fractions in extents": "UPDATE extent SET file_offset = file_offset + 0.5",
+    "a fraction of an inode": "UPDATE extent SET ino = ino + 0.5",
+    "negative file size": "UPDATE inode SET size = -1",
+    "text for a file size": "UPDATE inode SET size = 'all'",
+    "nothing for a mode": "UPDATE inode SET mode = x''",
+    "huge mode": "UPDATE inode SET mode = 9223372036854775807",
+    "owner": "UPDATE inode SET uid = 4294967296",
+    "group": "UPDATE inode SET gid = -1",
+    "links": "UPDATE inode SET nlink = 1099511627776",
+    "text for a target": "UPDATE inode SET symlink_target = 'text'",
+    "number for a target": "UPDATE inode SET symlink_target = 1000000000000",
+    "slash in a name": "UPDATE dirent SET name = CAST('a/' || ino AS BLOB)",
+    "NUL in a name": "UPDATE dirent SET name = CAST('a' || ino AS BLOB) || x'00'",
+    "dots for a name": "INSERT INTO dirent VALUES (1, x'2e2e', 3)",
+    "no name": "INSERT INTO dirent VALUES (1, x'', 3)",
+    "text for a name": "UPDATE dirent SET name = CAST(name AS TEXT)",
+    "a cycle": "INSERT INTO dirent SELECT ino, x'6379636c65', 1 FROM dirent WHERE name = x'626967'",
+    "a longer cycle": (
+        "INSERT INTO dirent SELECT i.ino, x'6379636c65', (SELECT ino FROM dirent WHERE"
+        " name = x'626967') FROM inode i WHERE mode & 61440 = 16384"
+    ),
+    "a directory within itself": (
+        "INSERT INTO dirent SELECT ino, x'73656c66', ino FROM dirent WHERE name = x'626967'"
+    ),
+    "no root": "DELETE FROM inode WHERE ino = 1",
+    "numbers for attributes": "INSERT INTO xattr VALUES (1, x'61', 1000000000000)",
+    "text for attributes": "INSERT INTO xattr VALUES (1, 'user.a', 'b')",
+}
+
+
+@pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
+def test_refused_when_used(forge: Forge, tmp_path: Path, statement: str) -> None:
+    path = forge(statement)
+    with pytest.raises(GompfsError) as caught:
+        use_everything(path, tmp_path / "out")
+    assert isinstance(caught.value, ArchiveFormatError | FileNotFoundError)
+    assert caught.value.archive == str(path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE extent SET stream_offset = 0",
+        "DELETE FROM extent",
+        "DELETE FROM dirent",
+        "UPDATE inode SET size = 9223372036854775807 WHERE mode & 61440 = 32768",
+        "UPDATE inode SET mtime_ns = -9223372036854775808",
+        "UPDATE inode SET nlink = 0",
+        "UPDATE dirent SET ino = 999999",
+        "UPDATE inode SET mode = 0",
+        "UPDATE inode SET mode = 65535",
+        "UPDATE inode SET mode = mode & 4095 | 40960",
+        "UPDATE inode SET symlink_target = NULL",
+        "UPDATE meta SET value = 'odd'",
+    ],
+)
+def test_odd_but_readable(forge: Forge, tmp_path: Path, statement: str) -> None:
+    """Whatever comes of it is an error of ours, or none."""
+    path = forge(statement)
+    with contextlib.suppress(GompfsError):
+        use_everything(path, tmp_path / "out")
+
+
+def test_extents_of_a_short_segment_end(forge: Forge) -> None:
+    """The last block of a segment is short; bytes behind its end are in no block."""
+    path = forge(
+        "UPDATE extent SET size = size + 16000 WHERE stream_offset = (SELECT MAX(stream_offset) FROM extent)"
+    )
+    with Archive(path) as archive:
+        extents = {inode.ino: archive.extents(inode.ino) for _, inode in archive.walk()}
+        last = max(extents, key=lambda ino: max((e.stream_offset for e in extents[ino]), default=0))
+        with pytest.raises(CorruptIndexError, match="outside"):
+            archive.read_pieces(last, extents[last][-1].file_offset, extents[last][-1].size)
+
+
+def test_blocks_in_each_others_places(forge: Forge) -> None:
+    """Each block is checked against its own header only, so that the last one betrays itself by its size."""
+    offsets = "CAST(substr(archive_offsets, -8) || substr(archive_offsets, 9) AS BLOB)"
+    path = forge(f"UPDATE segment SET archive_offsets = {offsets}")
+    with Archive(path) as archive:
+        with pytest.raises(CorruptBlockError) as caught:
+            archive.read(archive.resolve("big/noise").ino, 0, 10)
+        assert caught.value.block == 0
+        assert [damage.block for damage in verify_archive(archive).damages] == [0]
+
+
+def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
+    for statement in (USING["a cycle"], "UPDATE meta SET value = '9' || value || 'x' WHERE key = 'next_ino'"):
+        path = forge(statement)
+        before = path.read_bytes()
+        with pytest.raises(ArchiveFormatError) as caught:
+            add_to_archive(path, [], PackOptions(stats=False), engine=select_engine("cpu"))
+        assert caught.value.archive == str(path)
+        assert path.read_bytes() == before
+
+
+def test_extracting_through_a_symlink(forge: Forge, tmp_path: Path) -> None:
+    """A name that is a symlink first and a directory later must not lead outside the target."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = os.fsencode(outside).hex()
+    path = forge(
+        f"INSERT INTO inode VALUES (5000, 41471, 0, 0, 1, 0, 1, 0, x'{target}')",
+        "UPDATE dirent SET ino = 5000 WHERE parent = 1 AND name = x'736d616c6c'",
+        "UPDATE dirent SET parent = 5000 WHERE parent = (SELECT ino FROM dirent WHERE name = x'64656570')",
+    )
+    with Archive(path) as archive:
+        Extractor(archive, tmp_path / "out").extract([b""])
+    assert os.listdir(outside) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"SQLite format 3\0" * 600, bytes(40960)])
+def test_no_database_at_all(archive_copy: Path, with_index: Callable[..., None], content: bytes) -> None:
+    with_index(archive_copy, content)
+    with pytest.raises(ArchiveFormatError) as caught:
+        Archive(archive_copy)
+    assert caught.value.archive == str(archive_copy)
+
+
+def test_a_database_with_random_bytes(
+    archive_copy: Path, with_index: Callable[..., None], tmp_path: Path
+) -> None:
+    with open(archive_copy, "rb") as file:
+        footer, _ = find_footer(file.fileno())
+        image = os.pread(file.fileno(), footer.index_size, footer.index_offset)
+    rng = random.Random(5)
+    for number in range(60):
+        forged = bytearray(image)
+        for _ in range(rng.choice([1, 5, 200])):
+            forged[rng.randrange(rng.choice([100, 4096, len(forged)]))] = rng.randrange(256)
+        with_index(archive_copy, bytes(forged))
+        with contextlib.suppress(GompfsError):
+            use_everything(archive_copy, tmp_path / str(number))
+
+
+def test_sqlite_itself_is_as_expected() -> None:
+    """Deserialized images are read without a file, a journal or the write-ahead log."""
+    assert sqlite3.sqlite_version_info >= (3, 36)

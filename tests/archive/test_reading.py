@@ -1,0 +1,233 @@
+"""Entries and bytes as an archive gives them, to one reader and to many."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tree_helpers import list_archive, list_directory, pack
+
+import gompfs
+from gompfs.archive import Archive
+from gompfs.archive.verify import verify_archive
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine import select_engine
+from gompfs.errors import EntryNotFoundError, EntryTypeError
+
+
+def source_files(tree: Path) -> list[tuple[str, bytes]]:
+    return [
+        (str(path.relative_to(tree)), path.read_bytes())
+        for path in sorted(tree.rglob("*"))
+        if path.is_file() and not path.is_symlink()
+    ]
+
+
+def test_the_whole_tree(sound_archive: Path, tree: Path) -> None:
+    with Archive(sound_archive) as archive:
+        assert list_archive(archive) == list_directory(tree)
+
+
+def test_any_engine_reads_the_same(tree: Path, tmp_path: Path) -> None:
+    pack(tmp_path / "a.gomp", tree / "small", codec=CodecOptions(Codec.STORED))
+    with Archive(tmp_path / "a.gomp", engine=select_engine("reference")) as archive:
+        assert list_archive(archive) == list_directory(tree / "small")
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_any_range_of_any_file(sound_archive: Path, tree: Path, data: st.DataObject) -> None:
+    with Archive(sound_archive, cache_size=1 << 20) as archive:
+        for _ in range(5):
+            name = data.draw(st.sampled_from(["big/noise", "big/text", "sparse", "small/11", "big/zeros"]))
+            content = (tree / name).read_bytes()
+            start = data.draw(st.integers(0, len(content) + 10))
+            size = data.draw(st.integers(0, 200_000))
+            assert archive.read(archive.resolve(name).ino, start, size) == content[start : start + size]
+
+
+def test_ranges_around_every_block_limit(sound_archive: Path, tree: Path) -> None:
+    with Archive(sound_archive) as archive:
+        for name in ("big/noise", "sparse"):
+            content = (tree / name).read_bytes()
+            ino = archive.resolve(name).ino
+            limits = {0, len(content)}
+            for extent in archive.extents(ino):
+                limits |= {extent.file_offset, extent.file_offset + extent.size}
+                limits |= {
+                    extent.file_offset + limit - extent.stream_offset
+                    for limit in range(0, extent.stream_offset + extent.size, archive.block_size)
+                    if limit > extent.stream_offset
+                }
+            for limit in limits:
+                for start in (max(limit - 1, 0), limit, limit + 1):
+                    for size in (1, 2, archive.block_size, archive.block_size + 1):
+                        assert archive.read(ino, start, size) == content[start : start + size]
+
+
+@pytest.mark.parametrize("cache_size", [0, 1 << 20, 256 << 20])
+def test_many_readers_at_once(sound_archive: Path, tree: Path, cache_size: int) -> None:
+    files = source_files(tree)
+    with Archive(sound_archive, cache_size=cache_size) as archive:
+        start_together = threading.Barrier(8)
+
+        def read(seed: int) -> int:
+            rng = random.Random(seed)
+            start_together.wait()
+            for _ in range(60):
+                name, content = rng.choice(files[:3] if rng.random() < 0.5 else files)
+                inode = archive.resolve(name)
+                start = rng.randrange(len(content) + 1)
+                size = rng.choice([10, 5000, 128 << 10])
+                assert archive.read(inode.ino, start, size) == content[start : start + size]
+            name, content = files[seed % 3]
+            ino = archive.resolve(name).ino
+            whole = b"".join(archive.read(ino, at, 40_000) for at in range(0, len(content), 40_000))
+            assert whole == content
+            return seed
+
+        with ThreadPoolExecutor(8) as executor:
+            assert sorted(executor.map(read, range(8))) == list(range(8))
+        kept = sum(len(block.content) for block in archive.blocks._cache.values())
+        assert kept <= max(cache_size, 2 * archive.block_size)
+
+
+def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
+    class SlowEngine:
+        name, reason, num_threads = "slow", "a test", 1
+        num_decoded = 0
+
+        def __init__(self) -> None:
+            self._engine = select_engine("cpu", 1)
+
+        def decode_blocks(self, blocks, out, *, verify=False):
+            self.num_decoded += len(blocks)
+            threading.Event().wait(0.05)
+            return self._engine.decode_blocks(blocks, out, verify=verify)
+
+    engine = SlowEngine()
+    with Archive(sound_archive, engine=engine) as archive:
+        (extent,) = archive.extents(archive.resolve("small/30").ino)
+        ino = archive.resolve("small/30").ino
+        with ThreadPoolExecutor(8) as executor:
+            contents = set(executor.map(lambda _: archive.read(ino, 0, 5000), range(8)))
+        assert len(contents) == 1
+        last = (extent.stream_offset + extent.size - 1) // archive.block_size
+        assert engine.num_decoded == last - extent.stream_offset // archive.block_size + 1
+
+
+def test_sequential_reading_decodes_ahead_and_nothing_twice(sound_archive: Path, tree: Path) -> None:
+    with Archive(sound_archive) as archive:
+        ino = archive.resolve("big/text").ino
+        content = (tree / "big/text").read_bytes()
+        pieces = [archive.read(ino, at, 8192) for at in range(0, len(content), 8192)]
+        assert b"".join(pieces) == content
+        assert archive.blocks.misses <= archive.num_blocks
+        assert archive.blocks.hits > len(pieces) // 2
+
+
+def test_closing_while_reading_ahead(sound_archive: Path) -> None:
+    for _ in range(20):
+        with Archive(sound_archive) as archive:
+            ino = archive.resolve("big/noise").ino
+            for start in range(0, 200_000, 50_000):
+                archive.read(ino, start, 50_000)
+    archive.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("gompfs")]
+
+
+@pytest.fixture
+def archive(sound_archive: Path) -> Iterator[Archive]:
+    with Archive(sound_archive) as archive:
+        yield archive
+
+
+class TestPaths:
+    @pytest.mark.parametrize("path", ["", "/", ".", "//./", b"/", "..", "../..", "small/..", "link/../.."])
+    def test_root(self, archive: Archive, path: str | bytes) -> None:
+        assert archive.resolve(path).ino == 1
+
+    @pytest.mark.parametrize(
+        "path",
+        ["small/deep/deeper/leaf", "/link/deeper/leaf", b"absolute/leaf", "link/../deep/./deeper//leaf/"],
+    )
+    def test_through_links(self, archive: Archive, path: str | bytes) -> None:
+        inode = archive.resolve(path)
+        assert archive.read(inode.ino, 0, 100) == b"the leaf"
+
+    def test_a_link_at_the_end(self, archive: Archive) -> None:
+        assert stat.S_ISLNK(archive.resolve("link").mode)
+        assert stat.S_ISDIR(archive.resolve("link", follow=True).mode)
+        assert stat.S_ISLNK(archive.resolve("loop").mode)
+
+    @pytest.mark.parametrize(
+        "path", ["nothing", "small/nothing", "small/deep/nothing/more", "link/nothing", b"\xff"]
+    )
+    def test_missing(self, archive: Archive, path: str | bytes) -> None:
+        with pytest.raises(EntryNotFoundError) as caught:
+            archive.resolve(path)
+        assert caught.value.archive == str(archive.path)
+        assert caught.value.path
+
+    @pytest.mark.parametrize("path", ["big/text/x", "loop/x", "sparse/.."])
+    def test_no_directory(self, archive: Archive, path: str) -> None:
+        with pytest.raises(EntryTypeError):
+            archive.resolve(path)
+
+    def test_following_a_loop(self, archive: Archive) -> None:
+        with pytest.raises(EntryTypeError, match="symbolic links"):
+            archive.resolve("loop", follow=True)
+
+    def test_missing_inode(self, archive: Archive) -> None:
+        for ino in (0, -1, 10**6):
+            with pytest.raises(EntryNotFoundError):
+                archive.inode(ino)
+
+    def test_listing(self, archive: Archive, tree: Path) -> None:
+        names = sorted(os.fsencode(name) for name in os.listdir(tree))
+        entries = archive.list_directory(1)
+        assert [entry.name for entry in entries] == names
+        for entry in entries:
+            assert archive.lookup(1, entry.name) == entry.inode == archive.inode(entry.inode.ino)
+        assert archive.lookup(1, b"nothing") is None
+        assert archive.list_directory(archive.resolve("sparse").ino) == []
+
+    def test_walking(self, archive: Archive, tree: Path) -> None:
+        paths = [path for path, _ in archive.walk()]
+        assert paths == sorted(list_directory(tree), key=lambda path: path.split(b"/") if path else [])
+        assert [path for path, _ in archive.walk("small/deep")] == [
+            b"small/deep",
+            b"small/deep/deeper",
+            b"small/deep/deeper/leaf",
+        ]
+        assert [path for path, _ in archive.walk(b"/sparse/")] == [b"sparse"]
+
+    def test_paths_of_inodes(self, archive: Archive) -> None:
+        paths = archive.paths()
+        assert set(paths) == {inode.ino for _, inode in archive.walk()}
+        for ino, path in paths.items():
+            assert archive.resolve(path).ino == ino
+
+
+def test_verify_counts_everything(sound_archive: Path) -> None:
+    seen: list[int] = []
+    with Archive(sound_archive) as archive:
+        report = verify_archive(archive, seen.append)
+        stored = sum(segment.places.uncompressed_size for segment in archive.segments)
+        assert (report.num_blocks, report.uncompressed_size) == (archive.num_blocks, stored)
+        assert sum(seen) == stored
+        assert report.compressed_size < archive.size
+        assert report.damages == []
+
+
+def test_the_front_door(sound_archive: Path, tree: Path) -> None:
+    with gompfs.open(sound_archive) as archive:
+        assert archive.read(archive.resolve("small/01").ino, 0, 5000) == (tree / "small/01").read_bytes()

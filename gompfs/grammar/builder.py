@@ -13,7 +13,7 @@ from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 class GrammarBuilder:
     """Takes the text of files in order; what words are and how rules are found is chosen by name.
 
-    Text is collected into parts of 32 MiB that are built in the background, so that memory stays bounded.
+    Text is collected into parts of 8 MiB that are built in the background, so that memory stays bounded.
     """
 
     def __init__(self, builder: str = "repair", words: str = "whitespace", num_threads: int = 0) -> None:

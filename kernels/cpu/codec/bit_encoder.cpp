@@ -198,20 +198,19 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
     const SizeFrame sequence_frame = size_frame(coder.sequence_bits);
     const SizeFrame literal_frame = size_frame(coder.literal_bits);
 
-    std::vector<std::uint8_t> payload;
-    payload.push_back(limits.dependency_elimination ? kFlagDependencyElimination : 0);
-    payload.push_back(static_cast<std::uint8_t>(limits.group_size_log2));
-    payload.push_back(static_cast<std::uint8_t>(sequence_frame.width));
-    payload.push_back(static_cast<std::uint8_t>(literal_frame.width));
-    append(payload, static_cast<std::uint32_t>(sequences.size()));
-    append(payload, static_cast<std::uint32_t>(coder.literals.size()));
-    append(payload, sequence_frame.base);
-    append(payload, literal_frame.base);
-    append(payload, static_cast<std::uint32_t>(code_lengths.size()));
-    payload.insert(payload.end(), code_lengths.begin(), code_lengths.end());
-
-    const std::size_t stream_start = payload.size();
-    payload.resize(stream_start + coder.sub_block_bytes.size() + kNumSubBlocks * 2 * 3 + kBitPadding);
+    const std::size_t stream_start = kBitHeaderSize + code_lengths.size();
+    constexpr std::size_t kSizesRoom = std::size_t{kNumSubBlocks} * 2 * 3;
+    std::vector<std::uint8_t> payload(stream_start + kSizesRoom + coder.sub_block_bytes.size() + kBitPadding);
+    payload[0] = limits.dependency_elimination ? kFlagDependencyElimination : 0;
+    payload[1] = static_cast<std::uint8_t>(limits.group_size_log2);
+    payload[2] = static_cast<std::uint8_t>(sequence_frame.width);
+    payload[3] = static_cast<std::uint8_t>(literal_frame.width);
+    store(&payload[4], static_cast<std::uint32_t>(sequences.size()));
+    store(&payload[8], static_cast<std::uint32_t>(coder.literals.size()));
+    store(&payload[12], sequence_frame.base);
+    store(&payload[16], literal_frame.base);
+    store(&payload[20], static_cast<std::uint32_t>(code_lengths.size()));
+    std::copy(code_lengths.begin(), code_lengths.end(), payload.begin() + kBitHeaderSize);
     BitWriter bits(payload.data() + stream_start);
     put_sizes(bits, coder.sequence_bits, sequence_frame);
     put_sizes(bits, coder.literal_bits, literal_frame);

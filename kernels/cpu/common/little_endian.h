@@ -19,6 +19,11 @@ inline Integer load(const std::uint8_t* bytes) {
 }
 
 template <typename Integer>
+inline void store(std::uint8_t* bytes, Integer value) {
+    std::memcpy(bytes, &value, sizeof value);
+}
+
+template <typename Integer>
 inline void append(std::vector<std::uint8_t>& bytes, Integer value) {
     const std::size_t size = bytes.size();
     bytes.resize(size + sizeof value);

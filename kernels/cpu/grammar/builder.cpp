@@ -13,8 +13,8 @@
 namespace gompfs {
 namespace {
 
-// Larger parts find more repetition, but take more memory (about seven times this) and leave the caches.
-constexpr std::size_t kPartSize = 32 << 20;
+// Parts four times as large make the section 2% smaller and the work 20% slower, as it leaves the caches.
+constexpr std::size_t kPartSize = 8 << 20;
 constexpr std::size_t kMaxFilesOfPart = 1 << 20;
 
 // The words of a text, numbered in the order in which they come, and the text in those numbers.

@@ -210,7 +210,7 @@ Match Parser::find(std::uint32_t position) {
         consider(position, position - last_offset_, limit, true, best);
     }
     const std::uint32_t word = load32(bytes_ + position);
-    const std::uint32_t near = limits_.min_match_length > 3 ? kNone : head3_[hash3(word)];
+    const std::uint32_t near = limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(word)];
     if (near != kNone && position - near <= limits_.max_match_offset) {
         consider(position, near, limit, false, best);
     }

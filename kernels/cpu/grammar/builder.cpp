@@ -32,21 +32,21 @@ void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens)
     // Hashes of a few words are computed before the first is looked up, so that their slots are on the way.
     constexpr std::size_t kBatch = 16;
     std::array<WordKey, kBatch> batch;
-    std::size_t count = kBatch;
-    while (count == kBatch) {
-        count = 0;
-        while (count < kBatch) {
-            const std::string_view word = tokenizer.next(text);
-            if (word.empty()) {
-                break;
-            }
-            batch[count] = WordKey(word);
-            tokens.words.prefetch(batch[count++]);
-        }
+    std::size_t count = 0;
+    const auto look_up = [&] {
         for (std::size_t index = 0; index < count; ++index) {
             tokens.symbols.push_back(tokens.words.find_or_add(batch[index]));
         }
-    }
+        count = 0;
+    };
+    tokenizer.for_each_word(text, [&](std::string_view word) {
+        batch[count] = WordKey(word);
+        tokens.words.prefetch(batch[count]);
+        if (++count == kBatch) {
+            look_up();
+        }
+    });
+    look_up();
 }
 
 // The numbers of words in byte order of the words.

@@ -171,6 +171,26 @@ std::size_t Repair::replace_chosen() {
     return num_replaced;
 }
 
+// A word that occurs once makes both its digrams unique: no table needs to hold them.
+void Repair::mark_single_words() {
+    std::vector<std::uint32_t> counts(num_words_);
+    for (std::size_t position = 0; position < size_; ++position) {
+        if (symbols_[position] != kSplitter) {
+            ++counts[symbols_[position]];
+        }
+    }
+    bool next_is_single = false;
+    for (std::size_t position = size_; position-- > 0;) {
+        Symbol& symbol = symbols_[position];
+        const bool is_splitter = symbol == kSplitter;
+        const bool is_single = !is_splitter && counts[symbol] == 1;
+        if (is_single || (next_is_single && !is_splitter)) {
+            symbol |= kUnique;
+        }
+        next_is_single = is_single;
+    }
+}
+
 bool Repair::run_round() {
     if (size_ < 2) {
         return false;
@@ -184,6 +204,7 @@ bool Repair::run_round() {
 
 Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     start(symbols, num_words);
+    mark_single_words();
     for (int round = 0; round < kMaxRounds && run_round(); ++round) {
     }
     for (std::size_t position = 0; position < size_; ++position) {

@@ -39,6 +39,7 @@ class Repair {
 
    private:
     void start(std::vector<Symbol>& symbols, std::uint32_t num_words);
+    void mark_single_words();
     bool run_round();
     void count_digrams();
     void look_up_frequencies();

@@ -2,6 +2,10 @@
 
 #include <array>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace gompfs {
 namespace {
 
@@ -53,22 +57,24 @@ Character decode_utf8(std::string_view text, std::size_t at) {
 Tokenizer::Tokenizer(std::vector<std::uint8_t> word_characters)
     : word_characters_(std::move(word_characters)) {}
 
-std::string_view Tokenizer::next(std::string_view& text) const {
-    return word_characters_.empty() ? next_between_whitespace(text) : next_of_characters(text);
-}
-
-std::string_view Tokenizer::next_between_whitespace(std::string_view& text) const {
-    const char* const end = text.data() + text.size();
-    const char* start = text.data();
-    while (start != end && is_whitespace(*start)) {
-        ++start;
+std::uint64_t whitespace_bits(const char* bytes) {
+    std::uint64_t bits = 0;
+#if defined(__SSE2__)
+    for (int part = 0; part < 4; ++part) {
+        const __m128i chunk = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + part);
+        // '\t' to '\r' are five neighbours: what is not above the last after the first is subtracted.
+        const __m128i shifted = _mm_sub_epi8(chunk, _mm_set1_epi8('\t'));
+        const __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8('\r' - '\t')), shifted);
+        const __m128i spaces = _mm_cmpeq_epi8(chunk, _mm_set1_epi8(' '));
+        const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(controls, spaces)));
+        bits |= std::uint64_t{mask} << (16 * part);
     }
-    const char* stop = start;
-    while (stop != end && !is_whitespace(*stop)) {
-        ++stop;
+#else
+    for (int index = 0; index < 64; ++index) {
+        bits |= std::uint64_t{is_whitespace(bytes[index])} << index;
     }
-    text = {stop, static_cast<std::size_t>(end - stop)};
-    return {start, static_cast<std::size_t>(stop - start)};
+#endif
+    return bits;
 }
 
 // The length of the word character at a position; 0 where there is none.
@@ -78,24 +84,6 @@ std::size_t Tokenizer::word_character(std::string_view text, std::size_t at) con
         return 0;
     }
     return (word_characters_[code_point / 8] >> (code_point % 8) & 1) != 0 ? length : 0;
-}
-
-std::string_view Tokenizer::next_of_characters(std::string_view& text) const {
-    std::size_t start = 0;
-    while (start < text.size() && word_character(text, start) == 0) {
-        ++start;
-    }
-    std::size_t stop = start;
-    while (stop < text.size()) {
-        const std::size_t length = word_character(text, stop);
-        if (length == 0) {
-            break;
-        }
-        stop += length;
-    }
-    const std::string_view word = text.substr(start, stop - start);
-    text.remove_prefix(stop);
-    return word;
 }
 
 std::size_t Tokenizer::complete_prefix(std::string_view text) const {

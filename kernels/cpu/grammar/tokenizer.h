@@ -1,8 +1,11 @@
 // Cutting text into words.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,18 +19,72 @@ class Tokenizer {
     // An empty bitmap selects the whitespace rule; else it has a bit per code point, lowest bit first.
     explicit Tokenizer(std::vector<std::uint8_t> word_characters);
 
-    // Cuts the next word off the front of text; an empty one when no more is there.
-    std::string_view next(std::string_view& text) const;
+    // Calls take(word) for every word of text, in order.
+    template <typename Take>
+    void for_each_word(std::string_view text, Take&& take) const {
+        word_characters_.empty() ? between_whitespace(text, take) : of_characters(text, take);
+    }
 
     // The length of the longest prefix of text behind which a word cannot go on; 0 where none is known.
     std::size_t complete_prefix(std::string_view text) const;
 
    private:
-    std::string_view next_between_whitespace(std::string_view& text) const;
-    std::string_view next_of_characters(std::string_view& text) const;
+    template <typename Take>
+    static void between_whitespace(std::string_view text, Take&& take);
+    template <typename Take>
+    void of_characters(std::string_view text, Take&& take) const;
     std::size_t word_character(std::string_view text, std::size_t at) const;
 
     std::vector<std::uint8_t> word_characters_;
 };
+
+// Bit i of the result says that byte i of 64 is whitespace.
+std::uint64_t whitespace_bits(const char* bytes);
+
+template <typename Take>
+void Tokenizer::between_whitespace(std::string_view text, Take&& take) {
+    constexpr std::size_t kStep = 64;
+    const char* const start = text.data();
+    std::size_t word_start = 0;
+    bool in_word = false;
+    for (std::size_t base = 0; base < text.size(); base += kStep) {
+        const std::size_t size = std::min(kStep, text.size() - base);
+        char last[kStep];
+        const char* bytes = start + base;
+        if (size < kStep) {
+            std::memset(last, ' ', kStep);
+            bytes = static_cast<const char*>(std::memcpy(last, bytes, size));
+        }
+        const std::uint64_t spaces = whitespace_bits(bytes);
+        // Bits where a word starts or ends: the byte differs in kind from the one before.
+        std::uint64_t changes = spaces ^ (spaces << 1 | (in_word ? 0 : 1));
+        for (; changes != 0; changes &= changes - 1) {
+            const std::size_t at = base + std::countr_zero(changes);
+            if (in_word) {
+                take(std::string_view(start + word_start, at - word_start));
+            }
+            word_start = at;
+            in_word = !in_word;
+        }
+    }
+    if (in_word) {
+        take(text.substr(word_start));
+    }
+}
+
+template <typename Take>
+void Tokenizer::of_characters(std::string_view text, Take&& take) const {
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t start = at;
+        for (std::size_t length; at < text.size() && (length = word_character(text, at)) != 0;) {
+            at += length;
+        }
+        if (at != start) {
+            take(text.substr(start, at - start));
+        } else {
+            ++at;
+        }
+    }
+}
 
 }  // namespace gompfs

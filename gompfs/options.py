@@ -26,9 +26,8 @@ class PackOptions:
 
     def __post_init__(self) -> None:
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
-            raise OptionError(
-                f"block size {self.block_size} is no power of two between {MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
-            )
+            limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
+            raise OptionError(f"block size {self.block_size} is no power of two between {limits}")
         if self.grammar_builder not in GRAMMAR_BUILDERS:
             raise OptionError(f"no grammar builder {self.grammar_builder!r}; there are {GRAMMAR_BUILDERS}")
         if self.words not in WORD_RULES:
@@ -36,7 +35,11 @@ class PackOptions:
 
 
 _TRUE_FLAGS = ("allow_other", "auto_unmount", "verify")
-_IGNORED_FLAGS = ("ro", "nosuid", "nodev", "noexec", "noatime", "nofail", "_netdev", "auto", "noauto", "user", "nouser")
+_IGNORED_FLAGS = (
+    *("ro", "nosuid", "nodev", "noexec", "noatime"),
+    *("nofail", "_netdev", "auto", "noauto", "user", "nouser"),
+)
+_LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 
@@ -74,9 +77,7 @@ class MountOptions:
                 values[name] = _number(name, value, 8)
             elif name == "cache_size":
                 values[name] = parse_size(value)
-            elif name == "stats" and value in STATS_PLACES:
-                values[name] = value
-            elif name in ("engine", "fsname") and value:
+            elif (name == "stats" and value in STATS_PLACES) or (name in ("engine", "fsname") and value):
                 values[name] = value
             elif name not in _IGNORED_FLAGS or has_value:
                 raise OptionError(f"unknown mount option {item!r}")
@@ -97,4 +98,6 @@ def _number(name: str, text: str, base: int) -> int:
         raise OptionError(f"{name} must be a number, not {text!r}") from None
     if value < 0:
         raise OptionError(f"{name} must not be negative")
+    if value > _LARGEST.get(name, value):
+        raise OptionError(f"{name} must not be above {_LARGEST[name]:{'o' if base == 8 else 'd'}}")
     return value

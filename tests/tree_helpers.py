@@ -7,11 +7,14 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+import gompfs
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, add_to_archive, open_source, pack_archive
 from gompfs.pack.sources import Source
+
+PACKAGE_PARENT = str(Path(gompfs.__file__).resolve().parents[1])
 
 
 class Seen(NamedTuple):

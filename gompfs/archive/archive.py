@@ -224,6 +224,16 @@ class Archive:
         """The inodes that the grammar leaves out, since they are binary."""
         return self._index.binary_files()
 
+    def path_of(self, ino: int) -> bytes:
+        """One path of an inode, empty for one without a name; slow, so rather for messages."""
+        parts: list[bytes] = []
+        seen: set[int] = set()
+        while ino not in seen and (found := self._index.name_of(ino)) is not None:
+            seen.add(ino)
+            ino, name = found
+            parts.append(name)
+        return b"/".join(reversed(parts))
+
     def paths(self) -> dict[int, bytes]:
         """One path of every inode that has a name."""
         parents = {ino: (parent, name) for parent, name, ino in self._index.names()}
@@ -331,7 +341,7 @@ class Archive:
                 good.append(index)
             else:
                 blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
-        out = memoryview(np.empty(sum(sizes[index] for index in good), np.uint8))
+        out = np.empty(sum(sizes[index] for index in good), np.uint8).data
         statuses = self.engine.decode_blocks(
             [raw[index] for index in good], out, verify=verify or self._verify
         )

@@ -13,7 +13,7 @@ from gompfs.errors import GompfsError
 
 @click.command("mount")
 @archive_argument
-@click.argument("mountpoint", type=click.Path())
+@click.argument("mountpoint", type=click.Path(readable=False))
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
 @click.option("--engine", type=click.Choice(ENGINES), help="Who decodes; auto is the default.")
@@ -45,7 +45,7 @@ def mount_command(
 
 
 @click.command("umount")
-@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=click.Path())
+@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool) -> None:

@@ -56,7 +56,7 @@ class IndexReader:
         self._connection.close()
 
     def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
-        """Refuse what makes SQLite compute: views, triggers, virtual tables, generated columns."""
+        """Refuse all that would compute: views, triggers, virtual tables, generated columns."""
         names = {str(name) for _, name, _ in objects if not str(name).startswith("sqlite_")}
         if names != _TABLES or any(kind not in ("table", "index") or not page for kind, _, page in objects):
             raise self._corrupt("it has other tables than an index has")
@@ -90,8 +90,8 @@ class IndexReader:
     def directories(self, first: int, max_entries: int) -> tuple[dict[int, list[DirectoryEntry]], int]:
         """Whole directories from inode number `first` on, and the number of the one that comes next.
 
-        They have `max_entries` entries in all, or are `first` alone. One question about many directories takes
-        a third of the time of many about one each.
+        They have `max_entries` entries in all, or are `first` alone. One question about many directories
+        takes a third of the time of many about one each.
         """
         rows = self._query(
             f"{_ENTRIES_QUERY} WHERE parent >= ? ORDER BY parent, name LIMIT ?", first, max_entries
@@ -209,6 +209,14 @@ class IndexReader:
             "SELECT COUNT(*), COALESCE(SUM(CASE WHEN mode & 61440 = 32768 THEN size END), 0) FROM inode"
         )
         return int(count), int(size)
+
+    def name_of(self, ino: int) -> tuple[int, bytes] | None:
+        """A parent of an inode, and its name there."""
+        rows = self._query("SELECT parent, name FROM dirent WHERE ino = ? LIMIT 1", ino)
+        if not rows:
+            return None
+        self._check_names((rows[0][1],))
+        return rows[0][0], rows[0][1]
 
     def names(self) -> Iterator[tuple[int, bytes, int]]:
         """Every (parent, name, ino), in the order of the index."""

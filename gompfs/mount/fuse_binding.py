@@ -13,7 +13,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 _NUM_THREADS = 3
 _MAX_BACKGROUND = 64
+_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_WAKE_UP = signal.SIGUSR1
 _READDIRPLUS = 1 << 13
 _READDIRPLUS_AUTO = 1 << 14
 _INIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(mfusepy.fuse_conn_info))
@@ -39,7 +41,11 @@ _library.fuse_session_new.restype = ctypes.c_void_p
 class _Arguments(ctypes.Structure):
     """struct fuse_args."""
 
-    _fields_ = (("count", ctypes.c_int), ("values", ctypes.POINTER(ctypes.c_char_p)), ("allocated", ctypes.c_int))
+    _fields_ = (
+        ("count", ctypes.c_int),
+        ("values", ctypes.POINTER(ctypes.c_char_p)),
+        ("allocated", ctypes.c_int),
+    )
 
 
 class _Operations(ctypes.Structure):
@@ -61,6 +67,8 @@ class Session:
         """Mount at `mountpoint`, with `source` as what is mounted. Raises MountError."""
         self._mountpoint = mountpoint
         self._is_ready = False
+        self._is_stopping = False
+        self._stop: Callable[[], None] = lambda: None
         self._callback = _INIT(self._init)
         operations = _Operations(init=self._callback)
         arguments = [b"gompfs", b"-o", _mount_options(source, options)]
@@ -75,8 +83,10 @@ class Session:
         )
         if not self._session:
             raise MountError("libfuse does not take the mount options", path=mountpoint)
+        # Already now: a process that ended while it mounts would leave a mount that nobody answers.
+        self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
         if _library.fuse_session_mount(self._session, os.fsencode(mountpoint)) != 0:
-            _library.fuse_session_destroy(self._session)
+            self.close()
             raise MountError("libfuse could not mount here", path=mountpoint)
 
     def _init(self, _data: Any, connection: Any) -> None:
@@ -97,24 +107,47 @@ class Session:
             if received <= 0 and received != -errno.EINTR:
                 raise MountError("the kernel ended the mount before it began", path=self._mountpoint)
             _library.fuse_session_process_buf(self._session, ctypes.byref(buffer))
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._on_signal)
-        loop = RequestLoop(_library.fuse_session_fd(self._session), operations)
+        # libfuse closes its descriptor when it unmounts, while the threads still read from theirs.
+        device = os.dup(_library.fuse_session_fd(self._session))
+        loop = RequestLoop(device, operations)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
+
+        def stop() -> None:
+            _library.fuse_session_unmount(self._session)
+            _end_reading(device, threads)
+
+        signal.signal(_WAKE_UP, lambda _number, _frame: None)
         for thread in threads:
             thread.start()
+        self._stop = stop
+        if self._is_stopping:
+            stop()
         on_ready()
         for thread in threads:
             thread.join()
         loop.close()
+        os.close(device)
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        _library.fuse_session_unmount(self._session)
+        self._is_stopping = True
+        self._stop()
 
     def close(self) -> None:
         """Unmount, where that has not happened, and free the session."""
         _library.fuse_session_unmount(self._session)
         _library.fuse_session_destroy(self._session)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+
+def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
+    """Let threads that wait for requests return, where open files keep the unmounted file system alive."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(null, device)
+    os.close(null)
+    for thread in threads:
+        if thread.ident is not None and thread.is_alive():
+            signal.pthread_kill(thread.ident, _WAKE_UP)
 
 
 def _mount_options(source: str, options: MountOptions) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ _READ_AHEAD_KB = 1024
 
 
 def raise_read_ahead(mountpoint: str) -> bool:
-    """Let the kernel read ahead 1 MiB, so that its requests grow from 128 KiB to that; False where it may not.
+    """Let the kernel read ahead 1 MiB, so that its requests grow from 128 KiB to that; False if it may not.
 
     Sequential reading becomes nearly twice as fast by it.
     """
@@ -22,14 +23,15 @@ def raise_read_ahead(mountpoint: str) -> bool:
     try:
         Path(f"/sys/class/bdi/{device}/read_ahead_kb").write_text(str(_READ_AHEAD_KB))
     except OSError as error:
-        log.info("read-ahead stays at the kernel's default, sequential reading will be slower: %s", error)
+        if error.errno not in (errno.ENODEV, errno.ENOENT):  # that is: unmounted meanwhile
+            log.info("read-ahead stays at the kernel's default, sequential reading is slower: %s", error)
         return False
     return True
 
 
 def mount_device(mountpoint: str) -> str | None:
     """The device number MAJOR:MINOR of what is mounted at a path, without asking the mount itself."""
-    wanted = os.path.abspath(mountpoint)
+    wanted = os.path.realpath(mountpoint)
     found = None
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         fields = line.split()

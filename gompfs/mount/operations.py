@@ -8,7 +8,8 @@ import stat
 from collections.abc import Sequence
 
 from gompfs.archive import Archive
-from gompfs.model import ROOT_INO, Inode
+from gompfs.errors import GompfsError, display_path
+from gompfs.model import Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
@@ -42,7 +43,11 @@ class Operations:
         if virtual is not None and virtual.file is not None:
             return (memoryview(virtual.file.content())[file_offset : file_offset + size],)
         size = min(size, self.archive.inode(node).size - file_offset)
-        return self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
+        try:
+            return self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
+        except GompfsError as error:
+            error.path = error.path or display_path(self.archive.path_of(node))
+            raise
 
     def readlink(self, node: int) -> bytes:
         """The target of a symlink; EINVAL for anything else."""

@@ -76,9 +76,7 @@ def entry_reply(inode: Inode | None, block_size: int, cache_seconds: int = CACHE
     """The answer to LOOKUP; None says that there is no such entry, for as long as any answer is true."""
     if inode is None:
         return _ENTRY.pack(0, 0, cache_seconds, 0, 0, 0, *(0,) * 16)
-    return _ENTRY.pack(
-        inode.ino, 0, cache_seconds, cache_seconds, 0, 0, *_attributes(inode, block_size)
-    )
+    return _ENTRY.pack(inode.ino, 0, cache_seconds, cache_seconds, 0, 0, *_attributes(inode, block_size))
 
 
 def pack_dots(node: int, *, with_attributes: bool) -> list[bytes]:
@@ -92,7 +90,12 @@ def pack_dots(node: int, *, with_attributes: bool) -> list[bytes]:
 
 
 def pack_directory(
-    entries: Sequence[tuple[bytes, Inode]], start: int, block_size: int, cache_seconds: int, *, with_attributes: bool
+    entries: Sequence[tuple[bytes, Inode]],
+    start: int,
+    block_size: int,
+    cache_seconds: int,
+    *,
+    with_attributes: bool,
 ) -> list[bytes]:
     """Entries of a directory as READDIR or READDIRPLUS gives them.
 

@@ -74,6 +74,8 @@ class RequestLoop:
                 if error.errno != errno.ENODEV:
                     log.error("the mount ends: %s", error)
                 return
+            if size == 0:
+                return  # the device was exchanged for one that ends, to stop this thread
             self._answer(buffer[:size])
 
     def close(self) -> None:
@@ -94,7 +96,9 @@ class RequestLoop:
             except Exception as error:
                 status = -errno_of(error)
                 if not is_expected(error):
-                    log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
+                    log.error(
+                        "%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG)
+                    )
         self._reply(unique, status, pieces)
 
     def _reply(self, unique: int, status: int, pieces: Pieces) -> None:

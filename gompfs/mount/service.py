@@ -18,7 +18,7 @@ _READY = b"+"
 
 
 def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreground: bool = False) -> None:
-    """Mount `archive` at `mountpoint`; returns when the mount answers, or in the foreground when it has ended.
+    """Mount `archive` at `mountpoint`; returns when the mount answers, in the foreground when it has ended.
 
     Raises GompfsError for an archive that cannot be read, MountError when mounting fails.
     """
@@ -36,11 +36,13 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
     with os.fdopen(read_end, "rb") as pipe:
         message = pipe.read()
     if message != _READY:
-        raise MountError(os.fsdecode(message) or "the daemon ended before the mount was ready", path=mountpoint)
+        raise MountError(
+            os.fsdecode(message) or "the daemon ended before the mount was ready", path=mountpoint
+        )
 
 
 def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int) -> None:
-    """The child's whole life; never returns. Errors go through the pipe until the mount is up, then to syslog."""
+    """The child's whole life; never returns. Errors go to the caller, once it has gone to syslog."""
     status = 1
     try:
         os.setsid()
@@ -88,7 +90,9 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
     from gompfs.mount.operations import Operations
 
     engine = select_engine(options.engine)
-    with Archive(archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size) as archive:
+    with Archive(
+        archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
+    ) as archive:
         for warning in archive.warnings:
             log.warning("%s", warning)
         operations = Operations(archive, options)

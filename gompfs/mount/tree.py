@@ -78,7 +78,9 @@ class Tree:
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]
         if node == ROOT_INO and self._options.stats == "visible":
-            children = sorted([*children, *((name, self.inode(child)) for name, child in self._beside_root.items())])
+            children = sorted(
+                [*children, *((name, self.inode(child)) for name, child in self._beside_root.items())]
+            )
         return children
 
     def _mapped(self, inode: Inode) -> Inode:

@@ -14,7 +14,7 @@ from gompfs.mount.kernel_tuning import mount_device
 def is_stale(mountpoint: str) -> bool:
     """Whether the daemon behind a mount has died, so that every access fails."""
     try:
-        os.stat(mountpoint)
+        os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
     except OSError as error:
         return error.errno == errno.ENOTCONN
     return False

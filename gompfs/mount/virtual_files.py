@@ -89,7 +89,11 @@ def info(archive: Archive) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-VIRTUAL_FILES: dict[bytes, Callable[[Archive], bytes]] = {b"info": info, b"sort": sort, b"wordcount": wordcount}
+VIRTUAL_FILES: dict[bytes, Callable[[Archive], bytes]] = {
+    b"info": info,
+    b"sort": sort,
+    b"wordcount": wordcount,
+}
 _VOLATILE = {b"info"}
 _VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began
 

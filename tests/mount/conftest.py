@@ -1,0 +1,112 @@
+"""Real mounts, each served by a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT, pack
+
+BLOCK_SIZE = 16 << 10
+
+
+class Mount:
+    """An archive that `gompfs mount -f` serves at `path`; what it logged is in `log` once it has ended."""
+
+    def __init__(self, archive: Path, path: Path, *options: str) -> None:
+        self.path = path
+        self.log = ""
+        self._log_file = path.parent / f"{path.name}.log"
+        path.mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "gompfs", "mount", "-f", archive, path]
+        for option in options:
+            command += ["-o", option]
+        with open(self._log_file, "wb") as log:
+            environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
+        deadline = time.monotonic() + 20
+        while not os.path.ismount(os.path.realpath(path)):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                self.process.wait()
+                raise AssertionError(f"no mount: {self._log_file.read_text()}")
+            time.sleep(0.005)
+        os.stat(path)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def wait(self) -> int:
+        """The exit status of the server, which should be about to end."""
+        status = self.process.wait(timeout=20)
+        self.log = self._log_file.read_text()
+        return status
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal, and wait for the exit status."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def clean_up(self) -> None:
+        """End the server and detach the mount, whatever state they are in."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        subprocess.run(["umount", "-l", self.path], capture_output=True, check=False)
+
+
+MountArchive = Callable[..., Mount]
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[MountArchive]:
+    """Mount an archive at a new place."""
+    mounts: list[Mount] = []
+
+    def make(archive: Path, *options: str, path: Path | None = None) -> Mount:
+        mounts.append(Mount(archive, path or tmp_path / f"mount-{len(mounts)}", *options))
+        return mounts[-1]
+
+    yield make
+    for mounted in mounts:
+        mounted.clean_up()
+
+
+@pytest.fixture(scope="session")
+def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The odd tree as an archive."""
+    target = tmp_path_factory.mktemp("mount") / "odd.gomp"
+    pack(target, shared_odd_tree, block_size=BLOCK_SIZE)
+    return target
+
+
+@pytest.fixture(scope="session")
+def odd_mount(odd_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The odd tree's archive, mounted for all tests that only read."""
+    mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd")
+    yield mounted.path
+    mounted.clean_up()
+
+
+@pytest.fixture
+def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `gompfs ARGUMENTS...`."""
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+        command = [sys.executable, "-m", "gompfs", *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment
+        )
+
+    return run

@@ -1,0 +1,241 @@
+"""Mounting, unmounting, and what is said when either cannot be done."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT, add, pack
+
+from gompfs.errors import MountError
+from gompfs.mount.umount import is_stale
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "tree/d").mkdir(parents=True)
+    (tmp_path / "tree/d/text").write_bytes(b"some text\n" * 10_000)
+    (tmp_path / "tree/noise").write_bytes(os.urandom(200_000))
+    pack(tmp_path / "a.gomp", tmp_path / "tree", block_size=16 << 10)
+    return tmp_path / "a.gomp"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signals_unmount(mount, archive: Path, number: signal.Signals) -> None:
+    mounted = mount(archive)
+    assert (mounted / "d/text").stat().st_size == 100_000
+    assert mounted.stop(number) == 0
+    assert not os.path.ismount(mounted.path)
+    assert os.listdir(mounted.path) == []
+    assert mounted.log == ""
+
+
+def test_a_signal_while_files_are_open(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    descriptor = os.open(mounted / "noise", os.O_RDONLY | os.O_DIRECT)
+    assert len(os.pread(descriptor, 4096, 0)) == 4096
+    assert mounted.stop() == 0
+    assert not os.path.ismount(mounted.path)
+    with pytest.raises(OSError, match=r"not connected|aborted"):
+        os.pread(descriptor, 4096, 4096)
+    with contextlib.suppress(OSError):  # the kernel says the same again
+        os.close(descriptor)
+    assert mounted.log == ""
+
+
+def test_a_signal_while_many_read(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    script = f"while cat '{mounted.path}'/d/text '{mounted.path}'/noise >/dev/null 2>&1; do :; done"
+    readers = [subprocess.Popen(["sh", "-c", script]) for _ in range(3)]
+    time.sleep(0.3)
+    assert mounted.stop() == 0
+    for reader in readers:
+        reader.wait(timeout=10)
+    assert not os.path.ismount(mounted.path)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Path]:
+    """A mount point; what a failed test left there is detached."""
+    path = tmp_path / "place"
+    path.mkdir()
+    yield path
+    subprocess.run(["umount", "-l", path], capture_output=True, check=False)
+
+
+def test_a_signal_while_mounting(archive: Path, place: Path) -> None:
+    """Whenever it comes: no mount is left that nobody serves."""
+    command = [sys.executable, "-m", "gompfs", "mount", "-f", archive, place]
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    for number in range(6):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as server:
+            deadline = time.monotonic() + 10
+            while not os.path.ismount(place) and time.monotonic() < deadline:
+                pass
+            time.sleep(number / 1000)
+            server.terminate()
+            assert server.wait(timeout=20) == 0
+            assert server.stderr is not None
+            assert server.stderr.read() == b""
+        assert not os.path.ismount(place)
+        assert os.listdir(place) == []
+
+
+def test_umount_command(mount, archive: Path, gompfs_command) -> None:
+    mounted = mount(archive)
+    done = gompfs_command("umount", mounted.path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert mounted.wait() == 0
+    assert not os.path.ismount(mounted.path)
+
+
+def test_umount_of_a_mount_in_use(mount, archive: Path, gompfs_command) -> None:
+    mounted = mount(archive)
+    with open(mounted / "noise", "rb") as file:
+        done = gompfs_command("umount", mounted.path)
+        assert done.returncode == 1
+        assert done.stderr == f"gompfs: {mounted.path}: target is busy\n"
+        assert os.path.ismount(mounted.path)
+        assert gompfs_command("umount", "--lazy", mounted.path).returncode == 0
+        assert not os.path.ismount(mounted.path)
+        assert len(file.read()) == 200_000
+        assert mounted.process.poll() is None
+    assert mounted.wait() == 0
+
+
+def test_a_dead_server_leaves_a_stale_mount(mount, archive: Path, gompfs_command) -> None:
+    mounted = mount(archive)
+    mounted.process.kill()
+    mounted.process.wait()
+    assert is_stale(str(mounted.path))
+    with pytest.raises(OSError, match="not connected"):
+        os.listdir(mounted.path)
+    done = gompfs_command("mount", archive, mounted.path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"gompfs: {mounted.path}: the daemon of an earlier mount here has died;"
+        " clear it with: gompfs umount\n"
+    )
+    assert gompfs_command("umount", mounted.path).returncode == 0
+    assert not is_stale(str(mounted.path))
+    assert os.listdir(mounted.path) == []
+    again = mount(archive, path=mounted.path)
+    assert sorted(os.listdir(again.path)) == ["d", "noise"]
+
+
+def test_automatic_unmount_after_a_crash(mount, archive: Path) -> None:
+    mounted = mount(archive, "auto_unmount")
+    mounted.process.kill()
+    mounted.process.wait()
+    deadline = time.monotonic() + 10
+    while is_stale(str(mounted.path)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert os.listdir(mounted.path) == []
+
+
+def test_the_daemon_outlives_its_command(archive: Path, place: Path, gompfs_command) -> None:
+    done = gompfs_command("mount", archive, place)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (place / "d/text").read_bytes() == b"some text\n" * 10_000
+    assert gompfs_command("umount", place).returncode == 0
+    assert os.listdir(place) == []
+
+
+@pytest.mark.parametrize("foreground", [[], ["-f"]])
+def test_what_cannot_be_mounted(archive: Path, tmp_path: Path, gompfs_command, foreground: list[str]) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+
+    def error_of(*arguments: str | Path) -> str:
+        done = gompfs_command("mount", *foreground, *arguments)
+        assert done.returncode != 0
+        assert done.stderr.count("\n") == 1
+        assert not os.path.ismount(place)
+        return done.stderr
+
+    assert "No such file" in error_of(tmp_path / "missing.gomp", place)
+    assert "no directory" in error_of(archive, archive)
+    assert "no directory" in error_of(archive, tmp_path / "missing")
+    assert "frobnicate" in error_of(archive, place, "-o", "frobnicate")
+    content = archive.read_bytes()
+    archive.write_bytes(content[:-100])
+    error = error_of(archive, place)
+    assert str(archive) in error
+    assert "no valid footer" in error
+
+
+def test_a_mount_over_a_mount_is_refused(mount, archive: Path, gompfs_command) -> None:
+    mounted = mount(archive)
+    done = gompfs_command("mount", archive, mounted.path)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"gompfs: {mounted.path}: something is mounted here already\n",
+    )
+
+
+def test_odd_places_and_names(mount, archive: Path, tmp_path: Path, gompfs_command) -> None:
+    """Spaces, commas, backslashes, quotes and bytes that are no text, in the mount point and the archive."""
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd, \\ \"'\xff\n=x"))
+    odd.mkdir()
+    archive.rename(odd / "a,b \\.gomp")
+    mounted = mount(odd / "a,b \\.gomp", path=odd / "mo unt,")
+    assert sorted(os.listdir(mounted.path)) == ["d", "noise"]
+    done = gompfs_command("umount", mounted.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert mounted.wait() == 0
+
+
+def test_relative_paths_and_links_to_the_mount_point(
+    mount, archive: Path, tmp_path: Path, gompfs_command
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    mounted = mount(archive, path=tmp_path / "link")
+    assert sorted(os.listdir(tmp_path / "real")) == ["d", "noise"]
+    assert gompfs_command("umount", tmp_path / "link").returncode == 0
+    assert mounted.wait() == 0
+
+
+def test_what_is_in_proc_mounts(mount, archive: Path) -> None:
+    for options, source in (([], str(archive)), (["fsname=corpus"], "corpus")):
+        mounted = mount(archive, *options)
+        (line,) = (
+            line.split()
+            for line in Path("/proc/mounts").read_text().splitlines()
+            if str(mounted.path) in line
+        )
+        assert (line[0], line[2]) == (source, "fuse.gompfs")
+        assert "ro" in line[3].split(",")
+
+
+def test_adding_to_a_mounted_archive(mount, archive: Path, tmp_path: Path) -> None:
+    """The mount goes on showing what it was mounted with."""
+    mounted = mount(archive)
+    (tmp_path / "more").write_text("more")
+    add(archive, tmp_path / "more")
+    assert sorted(os.listdir(mounted.path)) == ["d", "noise"]
+    assert (mounted / "noise").read_bytes() == (tmp_path / "tree/noise").read_bytes()
+    assert sorted(os.listdir(mount(archive).path)) == ["d", "more", "noise"]
+
+
+def test_a_torn_archive_mounts_with_a_warning(mount, archive: Path) -> None:
+    with open(archive, "ab") as file:
+        file.write(os.urandom(1000))
+    mounted = mount(archive)
+    assert sorted(os.listdir(mounted.path)) == ["d", "noise"]
+    assert mounted.stop() == 0
+    assert "1000 bytes behind generation 1 are ignored" in mounted.log
+
+
+def test_unmounting_nothing(tmp_path: Path) -> None:
+    from gompfs.mount.umount import unmount
+
+    with pytest.raises(MountError, match="nothing is mounted here"):
+        unmount(str(tmp_path))

@@ -1,0 +1,138 @@
+"""What `mount -o` takes, and what the options change."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from tree_helpers import pack
+
+from gompfs.errors import OptionError
+from gompfs.options import MountOptions
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    (root / "d").mkdir(parents=True)
+    (root / "d/file").write_bytes(b"content\n" * 100)
+    os.chmod(root / "d/file", 0o4755)
+    return root
+
+
+@pytest.fixture
+def archive(tree: Path, tmp_path: Path) -> Path:
+    pack(tmp_path / "a.gomp", tree)
+    return tmp_path / "a.gomp"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", {}),
+        (",,", {}),
+        ("ro,nosuid,nodev,noauto,_netdev", {}),
+        ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
+        ("uid=7,gid=8,umask=027", {"uid": 7, "gid": 8, "umask": 0o27}),
+        ("cache_size=64M", {"cache_size": 64 << 20}),
+        ("cache_size=1GiB", {"cache_size": 1 << 30}),
+        ("stats=off,engine=cpu,fsname=a=b", {"stats": "off", "engine": "cpu", "fsname": "a=b"}),
+    ],
+)
+def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
+    options = MountOptions.parse(text)
+    assert options == MountOptions(**expected)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rw",
+        "unknown",
+        "unknown=1",
+        "uid",
+        "uid=",
+        "uid=root",
+        "uid=-1",
+        "gid=1.5",
+        "umask=9",
+        "cache_size=",
+        "cache_size=M",
+        "cache_size=many",
+        "cache_size=-1",
+        "stats",
+        "stats=maybe",
+        "engine=",
+        "allow_other=1",
+        "ro=1",
+        "uid=4294967296",
+        "umask=10000",
+    ],
+)
+def test_what_is_not(text: str) -> None:
+    with pytest.raises(OptionError):
+        MountOptions.parse(text)
+
+
+def test_owners_and_modes(mount, archive: Path) -> None:
+    mounted = mount(archive, "uid=12,gid=34", "umask=0277")
+    for path, mode in ((mounted.path, None), (mounted / "d", None), (mounted / "d/file", 0o4500)):
+        status = os.lstat(path)
+        assert (status.st_uid, status.st_gid) == (12, 34)
+        assert mode is None or stat.S_IMODE(status.st_mode) == mode
+    (entry,) = os.scandir(mounted / "d")
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o4500
+
+
+def test_virtual_files_are_hidden_but_there(mount, archive: Path, tree: Path) -> None:
+    mounted = mount(archive)
+    assert os.listdir(mounted.path) == ["d"]
+    assert sorted(os.listdir(mounted / "stats")) == sorted(os.listdir(mounted / ".gompfs/stats"))
+    assert f"archive\t{archive}\n" in (mounted / "stats/info").read_text()
+    assert "blocks\t1\n" in (mounted / ".gompfs/stats/info").read_text()
+    status = os.lstat(mounted / "stats/info")
+    assert stat.S_ISREG(status.st_mode)
+    assert stat.S_IMODE(status.st_mode) == 0o444
+
+
+def test_virtual_files_can_be_listed(mount, archive: Path) -> None:
+    mounted = mount(archive, "stats=visible")
+    assert sorted(os.listdir(mounted.path)) == [".gompfs", "d", "stats"]
+    assert {name for folder, _, files in os.walk(mounted.path) for name in files} >= {
+        "file",
+        "info",
+        "wordcount",
+    }
+
+
+def test_virtual_files_can_be_left_out(mount, archive: Path) -> None:
+    mounted = mount(archive, "stats=off")
+    assert os.listdir(mounted.path) == ["d"]
+    for name in ("stats", ".gompfs", "stats/info"):
+        with pytest.raises(FileNotFoundError):
+            os.lstat(mounted / name)
+
+
+def test_an_entry_called_stats_stays_what_it_is(mount, tree: Path, tmp_path: Path) -> None:
+    (tree / "stats").write_text("mine")
+    pack(tmp_path / "a.gomp", tree)
+    for place in ("stats=visible", "stats=hidden"):
+        mounted = mount(tmp_path / "a.gomp", place)
+        assert (mounted / "stats").read_text() == "mine"
+        assert "blocks" in (mounted / ".gompfs/stats/info").read_text()
+
+
+def test_statistics_of_an_archive_without_a_grammar(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    with pytest.raises(OSError, match="No data available"):
+        (mounted / "stats/wordcount").read_bytes()
+    assert (mounted / "d/file").read_bytes() == b"content\n" * 100
+    assert mounted.stop() == 0
+    assert "Traceback" not in mounted.log
+
+
+def test_checking_contents(mount, tree: Path, archive: Path) -> None:
+    mounted = mount(archive, "verify", "cache_size=0")
+    assert (mounted / "d/file").read_bytes() == b"content\n" * 100

@@ -1,0 +1,109 @@
+"""Damaged archives under a mount: EIO on what is touched, all else readable, one line in the log."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+from tree_helpers import pack
+
+from gompfs.archive import Archive
+from gompfs.errors import (
+    ArchiveFormatError,
+    CorruptBlockError,
+    EntryNotFoundError,
+    EntryTypeError,
+    GompfsError,
+    OptionError,
+    StatsUnavailableError,
+)
+from gompfs.mount.errno_map import errno_of, is_expected
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> tuple[Path, int, int]:
+    """An archive, the number of its damaged block, and where that begins in the file `d/noise`."""
+    (tmp_path / "tree/d").mkdir(parents=True)
+    (tmp_path / "tree/d/noise").write_bytes(os.urandom(2_000_000))
+    (tmp_path / "tree/d/other").write_bytes(os.urandom(100_000))
+    pack(tmp_path / "a.gomp", tmp_path / "tree", block_size=16 << 10)
+    with Archive(tmp_path / "a.gomp") as archive:
+        archive_offset = int(archive.segments[0].places.archive_offsets[60])
+    with open(tmp_path / "a.gomp", "r+b") as file:
+        file.seek(archive_offset + 1000)
+        file.write(b"damage")
+    return tmp_path / "a.gomp", 60, 60 * (16 << 10)
+
+
+def read_error(path: Path, start: int, size: int) -> int | None:
+    """The errno of a read that bypasses the page cache."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        os.pread(descriptor, size, start)
+    except OSError as error:
+        return error.errno
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def test_only_the_damaged_block_is_lost(damaged: tuple[Path, int, int], tmp_path: Path, mount) -> None:
+    archive, block, start = damaged
+    mounted = mount(archive)
+    content = (tmp_path / "tree/d/noise").read_bytes()
+    assert (mounted / "d/other").read_bytes() == (tmp_path / "tree/d/other").read_bytes()
+    with pytest.raises(OSError, match="Input/output error"):
+        (mounted / "d/noise").read_bytes()
+    with open(mounted / "d/noise", "rb") as file:
+        assert os.pread(file.fileno(), 100_000, 0) == content[:100_000]
+        assert os.pread(file.fileno(), 100_000, 1_500_000) == content[1_500_000:1_600_000]
+    assert read_error(mounted / "d/noise", start - 4096, 4096) is None
+    assert read_error(mounted / "d/noise", start, 4096) == errno.EIO
+    assert read_error(mounted / "d/noise", start + (12 << 10), 4096) == errno.EIO
+    assert read_error(mounted / "d/noise", start + (16 << 10), 4096) is None
+    assert mounted.stop() == 0
+    lines = set(mounted.log.splitlines())
+    expected = f"{archive}: d/noise: block {block}: the compressed bytes do not match their checksum"
+    assert lines == {f"gompfs: read: {expected}"}
+
+
+def test_an_archive_that_shrinks_under_the_mount(damaged: tuple[Path, int, int], mount) -> None:
+    archive, _, _ = damaged
+    mounted = mount(archive)
+    os.truncate(archive, 500_000)
+    assert read_error(mounted / "d/noise", 0, 4096) is None
+    assert read_error(mounted / "d/noise", 1_000_000 // 4096 * 4096, 4096) == errno.EIO
+    assert os.listdir(mounted / "d") == ["noise", "other"]
+    assert mounted.stop() == 0
+
+
+def all_errors(kind: type[GompfsError]) -> list[type[GompfsError]]:
+    return [kind, *(below for child in kind.__subclasses__() for below in all_errors(child))]
+
+
+@pytest.mark.parametrize("kind", all_errors(GompfsError))
+def test_every_error_has_an_errno(kind: type[GompfsError]) -> None:
+    number = errno_of(kind("something"))
+    assert number in errno.errorcode
+    assert number != 0
+    expected = {EntryNotFoundError: errno.ENOENT, EntryTypeError: errno.ENOTDIR, OptionError: errno.EINVAL}
+    expected |= {StatsUnavailableError: errno.ENODATA}
+    assert number == expected.get(kind, errno.EIO)
+
+
+@pytest.mark.parametrize(
+    ("error", "number"),
+    [
+        (OSError(errno.EROFS, "read-only"), errno.EROFS),
+        (OSError("without a number"), errno.EIO),
+        (MemoryError(), errno.ENOMEM),
+        (ValueError("unforeseen"), errno.EIO),
+        (ArchiveFormatError("damage"), errno.EIO),
+        (CorruptBlockError("damage", block=3), errno.EIO),
+    ],
+)
+def test_other_errors(error: BaseException, number: int) -> None:
+    assert errno_of(error) == number
+    assert is_expected(error) == (number == errno.EROFS)

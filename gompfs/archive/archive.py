@@ -224,6 +224,10 @@ class Archive:
         """The inodes that the grammar leaves out, since they are binary."""
         return self._index.binary_files()
 
+    def inode_numbers(self) -> set[int]:
+        """The numbers of all inodes."""
+        return self._index.inode_numbers()
+
     def path_of(self, ino: int) -> bytes:
         """One path of an inode, empty for one without a name; slow, so rather for messages."""
         parts: list[bytes] = []

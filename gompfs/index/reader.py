@@ -210,6 +210,10 @@ class IndexReader:
         )
         return int(count), int(size)
 
+    def inode_numbers(self) -> set[int]:
+        """The numbers of all inodes."""
+        return {row[0] for row in self._query("SELECT ino FROM inode")}
+
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A parent of an inode, and its name there."""
         rows = self._query("SELECT parent, name FROM dirent WHERE ino = ? LIMIT 1", ino)

@@ -42,7 +42,7 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
 
 
 def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int) -> None:
-    """The child's whole life; never returns. Errors go to the caller, once it has gone to syslog."""
+    """The child's whole life; never returns. Errors go to the caller until the mount is up, and to syslog."""
     status = 1
     try:
         os.setsid()

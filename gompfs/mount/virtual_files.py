@@ -52,10 +52,8 @@ def _word_count_report(archive: Archive, order: SortOrder) -> bytes:
     from gompfs.analytics import word_count_report
 
     grammars = load_grammars(archive)
-    replaced: set[int] = set()
-    if len(grammars) > 1:
-        # A file that a later segment has replaced is still in the grammar of its own.
-        replaced = set().union(*(grammar.inos() for grammar in grammars)) - archive.paths().keys()
+    # A file that was replaced, by a later segment or a later member of a tar, is still in its grammar.
+    replaced = set().union(*(grammar.inos() for grammar in grammars)) - archive.inode_numbers()
     return word_count_report(grammars, order, excluded_inos=replaced)
 
 

@@ -207,4 +207,7 @@ def _mtime_ns(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> int:
     timestamp = fields.get(_FIELD_TIMESTAMP, b"")
     if len(timestamp) >= 5 and timestamp[0] & 1:
         return int(struct.unpack_from("<i", timestamp, 1)[0]) * _SECOND_NS
-    return calendar.timegm(member.date_time) * _SECOND_NS
+    year, month, day, *time_of_day = member.date_time
+    # Writers that know no date leave month and day 0.
+    date = (year, min(max(month, 1), 12), max(day, 1), *time_of_day)
+    return calendar.timegm(date) * _SECOND_NS

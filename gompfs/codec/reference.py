@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from gompfs.codec.codecs import Codec
+from gompfs.codec.reference_bit import read_bit_payload
+from gompfs.codec.reference_byte import read_byte_payload
+from gompfs.codec.sequences import DecodedPayload, PayloadError
+
+__all__ = ["PayloadError", "decode_payload", "read_payload"]
 
 
-class PayloadError(ValueError):
-    """A payload that its codec cannot decode; engines turn it into BlockStatus.BAD_PAYLOAD."""
+def read_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> DecodedPayload:
+    """The sequences and literals of a payload; raises PayloadError, also for `stored`, which has none."""
+    if codec is Codec.GOMPRESSO_BYTE:
+        return read_byte_payload(payload)
+    if codec is Codec.GOMPRESSO_BIT:
+        return read_bit_payload(payload, uncompressed_size)
+    raise PayloadError("a stored payload has no sequences")
 
 
 def decode_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> bytes:
@@ -15,4 +25,4 @@ def decode_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> byte
         if len(payload) != uncompressed_size:
             raise PayloadError("a stored payload has the size of its content")
         return payload
-    raise PayloadError(f"no reference decoder for {codec.label}")
+    return read_payload(codec, payload, uncompressed_size).expand(uncompressed_size)

@@ -34,6 +34,8 @@ constexpr int kNumOffsetSymbols = 40;
 constexpr int kMaxLiteralBits = 10;
 constexpr int kMaxTokenBits = 10;
 constexpr int kMaxOffsetBits = 9;
+// Sub-block sizes are written with at most so many bits each.
+constexpr int kMaxSizeWidth = 24;
 
 // A token symbol is literal class << 5 | match class; a class is a base value and a number of extra bits.
 constexpr int kNumLiteralClasses = 8;
@@ -55,6 +57,7 @@ constexpr int kOffsetSymbolRepeat = 0;
 
 // Code lengths are themselves coded: 0 to 10 stand for themselves, then runs.
 constexpr int kNumLengthSymbols = 14;
+constexpr int kLengthFieldBits = 3;  // the lengths of that code's own codewords come as plain numbers
 constexpr int kLengthSymbolRepeat = 11;     // 3 to 6 times the length before, 2 extra bits
 constexpr int kLengthSymbolZeros = 12;      // 3 to 10 zeros, 3 extra bits
 constexpr int kLengthSymbolManyZeros = 13;  // 11 to 138 zeros, 7 extra bits

@@ -19,6 +19,13 @@
 namespace gompfs {
 namespace {
 
+// What stands for the offset of a match where no offset has a codeword: no block is that large.
+constexpr std::uint64_t kImpossibleOffset = ~std::uint64_t{0} << 32;
+
+bool is_empty(std::span<const std::uint8_t> lengths) {
+    return std::all_of(lengths.begin(), lengths.end(), [](std::uint8_t length) { return length == 0; });
+}
+
 struct Decoder {
     // Tables and scratch keep their memory from block to block.
     std::array<std::uint16_t, 1 << kMaxLiteralBits> literal_table;
@@ -53,7 +60,7 @@ bool Decoder::read_header(Bytes payload, std::size_t content_size) {
     const std::array<std::uint32_t, 2> bases{load<std::uint32_t>(header + 12), load<std::uint32_t>(header + 16)};
     const std::uint32_t code_lengths_size = load<std::uint32_t>(header + 20);
     if (header[0] > kFlagDependencyElimination || group_size_log2 < kMinGroupSizeLog2 ||
-        group_size_log2 > kMaxGroupSizeLog2 || widths[0] > 24 || widths[1] > 24 || num_literals > content_size ||
+        group_size_log2 > kMaxGroupSizeLog2 || widths[0] > kMaxSizeWidth || widths[1] > kMaxSizeWidth || num_literals > content_size ||
         num_sequences > content_size + (1u << group_size_log2) ||
         code_lengths_size > payload.size() - kBitHeaderSize - kBitPadding) {
         return false;
@@ -70,10 +77,17 @@ bool Decoder::read_codes(Bytes code_lengths) {
     const auto literal_entry = [&](std::size_t symbol) {
         return static_cast<std::uint16_t>(symbol | literal[symbol] << 8);
     };
-    return read_code_lengths(code_lengths, lengths) == code_lengths.size() &&
-           build_decode_table(literal, literal_table, literal_entry) &&
+    if (read_code_lengths(code_lengths, lengths) != code_lengths.size() || (num_literals != 0 && is_empty(literal)) ||
+        (num_sequences != 0 && is_empty(token))) {
+        return false;
+    }
+    if (is_empty(offset)) {
+        offset_table.fill(kImpossibleOffset);
+    }
+    return build_decode_table(literal, literal_table, literal_entry) &&
            build_decode_table(token, token_table, [&](auto symbol) { return token_entry(symbol, token[symbol]); }) &&
-           build_decode_table(offset, offset_table, [&](auto symbol) { return offset_entry(symbol, offset[symbol]); });
+           (is_empty(offset) ||
+            build_decode_table(offset, offset_table, [&](auto symbol) { return offset_entry(symbol, offset[symbol]); }));
 }
 
 // Turns stored sizes into the start and end of every sub-block; the last must end where the stream does.
@@ -136,7 +150,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
         const std::uint32_t entry = table[low_bits(window, kMaxLiteralBits)];
         out[first] = static_cast<std::uint8_t>(entry);
         positions[lane] = position + (entry >> 8);
-        if (entry == 0 || positions[lane] > stream_bits) {
+        if (positions[lane] > stream_bits) {
             return false;
         }
     }

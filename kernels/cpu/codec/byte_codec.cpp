@@ -146,7 +146,7 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
         const bool extended = match_code == kByteMatchEscape;
         if (literal_length < kByteLiteralEscape && match_code != 0 && offset >= kMinFastOffset &&
             offset <= static_cast<std::size_t>(match - out.start) && out.next < fast_output_end &&
-            in.literals < fast_literals_end) [[likely]] {
+            in.literals < fast_literals_end && in.extensions + extended <= in.extensions_end) [[likely]] {
             const std::uint32_t extension = *in.extensions;
             const std::uint32_t match_length = match_code + kByteMinMatchLength - 1 + (extended ? extension : 0);
             in.extensions += extended;

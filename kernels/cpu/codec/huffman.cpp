@@ -9,8 +9,6 @@
 namespace gompfs {
 namespace {
 
-constexpr int kLengthFieldBits = 3;
-
 struct LengthSymbol {
     std::uint8_t symbol;
     std::uint8_t extra;

@@ -14,10 +14,11 @@ namespace gompfs {
 // with zeros; that of a longer one is a hash. Hostile text can make hashes collide, at the price of a slow build.
 struct WordKey {
     std::string_view word;
-    std::uint64_t head;
-    std::uint64_t hash;
+    std::uint64_t head = 0;
+    std::uint64_t hash = 0;
 
-    explicit WordKey(std::string_view text = {}) : word(text), head(0) {
+    WordKey() = default;
+    explicit WordKey(std::string_view text) : word(text) {
         std::size_t size = word.size();
         const char* bytes = word.data();
         for (; size > 8; bytes += 8, size -= 8) {

@@ -1,0 +1,228 @@
+"""Readable decoder of gompresso-bit (docs/format.md; Gompresso, Sitaridi et al. 2016, section 3)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence as Items
+
+from gompfs.codec.constants import (
+    BIT_HEADER_SIZE,
+    BIT_PADDING,
+    FLAG_DEPENDENCY_ELIMINATION,
+    LENGTH_FIELD_BITS,
+    LENGTH_SYMBOL_MANY_ZEROS,
+    LENGTH_SYMBOL_REPEAT,
+    LENGTH_SYMBOL_ZEROS,
+    LITERAL_CLASS_BASE,
+    LITERAL_CLASS_EXTRA_BITS,
+    MATCH_CLASS_BASE,
+    MATCH_CLASS_EXTRA_BITS,
+    MAX_GROUP_SIZE_LOG2,
+    MAX_LENGTH_BITS,
+    MAX_LITERAL_BITS,
+    MAX_OFFSET_BITS,
+    MAX_SIZE_WIDTH,
+    MAX_TOKEN_BITS,
+    MIN_GROUP_SIZE_LOG2,
+    NUM_LENGTH_SYMBOLS,
+    NUM_LITERAL_SYMBOLS,
+    NUM_MATCH_CLASSES,
+    NUM_OFFSET_SYMBOLS,
+    NUM_SUB_BLOCKS,
+    NUM_TOKEN_SYMBOLS,
+    OFFSET_SYMBOL_REPEAT,
+)
+from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
+
+_HEADER = struct.Struct("<BBBBIIIII")
+
+
+class BitReader:
+    """Bits of a stream, the lowest of each byte first; behind `end` (in bits) there is nothing."""
+
+    def __init__(self, stream: bytes, start: int = 0, end: int | None = None) -> None:
+        self._bits = int.from_bytes(stream, "little")
+        self.position = start
+        self.end = len(stream) * 8 if end is None else end
+
+    def peek(self, count: int) -> int:
+        """The next `count` bits without moving; what lies behind the stream reads as zeros."""
+        return self._bits >> self.position & ((1 << count) - 1)
+
+    def take(self, count: int) -> int:
+        """The next `count` bits; raises PayloadError where the stream ends before."""
+        value = self.peek(count)
+        self.position += count
+        if self.position > self.end:
+            raise PayloadError("a stream ends inside a number")
+        return value
+
+
+class CanonicalCode:
+    """A canonical Huffman code: codewords of one length are numbered upwards, shorter ones first.
+
+    The first bit of a codeword is the lowest of the stream. A code of one symbol, of length 1, stands for it
+    whatever that bit is; an empty code decodes nothing.
+    """
+
+    def __init__(self, lengths: Items[int], max_bits: int) -> None:
+        """Raises PayloadError unless every bit string begins with one codeword."""
+        used = [(length, symbol) for symbol, length in enumerate(lengths) if length]
+        if any(length > max_bits for length, _ in used):
+            raise PayloadError("a codeword is too long")
+        self._single = used[0][1] if len(used) == 1 and used[0][0] == 1 else None
+        if used and self._single is None and sum(1 << (max_bits - length) for length, _ in used) != 1 << max_bits:
+            raise PayloadError("the code lengths make no code")
+        self._symbols: dict[tuple[int, int], int] = {}
+        self._max_bits = max_bits
+        codeword, previous_length = 0, 0
+        for length, symbol in sorted(used):
+            codeword <<= length - previous_length
+            self._symbols[length, codeword] = symbol
+            codeword, previous_length = codeword + 1, length
+        self.is_empty = not used
+
+    def read(self, bits: BitReader) -> int:
+        """The next symbol."""
+        if self._single is not None:
+            bits.take(1)
+            return self._single
+        codeword = 0
+        for length in range(1, self._max_bits + 1):
+            codeword = codeword << 1 | bits.take(1)
+            symbol = self._symbols.get((length, codeword))
+            if symbol is not None:
+                return symbol
+        raise PayloadError("a symbol has no codeword")
+
+
+def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
+    """The sequences and literals of a payload; raises PayloadError."""
+    if len(payload) < BIT_HEADER_SIZE + BIT_PADDING:
+        raise PayloadError("the payload ends inside its header")
+    flags, group_size_log2, *widths, num_sequences, num_literals, base, literal_base, codes_size = (
+        _HEADER.unpack_from(payload)
+    )
+    if flags > FLAG_DEPENDENCY_ELIMINATION or max(widths) > MAX_SIZE_WIDTH:
+        raise PayloadError("the payload has unknown flags or impossible sizes")
+    if not MIN_GROUP_SIZE_LOG2 <= group_size_log2 <= MAX_GROUP_SIZE_LOG2:
+        raise PayloadError("the payload has impossible groups")
+    if num_literals > uncompressed_size or num_sequences > uncompressed_size + (1 << group_size_log2):
+        raise PayloadError("the payload has more items than the block has bytes")
+    stream_start = BIT_HEADER_SIZE + codes_size
+    if stream_start > len(payload) - BIT_PADDING:
+        raise PayloadError("the code lengths do not fit into the payload")
+    literal_code, token_code, offset_code = _read_codes(payload[BIT_HEADER_SIZE:stream_start])
+    if (num_literals and literal_code.is_empty) or (num_sequences and token_code.is_empty):
+        raise PayloadError("there are items, but no codewords for them")
+    stream = payload[stream_start : len(payload) - BIT_PADDING]
+    sequence_places, literal_places = _read_places(stream, (base, literal_base), widths)
+    return DecodedPayload(
+        bool(flags),
+        group_size_log2,
+        _read_sequences(stream, sequence_places, num_sequences, token_code, offset_code),
+        _read_literals(stream, literal_places, num_literals, literal_code),
+    )
+
+
+def _read_codes(code_lengths: bytes) -> tuple[CanonicalCode, CanonicalCode, CanonicalCode]:
+    """The codes of literals, tokens and offsets, whose lengths come in a row, coded themselves."""
+    bits = BitReader(code_lengths)
+    length_code = CanonicalCode([bits.take(LENGTH_FIELD_BITS) for _ in range(NUM_LENGTH_SYMBOLS)], MAX_LENGTH_BITS)
+    count = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS + NUM_OFFSET_SYMBOLS
+    lengths: list[int] = []
+    while len(lengths) < count:
+        symbol = length_code.read(bits)
+        if symbol == LENGTH_SYMBOL_REPEAT:
+            lengths += [lengths[-1] if lengths else 0] * (3 + bits.take(2))
+        elif symbol == LENGTH_SYMBOL_ZEROS:
+            lengths += [0] * (3 + bits.take(3))
+        elif symbol == LENGTH_SYMBOL_MANY_ZEROS:
+            lengths += [0] * (11 + bits.take(7))
+        else:
+            lengths.append(symbol)
+    if len(lengths) != count or -(-bits.position // 8) != len(code_lengths):
+        raise PayloadError("the code lengths do not fill their place")
+    tokens_end = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS
+    return (
+        CanonicalCode(lengths[:NUM_LITERAL_SYMBOLS], MAX_LITERAL_BITS),
+        CanonicalCode(lengths[NUM_LITERAL_SYMBOLS:tokens_end], MAX_TOKEN_BITS),
+        CanonicalCode(lengths[tokens_end:], MAX_OFFSET_BITS),
+    )
+
+
+def _read_places(stream: bytes, bases: tuple[int, int], widths: list[int]) -> list[list[tuple[int, int]]]:
+    """Start and end, in bits, of every sub-block of sequences, and of every one of literals."""
+    bits = BitReader(stream)
+    position = NUM_SUB_BLOCKS * sum(widths)
+    places: list[list[tuple[int, int]]] = []
+    for base, width in zip(bases, widths, strict=True):
+        places.append([])
+        for _ in range(NUM_SUB_BLOCKS):
+            end = position + base + bits.peek(width)
+            bits.position += width
+            if end > len(stream) * 8:
+                raise PayloadError("a sub-block ends behind the stream")
+            places[-1].append((position, end))
+            position = end
+    if -(-position // 8) != len(stream):
+        raise PayloadError("the sub-blocks do not fill the stream")
+    return places
+
+
+def _readers(stream: bytes, places: list[tuple[int, int]]) -> list[BitReader]:
+    """A reader for each sub-block; it may run on to the end of the stream, which _check_ends notices."""
+    return [BitReader(stream, start) for start, _ in places]
+
+
+def _check_ends(readers: list[BitReader], places: list[tuple[int, int]]) -> None:
+    if any(reader.position != end for reader, (_, end) in zip(readers, places, strict=True)):
+        raise PayloadError("a sub-block does not end where its size says")
+
+
+def _read_literals(
+    stream: bytes, places: list[tuple[int, int]], num_literals: int, code: CanonicalCode
+) -> bytes:
+    """Literal i is the next one of sub-block i % NUM_SUB_BLOCKS."""
+    readers = _readers(stream, places)
+    literals = bytes(code.read(readers[index % NUM_SUB_BLOCKS]) for index in range(num_literals))
+    _check_ends(readers, places)
+    return literals
+
+
+def _read_sequences(
+    stream: bytes,
+    places: list[tuple[int, int]],
+    num_sequences: int,
+    token_code: CanonicalCode,
+    offset_code: CanonicalCode,
+) -> list[Sequence]:
+    """Sequence i is the next one of sub-block i % NUM_SUB_BLOCKS; NUM_SUB_BLOCKS of them make a row."""
+    readers = _readers(stream, places)
+    sequences = []
+    last_offset = 0
+    for index in range(num_sequences):
+        bits = readers[index % NUM_SUB_BLOCKS]
+        if index % NUM_SUB_BLOCKS == 0:
+            last_offset = 0  # offsets are repeated inside a row only
+        literal_class, match_class = divmod(token_code.read(bits), NUM_MATCH_CLASSES)
+        literal_length = LITERAL_CLASS_BASE[literal_class] + bits.take(LITERAL_CLASS_EXTRA_BITS[literal_class])
+        if match_class == 0:
+            sequences.append(Sequence(literal_length, 0, 0))
+            continue
+        match_length = MATCH_CLASS_BASE[match_class] + bits.take(MATCH_CLASS_EXTRA_BITS[match_class])
+        last_offset = _read_offset(bits, offset_code) or last_offset
+        if last_offset == 0:
+            raise PayloadError("the first match of a row repeats an offset")
+        sequences.append(Sequence(literal_length, match_length, last_offset))
+    _check_ends(readers, places)
+    return sequences
+
+
+def _read_offset(bits: BitReader, code: CanonicalCode) -> int:
+    """A match offset; 0 stands for the one before."""
+    symbol = code.read(bits)
+    if symbol == OFFSET_SYMBOL_REPEAT:
+        return 0
+    num_extra_bits, half = divmod(symbol - 1, 2)
+    return ((2 + half) << num_extra_bits) - 1 + bits.take(num_extra_bits)

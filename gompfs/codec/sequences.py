@@ -1,0 +1,52 @@
+"""What both Gompresso codecs describe: sequences, and the bytes that they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class PayloadError(ValueError):
+    """A payload that its codec cannot decode; engines turn it into BlockStatus.BAD_PAYLOAD."""
+
+
+class Sequence(NamedTuple):
+    """`literal_length` literals, then `match_length` bytes that began `match_offset` bytes before.
+
+    Without a match, both are 0.
+    """
+
+    literal_length: int
+    match_length: int
+    match_offset: int
+
+
+@dataclass(frozen=True)
+class DecodedPayload:
+    """A payload after entropy decoding; groups are of 2 ** `group_size_log2` sequences."""
+
+    dependency_elimination: bool
+    group_size_log2: int
+    sequences: list[Sequence]
+    literals: bytes
+
+    def expand(self, uncompressed_size: int) -> bytes:
+        """The bytes of the block; raises PayloadError unless they are `uncompressed_size` exactly."""
+        output = bytearray()
+        next_literal = 0
+        for literal_length, match_length, match_offset in self.sequences:
+            if literal_length > len(self.literals) - next_literal:
+                raise PayloadError("the literals end before the sequences")
+            if literal_length + match_length > uncompressed_size - len(output):
+                raise PayloadError("the sequences are longer than the block")
+            output += self.literals[next_literal : next_literal + literal_length]
+            next_literal += literal_length
+            if match_length == 0:
+                continue
+            if not 0 < match_offset <= len(output):
+                raise PayloadError("a match begins before the block")
+            for _ in range(match_length):  # byte by byte: a match may overlap itself
+                output.append(output[-match_offset])
+        if len(output) != uncompressed_size or next_literal != len(self.literals):
+            raise PayloadError("the sequences are shorter than the block")
+        return bytes(output)

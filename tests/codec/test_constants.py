@@ -1,0 +1,39 @@
+"""The constants of C++ and Python are the same, as the format document has one set of them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gompfs.codec import constants
+
+HEADER = Path(__file__).parents[2] / "kernels" / "shared" / "format_constants.h"
+DEFINITION = re.compile(r"constexpr [a-z ]+ k(\w+)(\[\w+\])? = ([^;]+);")
+
+
+def to_snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).upper()
+
+
+def definitions() -> dict[str, int | tuple[int, ...]]:
+    text = re.sub(r"//.*", "", HEADER.read_text())
+    values: dict[str, int | tuple[int, ...]] = {}
+    for name, brackets, expression in DEFINITION.findall(text):
+        for known, value in values.items():
+            expression = re.sub(rf"\bk{known}\b", str(value), expression)
+        parsed = eval(expression.replace("{", "(").replace("}", ")"))  # arithmetic on plain numbers
+        values[name] = tuple(parsed) if brackets else parsed
+    return {to_snake(name): value for name, value in values.items()}
+
+
+def test_header_is_understood() -> None:
+    assert len(definitions()) == HEADER.read_text().count("constexpr ")
+
+
+@pytest.mark.parametrize(("name", "value"), definitions().items())
+def test_python_has_the_same_value(name: str, value: object) -> None:
+    assert getattr(constants, name) == value
+
+
+def test_python_has_no_others() -> None:
+    assert {name for name in vars(constants) if name.isupper()} == set(definitions())

@@ -1,0 +1,156 @@
+// Decodes damaged payloads and reads damaged grammar sections, to be built with sanitizers: each buffer has
+// its exact size on the heap, so that a single byte out of bounds ends the program.
+//
+// Usage: fuzz NUM_MUTATIONS; prints how many were refused.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "codec/codec.h"
+#include "common/little_endian.h"
+#include "format_constants.h"
+#include "grammar/builder.h"
+#include "grammar/report.h"
+#include "grammar/traversal.h"
+
+namespace {
+
+using namespace gompfs;
+using Buffer = std::vector<std::uint8_t>;
+std::mt19937 random_bits(7);
+
+std::uint32_t below(std::size_t limit) { return static_cast<std::uint32_t>(random_bits() % limit); }
+
+Buffer make_content(int kind) {
+    Buffer content;
+    const std::size_t size = 1 + below(kind == 0 ? 65536 : 3000);
+    std::vector<Buffer> words(2 + below(30));
+    for (Buffer& word : words) {
+        word.resize(1 + below(10));
+        for (std::uint8_t& byte : word) {
+            byte = static_cast<std::uint8_t>(kind == 1 ? below(256) : 'a' + below(20));
+        }
+    }
+    while (content.size() < size) {
+        const Buffer& word = words[below(words.size())];
+        content.insert(content.end(), word.begin(), word.end());
+        content.insert(content.end(), kind == 2 ? below(600) : 1, ' ');
+    }
+    content.resize(size);
+    return content;
+}
+
+Buffer mutate(Buffer bytes) {
+    for (std::uint32_t round = 0; round < 1 + below(4) && !bytes.empty(); ++round) {
+        const std::size_t place = below(2) != 0 ? below(std::min<std::size_t>(bytes.size(), 200)) : below(bytes.size());
+        switch (below(6)) {
+            case 0:
+                bytes.resize(place);
+                break;
+            case 1:
+                bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place), static_cast<std::uint8_t>(below(256)));
+                break;
+            case 2:
+                bytes[place] = 255;
+                break;
+            default:
+                bytes[place] ^= static_cast<std::uint8_t>(1u << below(8));
+        }
+    }
+    bytes.shrink_to_fit();
+    return bytes;
+}
+
+bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size) {
+    const auto out = std::make_unique<std::uint8_t[]>(size);
+    const auto in = std::make_unique<std::uint8_t[]>(payload.size());
+    std::copy(payload.begin(), payload.end(), in.get());
+    return decode_payload(codec, {in.get(), payload.size()}, {out.get(), size});
+}
+
+// More sequences ask for an extension than there are, while literals are left: mutations hardly find this.
+Buffer payload_without_extensions() {
+    constexpr std::uint32_t kNumSequences = 1800, kNumLiterals = 40;
+    Buffer payload{1, 2, 0, 0};
+    for (const std::uint32_t count : {kNumSequences, 0u, kNumLiterals}) {
+        append(payload, count);
+    }
+    for (std::uint32_t index = 0; index < kNumSequences; ++index) {
+        append(payload, static_cast<std::uint16_t>(index < 4 ? 0 : 16));
+    }
+    for (std::uint32_t index = 0; index < kNumSequences; ++index) {
+        payload.push_back(index < 4 ? 6 : kByteMatchEscape << kByteMatchShift);
+    }
+    payload.insert(payload.end(), kNumLiterals, 'x');
+    payload.shrink_to_fit();
+    return payload;
+}
+
+Buffer make_section(int kind) {
+    GrammarBuilder builder(kind % 2 == 0 ? BuilderKind::repair : BuilderKind::sequitur, {}, 1);
+    for (std::uint64_t ino = 1; ino <= 3; ++ino) {
+        const Buffer content = make_content(3);
+        builder.begin_file(ino);
+        builder.add_bytes({reinterpret_cast<const char*>(content.data()), content.size()});
+        builder.end_file();
+    }
+    builder.finish();
+    Buffer section;
+    while (const auto piece = builder.next_piece()) {
+        section.insert(section.end(), piece->begin(), piece->end());
+    }
+    return section;
+}
+
+bool survives_reading(const Buffer& section) {
+    try {
+        const Grammar grammar = read_grammar(section);
+        const auto counts = word_counts(grammar, {2}, 1);
+        return word_count_report({{&grammar.dictionary, &counts}}, true).size() + 1 != 0;
+    } catch (const std::invalid_argument&) {
+        return false;
+    }
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    const int num_mutations = std::atoi(arguments[1]);
+    if (survives_decoding(Codec::gompresso_byte, payload_without_extensions(), 65536)) {
+        std::puts("a payload without its extensions was decoded");
+        return 1;
+    }
+    for (const Codec codec : {Codec::gompresso_byte, Codec::gompresso_bit}) {
+        int num_refused = 0;
+        std::optional<Buffer> payload;
+        std::size_t size = 0;
+        for (int round = 0; round < num_mutations; ++round) {
+            if (round % 50 == 0) {
+                do {
+                    const Buffer content = make_content(round / 50 % 4);
+                    size = content.size();
+                    payload = encode_payload(content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
+                } while (!payload);
+                if (!survives_decoding(codec, *payload, size)) {
+                    std::puts("an undamaged payload was refused");
+                    return 1;
+                }
+            }
+            num_refused += !survives_decoding(codec, mutate(*payload), size);
+        }
+        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), num_refused, num_mutations);
+    }
+    int num_refused = 0;
+    Buffer section;
+    for (int round = 0; round < num_mutations; ++round) {
+        section = round % 50 == 0 ? make_section(round / 50) : section;
+        num_refused += !survives_reading(mutate(section));
+    }
+    std::printf("grammar: %d of %d refused\n", num_refused, num_mutations);
+    return 0;
+}

@@ -1,0 +1,50 @@
+"""Contents and payloads that the conformance tests share."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from gompfs import _codec
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
+from gompfs.engine import select_engine
+
+CORPUS = Path(__file__).parents[2] / "examples" / "corpus"
+CODECS = (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT)
+
+
+def contents() -> dict[str, bytes]:
+    rng = random.Random(1)
+    text = (CORPUS / "carroll" / "alice29.txt").read_bytes()
+    words = [rng.randbytes(rng.randint(1, 12)) for _ in range(50)]
+    made = {
+        "one byte": b"x",
+        "two bytes": b"ab",
+        "zeros": bytes(5000),
+        "random": rng.randbytes(4000),
+        "text": text[:65536],
+        "text of an odd size": text[1000:5001],
+        "all byte values": bytes(range(256)) * 8,
+        "long literals, then a long match": (half := rng.randbytes(700)) + half,
+        "repeated words": b"".join(rng.choices(words, k=3000)),
+        "matches with runs between": b"".join(rng.choice(words) + bytes(rng.randint(0, 40)) for _ in range(500)),
+        "many short sequences": b"".join(bytes((rng.randint(97, 100), 32)) for _ in range(4000)),
+    }
+    for offset in (*range(1, 41), 63, 64, 65, 255, 256, 257, 1000):
+        made[f"period {offset}"] = (rng.randbytes(offset) * (1500 // offset + 2))[:1501]
+    return made
+
+
+def encode(content: bytes, codec: Codec, level: int = 6, dependency_elimination: bool = True) -> tuple[Codec, bytes]:
+    """The codec and the payload of content as one block; stored where that is smaller."""
+    options = CodecOptions(codec, level, dependency_elimination)
+    block = select_engine("cpu", 1).encode_blocks(content, 1 << 20, options)[0]
+    return block.codec, block.data[BLOCK_HEADER_SIZE:]
+
+
+def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> bytes | None:
+    """What the C++ core makes of a payload, checksums aside; None where it refuses."""
+    out = bytearray(uncompressed_size)
+    block = bytes(BLOCK_HEADER_SIZE) + payload
+    failed = _codec.decode_blocks([int(codec)], [block], out, [0], [uncompressed_size], 1)
+    return None if failed else bytes(out)

@@ -1,0 +1,78 @@
+"""Damaged payloads: the decoders agree on every one, and nothing is read or written out of bounds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from payloads import CODECS, CORPUS, decode_natively, encode
+
+from gompfs.codec import Codec
+from gompfs.codec.reference import PayloadError, decode_payload
+
+NUM_MUTATIONS = 400
+
+
+def small_contents() -> list[bytes]:
+    rng = random.Random(2)
+    text = (CORPUS / "shakespeare" / "asyoulik.txt").read_bytes()
+    words = [rng.randbytes(rng.randint(2, 9)) for _ in range(12)]
+    return [text[:1500], b"".join(rng.choices(words, k=200)), bytes(600) + text[:300], text[:40] * 12]
+
+
+def mutate(payload: bytes, rng: random.Random) -> bytes:
+    """A payload with some bytes changed, cut, or put in; mostly one, mostly near the front."""
+    damaged = bytearray(payload)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        place = min(int(rng.expovariate(1 / 40)), len(damaged) - 1) if rng.random() < 0.6 else rng.randrange(len(damaged))
+        kind = rng.random()
+        if kind < 0.5:
+            damaged[place] ^= 1 << rng.randrange(8)
+        elif kind < 0.8:
+            damaged[place] = rng.choice((0, 1, 127, 128, 255, rng.randrange(256)))
+        elif kind < 0.9:
+            del damaged[place : place + rng.randint(1, 4)]
+        else:
+            damaged[place:place] = rng.randbytes(rng.randint(1, 4))
+        if not damaged:
+            break
+    return bytes(damaged)
+
+
+def reference_verdict(codec: Codec, payload: bytes, size: int) -> bytes | None:
+    try:
+        return decode_payload(codec, payload, size)
+    except PayloadError:
+        return None
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_decoders_agree_on_damage(codec: Codec) -> None:
+    rng = random.Random(3)
+    num_refused = 0
+    for content in small_contents():
+        coded_as, payload = encode(content, codec)
+        assert coded_as is codec
+        for _ in range(NUM_MUTATIONS // 4):
+            damaged = mutate(payload, rng)
+            verdict = decode_natively(codec, damaged, len(content))
+            assert verdict == reference_verdict(codec, damaged, len(content)), damaged.hex()
+            num_refused += verdict is None
+    assert num_refused > NUM_MUTATIONS / 4
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_every_truncation_is_refused(codec: Codec) -> None:
+    content = small_contents()[0]
+    _, payload = encode(content, codec)
+    for size in range(len(payload)):
+        assert decode_natively(codec, payload[:size], len(content)) is None
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_a_wrong_size_is_refused(codec: Codec) -> None:
+    content = small_contents()[0]
+    _, payload = encode(content, codec)
+    for size in (1, len(content) - 1, len(content) + 1, 65536):
+        assert decode_natively(codec, payload, size) is None
+        assert reference_verdict(codec, payload, size) is None

@@ -1,0 +1,89 @@
+"""Every decoder gives back what was encoded, and the encoder keeps its promise of dependency elimination."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from payloads import CODECS, contents, decode_natively, encode
+
+from gompfs.codec import Codec
+from gompfs.codec.reference import decode_payload, read_payload
+from gompfs.codec.sequences import DecodedPayload
+
+CONTENTS = contents()
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_both_decoders_give_the_content(name: str, codec: Codec) -> None:
+    content = CONTENTS[name]
+    for level in (1, 6, 9):
+        for dependency_elimination in (True, False):
+            coded_as, payload = encode(content, codec, level, dependency_elimination)
+            assert decode_natively(coded_as, payload, len(content)) == content
+            if level == 6 or len(content) < 3000:
+                assert decode_payload(coded_as, payload, len(content)) == content
+
+
+@pytest.mark.parametrize("name", ["text", "repeated words", "zeros", "many short sequences"])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_dependency_elimination_holds(name: str, codec: Codec) -> None:
+    content = CONTENTS[name]
+    coded_as, payload = encode(content, codec)
+    assert coded_as is codec
+    decoded = read_payload(codec, payload, len(content))
+    assert decoded.dependency_elimination
+    assert breaks_of_dependency_elimination(decoded, len(content)) == 0
+
+
+def test_without_dependency_elimination_matches_depend_on_their_group() -> None:
+    content = CONTENTS["zeros"] + CONTENTS["repeated words"]
+    for codec in CODECS:
+        _, payload = encode(content, codec, dependency_elimination=False)
+        decoded = read_payload(codec, payload, len(content))
+        assert not decoded.dependency_elimination
+        assert breaks_of_dependency_elimination(decoded, len(content)) > 0
+
+
+def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
+    """Bytes that a match takes from above its group's high-water mark, and not from literals of the group."""
+    is_literal = bytearray(size)
+    position = 0
+    for literal_length, match_length, _ in decoded.sequences:
+        is_literal[position : position + literal_length] = b"\1" * literal_length
+        position += literal_length + match_length
+    breaks = position = high_water_mark = 0
+    for index, (literal_length, match_length, match_offset) in enumerate(decoded.sequences):
+        if index % (1 << decoded.group_size_log2) == 0:
+            high_water_mark = position
+        position += literal_length
+        for source in range(position - match_offset, position - match_offset + match_length):
+            breaks += source >= high_water_mark and not is_literal[source]
+        position += match_length
+    return breaks
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    pieces=st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=12),
+    order=st.lists(st.integers(0, 11), min_size=1, max_size=200),
+    codec=st.sampled_from(CODECS),
+    level=st.integers(1, 9),
+    dependency_elimination=st.booleans(),
+)
+def test_any_content_comes_back(
+    pieces: list[bytes], order: list[int], codec: Codec, level: int, dependency_elimination: bool
+) -> None:
+    content = b"".join(pieces[index % len(pieces)] for index in order)
+    coded_as, payload = encode(content, codec, level, dependency_elimination)
+    assert decode_natively(coded_as, payload, len(content)) == content
+    assert decode_payload(coded_as, payload, len(content)) == content
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_higher_levels_are_not_larger(codec: Codec) -> None:
+    content = CONTENTS["text"]
+    sizes = [len(encode(content, codec, level)[1]) for level in (1, 3, 6, 9)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] < sizes[0]

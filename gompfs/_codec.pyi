@@ -1,6 +1,8 @@
 """Native codecs (kernels/cpu/codec). Buffers are contiguous bytes-like objects; the GIL is released."""
 
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
+
+from typing_extensions import Buffer
 
 def encode_blocks(
     stream: Buffer,

@@ -1,9 +1,10 @@
 """Native word grammars (kernels/cpu/grammar). Buffers are contiguous bytes-like objects; the GIL is released."""
 
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 SPLITTER: int
 

@@ -12,7 +12,14 @@ from gompfs.codec.block import (
     check_block,
     parse_block_header,
 )
-from gompfs.codec.codecs import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, MIN_LEVEL, Codec, CodecOptions
+from gompfs.codec.codecs import (
+    DEFAULT_BLOCK_SIZE,
+    MAX_BLOCK_SIZE,
+    MIN_BLOCK_SIZE,
+    MIN_LEVEL,
+    Codec,
+    CodecOptions,
+)
 
 __all__ = [
     "BLOCK_ALIGNMENT",

@@ -23,7 +23,7 @@ def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
 
 def expand_part(part: GrammarPart) -> list[list[int]]:
     """The text of each file of a part, as numbers of the dictionary."""
-    bodies = [part.symbols[start:end].tolist() for start, end in zip(part.rule_starts, part.rule_starts[1:])]
+    bodies = [part.symbols[start:end].tolist() for start, end in zip(part.rule_starts[:-1], part.rule_starts[1:], strict=True)]
     expansions: dict[int, list[int]] = {}
     for rule in range(part.num_rules - 1, 0, -1):
         expansions[rule] = list(_expand(part, bodies[rule], expansions))

@@ -1,5 +1,5 @@
-// The numbers of docs/format.md that decoders share; gompfs/codec/constants.py holds the same ones, and
-// a test compares the two. Plain constants only: CUDA and C++ include this file alike.
+// The numbers of docs/format.md that decoders share; gompfs/codec/constants.py holds the same ones,
+// and a test compares the two. Plain constants only: CUDA and C++ include this file alike.
 #pragma once
 
 namespace gompfs {
@@ -37,27 +37,29 @@ constexpr int kMaxOffsetBits = 9;
 // Sub-block sizes are written with at most so many bits each.
 constexpr int kMaxSizeWidth = 24;
 
-// A token symbol is literal class << 5 | match class; a class is a base value and a number of extra bits.
+// A token symbol is literal class << 5 | match class; a class is a base value and a number of extra
+// bits.
 constexpr int kNumLiteralClasses = 8;
 constexpr int kNumMatchClasses = 32;
 constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3, 4, 5, 7, 11};
 constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0, 0, 1, 2, 8};
 // Match class 0 means that the sequence has no match.
-constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {0,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
-                                                              13, 14, 15, 16, 17, 18, 19, 21, 23, 25, 27,
-                                                              31, 35, 39, 43, 51, 59, 67, 75, 107, 171};
-constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-                                                                  0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 5, 6, 8};
+constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {
+    0,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,  17,
+    18, 19, 21, 23, 25, 27, 31, 35, 39, 43, 51, 59, 67, 75, 107, 171};
+constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 5, 6, 8};
 constexpr int kBitMaxLiteralLength = 11 + 255;
 constexpr int kBitMaxMatchLength = 171 + 255;
 
-// Offset symbol 0 repeats the match_offset of the sequence before; symbol 1 + s stands for the offsets
-// o with o + 1 in [2^m + b * 2^(m-1), 2^m + (b + 1) * 2^(m-1)), where s = 2 * (m - 1) + b.
+// Offset symbol 0 repeats the match_offset of the sequence before; symbol 1 + s stands for the
+// offsets o with o + 1 in [2^m + b * 2^(m-1), 2^m + (b + 1) * 2^(m-1)), where s = 2 * (m - 1) + b.
 constexpr int kOffsetSymbolRepeat = 0;
 
 // Code lengths are themselves coded: 0 to 10 stand for themselves, then runs.
 constexpr int kNumLengthSymbols = 14;
-constexpr int kLengthFieldBits = 3;  // the lengths of that code's own codewords come as plain numbers
+constexpr int kLengthFieldBits =
+    3;  // the lengths of that code's own codewords come as plain numbers
 constexpr int kLengthSymbolRepeat = 11;     // 3 to 6 times the length before, 2 extra bits
 constexpr int kLengthSymbolZeros = 12;      // 3 to 10 zeros, 3 extra bits
 constexpr int kLengthSymbolManyZeros = 13;  // 11 to 138 zeros, 7 extra bits

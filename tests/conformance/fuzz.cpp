@@ -1,5 +1,5 @@
-// Decodes damaged payloads and reads damaged grammar sections, to be built with sanitizers: each buffer has
-// its exact size on the heap, so that a single byte out of bounds ends the program.
+// Decodes damaged payloads and reads damaged grammar sections, to be built with sanitizers: each
+// buffer has its exact size on the heap, so that a single byte out of bounds ends the program.
 //
 // Usage: fuzz NUM_MUTATIONS; prints how many were refused.
 #include <cstdio>
@@ -47,13 +47,15 @@ Buffer make_content(int kind) {
 
 Buffer mutate(Buffer bytes) {
     for (std::uint32_t round = 0; round < 1 + below(4) && !bytes.empty(); ++round) {
-        const std::size_t place = below(2) != 0 ? below(std::min<std::size_t>(bytes.size(), 200)) : below(bytes.size());
+        const std::size_t place =
+            below(2) != 0 ? below(std::min<std::size_t>(bytes.size(), 200)) : below(bytes.size());
         switch (below(6)) {
             case 0:
                 bytes.resize(place);
                 break;
             case 1:
-                bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place), static_cast<std::uint8_t>(below(256)));
+                bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place),
+                             static_cast<std::uint8_t>(below(256)));
                 break;
             case 2:
                 bytes[place] = 255;
@@ -73,7 +75,8 @@ bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size) {
     return decode_payload(codec, {in.get(), payload.size()}, {out.get(), size});
 }
 
-// More sequences ask for an extension than there are, while literals are left: mutations hardly find this.
+// More sequences ask for an extension than there are, while literals are left: mutations hardly
+// find this.
 Buffer payload_without_extensions() {
     constexpr std::uint32_t kNumSequences = 1800, kNumLiterals = 40;
     Buffer payload{1, 2, 0, 0};
@@ -134,7 +137,8 @@ int main(int, char** arguments) {
                 do {
                     const Buffer content = make_content(round / 50 % 4);
                     size = content.size();
-                    payload = encode_payload(content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
+                    payload =
+                        encode_payload(content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
                 } while (!payload);
                 if (!survives_decoding(codec, *payload, size)) {
                     std::puts("an undamaged payload was refused");
@@ -143,7 +147,8 @@ int main(int, char** arguments) {
             }
             num_refused += !survives_decoding(codec, mutate(*payload), size);
         }
-        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), num_refused, num_mutations);
+        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), num_refused,
+                    num_mutations);
     }
     int num_refused = 0;
     Buffer section;

@@ -24,7 +24,9 @@ def mutate(payload: bytes, rng: random.Random) -> bytes:
     """A payload with some bytes changed, cut, or put in; mostly one, mostly near the front."""
     damaged = bytearray(payload)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
-        place = min(int(rng.expovariate(1 / 40)), len(damaged) - 1) if rng.random() < 0.6 else rng.randrange(len(damaged))
+        place = rng.randrange(len(damaged))
+        if rng.random() < 0.6:
+            place = min(int(rng.expovariate(1 / 40)), len(damaged) - 1)
         kind = rng.random()
         if kind < 0.5:
             damaged[place] ^= 1 << rng.randrange(8)

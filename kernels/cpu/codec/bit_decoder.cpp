@@ -1,8 +1,8 @@
 // Decodes the gompresso-bit payload on one thread.
 //
 // A warp gives each of its lanes one sub-block; here one thread visits the 32 sub-blocks in turn, a
-// sequence (or four literals) of each at a time. Neighbouring visits do not depend on each other, so the
-// processor overlaps them, and the results come out in the order of the block.
+// sequence (or four literals) of each at a time. Neighbouring visits do not depend on each other,
+// so the processor overlaps them, and the results come out in the order of the block.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t kImpossibleOffset = ~std::uint64_t{0} << 32;
 
 bool is_empty(std::span<const std::uint8_t> lengths) {
-    return std::all_of(lengths.begin(), lengths.end(), [](std::uint8_t length) { return length == 0; });
+    return std::all_of(lengths.begin(), lengths.end(),
+                       [](std::uint8_t length) { return length == 0; });
 }
 
 struct Decoder {
@@ -57,10 +58,12 @@ bool Decoder::read_header(Bytes payload, std::size_t content_size) {
     const std::array<int, 2> widths{header[2], header[3]};
     num_sequences = load<std::uint32_t>(header + 4);
     num_literals = load<std::uint32_t>(header + 8);
-    const std::array<std::uint32_t, 2> bases{load<std::uint32_t>(header + 12), load<std::uint32_t>(header + 16)};
+    const std::array<std::uint32_t, 2> bases{load<std::uint32_t>(header + 12),
+                                             load<std::uint32_t>(header + 16)};
     const std::uint32_t code_lengths_size = load<std::uint32_t>(header + 20);
     if (header[0] > kFlagDependencyElimination || group_size_log2 < kMinGroupSizeLog2 ||
-        group_size_log2 > kMaxGroupSizeLog2 || widths[0] > kMaxSizeWidth || widths[1] > kMaxSizeWidth || num_literals > content_size ||
+        group_size_log2 > kMaxGroupSizeLog2 || widths[0] > kMaxSizeWidth ||
+        widths[1] > kMaxSizeWidth || num_literals > content_size ||
         num_sequences > content_size + (1u << group_size_log2) ||
         code_lengths_size > payload.size() - kBitHeaderSize - kBitPadding) {
         return false;
@@ -77,20 +80,23 @@ bool Decoder::read_codes(Bytes code_lengths) {
     const auto literal_entry = [&](std::size_t symbol) {
         return static_cast<std::uint16_t>(symbol | literal[symbol] << 8);
     };
-    if (read_code_lengths(code_lengths, lengths) != code_lengths.size() || (num_literals != 0 && is_empty(literal)) ||
-        (num_sequences != 0 && is_empty(token))) {
+    if (read_code_lengths(code_lengths, lengths) != code_lengths.size() ||
+        (num_literals != 0 && is_empty(literal)) || (num_sequences != 0 && is_empty(token))) {
         return false;
     }
     if (is_empty(offset)) {
         offset_table.fill(kImpossibleOffset);
     }
     return build_decode_table(literal, literal_table, literal_entry) &&
-           build_decode_table(token, token_table, [&](auto symbol) { return token_entry(symbol, token[symbol]); }) &&
-           (is_empty(offset) ||
-            build_decode_table(offset, offset_table, [&](auto symbol) { return offset_entry(symbol, offset[symbol]); }));
+           build_decode_table(token, token_table,
+                              [&](auto symbol) { return token_entry(symbol, token[symbol]); }) &&
+           (is_empty(offset) || build_decode_table(offset, offset_table, [&](auto symbol) {
+                return offset_entry(symbol, offset[symbol]);
+            }));
 }
 
-// Turns stored sizes into the start and end of every sub-block; the last must end where the stream does.
+// Turns stored sizes into the start and end of every sub-block; the last must end where the stream
+// does.
 bool Decoder::read_sizes(Bytes payload, std::size_t at, const std::array<std::uint32_t, 2>& bases,
                          const std::array<int, 2>& widths) {
     const std::size_t size = payload.size() - kBitPadding - at;
@@ -146,7 +152,8 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
     for (; first < num_literals; ++first) {
         const int lane = static_cast<int>(first % kNumSubBlocks);
         const std::uint32_t position = positions[lane];
-        const std::uint64_t window = load<std::uint64_t>(stream + (position >> 3)) >> (position & 7);
+        const std::uint64_t window =
+            load<std::uint64_t>(stream + (position >> 3)) >> (position & 7);
         const std::uint32_t entry = table[low_bits(window, kMaxLiteralBits)];
         out[first] = static_cast<std::uint8_t>(entry);
         positions[lane] = position + (entry >> 8);
@@ -167,8 +174,9 @@ struct Cursor {
 };
 
 // Copies one sequence with every bound checked. False for anything invalid.
-[[gnu::noinline]] bool copy_sequence_checked(std::uint32_t literal_length, std::uint32_t match_length,
-                                             std::uint32_t offset, Cursor& at) {
+[[gnu::noinline]] bool copy_sequence_checked(std::uint32_t literal_length,
+                                             std::uint32_t match_length, std::uint32_t offset,
+                                             Cursor& at) {
     if (literal_length > static_cast<std::size_t>(at.literals_end - at.literal) ||
         literal_length + match_length > static_cast<std::size_t>(at.output_end - at.output)) {
         return false;
@@ -197,11 +205,13 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
     Cursor at{content.data(), content.data(), content.data() + content.size(), literals.data(),
               literals.data() + num_literals};
     const std::uint8_t* const fast_output_end =
-        at.output_end - std::min<std::size_t>(content.size(), kFastLiterals + kBitMaxMatchLength + kCopyMargin);
+        at.output_end -
+        std::min<std::size_t>(content.size(), kFastLiterals + kBitMaxMatchLength + kCopyMargin);
     const std::uint8_t* const fast_literals_end =
         at.literals_end - std::min<std::size_t>(num_literals, kFastLiterals);
     for (std::uint32_t first = 0; first < num_sequences; first += kNumSubBlocks) {
-        const int count = static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));
+        const int count =
+            static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));
         if (decode_row(tables, positions.data(), count, row.data()) > stream_bits) {
             return false;
         }
@@ -213,9 +223,10 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
             const std::uint32_t offset_field = static_cast<std::uint32_t>(sequence >> 32);
             last_offset = offset_field != 0 ? offset_field : last_offset;
             std::uint8_t* const match = at.output + literal_length;
-            if (literal_length <= kFastLiterals && match_length != 0 && last_offset >= kMinFastOffset &&
-                last_offset <= static_cast<std::size_t>(match - at.start) && at.output < fast_output_end &&
-                at.literal < fast_literals_end) [[likely]] {
+            if (literal_length <= kFastLiterals && match_length != 0 &&
+                last_offset >= kMinFastOffset &&
+                last_offset <= static_cast<std::size_t>(match - at.start) &&
+                at.output < fast_output_end && at.literal < fast_literals_end) [[likely]] {
                 copy_fixed<kFastLiterals>(at.output, at.literal);
                 copy_match_fast(match, last_offset, match_length);
                 at.literal += literal_length;
@@ -225,7 +236,8 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
             }
         }
     }
-    return at.output == at.output_end && at.literal == at.literals_end && positions == sequence_ends;
+    return at.output == at.output_end && at.literal == at.literals_end &&
+           positions == sequence_ends;
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ Field offset_field(std::uint32_t offset, bool repeat) {
     const int octave = std::bit_width(offset + 1) - 1;
     const int num_extra_bits = octave - 1;
     const std::uint32_t half = ((offset + 1) >> num_extra_bits) & 1;
-    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half, static_cast<std::uint32_t>(low_bits(offset + 1, num_extra_bits)), num_extra_bits};
+    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half,
+            static_cast<std::uint32_t>(low_bits(offset + 1, num_extra_bits)), num_extra_bits};
 }
 
 // One sequence as the fields that its sub-block holds.
@@ -61,8 +62,10 @@ CodedSequence code_sequence(const Sequence& sequence, bool repeat) {
     const int literal_bits = kLiteralClassExtraBits[literal_class];
     const int match_bits = has_match ? kMatchClassExtraBits[match_class] : 0;
     const std::uint32_t literal_extra = sequence.literal_length - kLiteralClassBase[literal_class];
-    const std::uint32_t match_extra = has_match ? sequence.match_length - kMatchClassBase[match_class] : 0;
-    return {{literal_class << 5 | match_class, literal_extra | match_extra << literal_bits, literal_bits + match_bits},
+    const std::uint32_t match_extra =
+        has_match ? sequence.match_length - kMatchClassBase[match_class] : 0;
+    return {{literal_class << 5 | match_class, literal_extra | match_extra << literal_bits,
+             literal_bits + match_bits},
             has_match ? offset_field(sequence.match_offset, repeat) : Field{0, 0, 0},
             has_match};
 }
@@ -90,9 +93,10 @@ struct Codes {
                 num_bits + field.num_extra_bits};
     }
 
-   private:
+  private:
     void build_one(int first, int count, int max_bits) {
-        limited_code_lengths(std::span(counts).subspan(first, count), max_bits, lengths.data() + first);
+        limited_code_lengths(std::span(counts).subspan(first, count), max_bits,
+                             lengths.data() + first);
         canonical_codewords(std::span(lengths).subspan(first, count), codewords.data() + first);
     }
 };
@@ -112,7 +116,8 @@ SizeFrame size_frame(const SubBlocks& sub_blocks) {
         smallest = std::min(smallest, bits.num_bits());
         largest = std::max(largest, bits.num_bits());
     }
-    return {static_cast<std::uint32_t>(smallest), static_cast<int>(std::bit_width(largest - smallest))};
+    return {static_cast<std::uint32_t>(smallest),
+            static_cast<int>(std::bit_width(largest - smallest))};
 }
 
 void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
@@ -168,13 +173,16 @@ void Coder::write_sub_blocks() {
     sub_block_bytes.resize(kNumSubBlocks * (sequence_room + literal_room));
     for (int lane = 0; lane < kNumSubBlocks; ++lane) {
         sequence_bits[lane] = BitWriter(sub_block_bytes.data() + lane * sequence_room);
-        literal_bits[lane] = BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_room + lane * literal_room);
+        literal_bits[lane] =
+            BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_room + lane * literal_room);
     }
     for (std::size_t index = 0; index < coded.size(); ++index) {
         const auto [token, num_token_bits] = codes.bits_of(Codes::kTokens, coded[index].token);
         const auto [offset, num_offset_bits] =
-            coded[index].has_match ? codes.bits_of(Codes::kOffsets, coded[index].offset) : std::pair<std::uint64_t, int>{0, 0};
-        sequence_bits[index % kNumSubBlocks].put(token | offset << num_token_bits, num_token_bits + num_offset_bits);
+            coded[index].has_match ? codes.bits_of(Codes::kOffsets, coded[index].offset)
+                                   : std::pair<std::uint64_t, int>{0, 0};
+        sequence_bits[index % kNumSubBlocks].put(token | offset << num_token_bits,
+                                                 num_token_bits + num_offset_bits);
     }
     for (std::size_t index = 0; index < literals.size(); ++index) {
         const std::size_t symbol = Codes::kLiterals + literals[index];
@@ -185,7 +193,13 @@ void Coder::write_sub_blocks() {
 }  // namespace
 
 ParserLimits bit_parser_limits(bool dependency_elimination) {
-    return {kBitMinMatchLength, kBitMaxLiteralLength, kBitMaxMatchLength, 1u << 20, kDefaultGroupSizeLog2, dependency_elimination, true};
+    return {kBitMinMatchLength,
+            kBitMaxLiteralLength,
+            kBitMaxMatchLength,
+            1u << 20,
+            kDefaultGroupSizeLog2,
+            dependency_elimination,
+            true};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
@@ -200,7 +214,8 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
 
     const std::size_t stream_start = kBitHeaderSize + code_lengths.size();
     constexpr std::size_t kSizesRoom = std::size_t{kNumSubBlocks} * 2 * 3;
-    std::vector<std::uint8_t> payload(stream_start + kSizesRoom + coder.sub_block_bytes.size() + kBitPadding);
+    std::vector<std::uint8_t> payload(stream_start + kSizesRoom + coder.sub_block_bytes.size() +
+                                      kBitPadding);
     payload[0] = limits.dependency_elimination ? kFlagDependencyElimination : 0;
     payload[1] = static_cast<std::uint8_t>(limits.group_size_log2);
     payload[2] = static_cast<std::uint8_t>(sequence_frame.width);

@@ -14,11 +14,13 @@ namespace {
 constexpr int kOffsetShift = 32;
 constexpr std::uint64_t kMatchBaseMask = 0xffff0000;
 
-std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positions, int count, std::uint64_t* row) {
+std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positions, int count,
+                                  std::uint64_t* row) {
     std::uint32_t farthest = 0;
     for (int lane = 0; lane < count; ++lane) {
         const std::uint32_t position = positions[lane];
-        const std::uint64_t window = load<std::uint64_t>(tables.stream + (position >> 3)) >> (position & 7);
+        const std::uint64_t window =
+            load<std::uint64_t>(tables.stream + (position >> 3)) >> (position & 7);
         const std::uint64_t token = tables.token[low_bits(window, kMaxTokenBits)];
         const std::uint64_t literal_window = window >> ((token >> 32) & 63);
         const std::uint64_t literal_extra = low_bits(literal_window, (token >> 40) & 63);
@@ -29,7 +31,8 @@ std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positi
         if ((token & kMatchBaseMask) != 0) [[likely]] {
             const std::uint64_t offset_window = window >> ((token >> 56) & 63);
             const std::uint64_t entry = tables.offset[low_bits(offset_window, kMaxOffsetBits)];
-            const std::uint64_t offset_extra = low_bits(offset_window >> (entry & 63), (entry >> 8) & 63);
+            const std::uint64_t offset_extra =
+                low_bits(offset_window >> (entry & 63), (entry >> 8) & 63);
             sequence += (entry >> kOffsetShift << kOffsetShift) + (offset_extra << kOffsetShift);
             next += (entry >> 16) & 255;
         }
@@ -42,8 +45,9 @@ std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positi
 
 #if defined(__x86_64__)
 // The same on four sub-blocks at a time; a row that is not full takes the portable way.
-__attribute__((target("avx2"))) std::uint32_t decode_row_avx2(const RowTables& tables, std::uint32_t* positions,
-                                                              int count, std::uint64_t* row) {
+__attribute__((target("avx2"))) std::uint32_t decode_row_avx2(const RowTables& tables,
+                                                              std::uint32_t* positions, int count,
+                                                              std::uint64_t* row) {
     if (count != kNumSubBlocks) {
         return decode_row_portable(tables, positions, count, row);
     }
@@ -59,19 +63,23 @@ __attribute__((target("avx2"))) std::uint32_t decode_row_avx2(const RowTables& t
     const auto* offset_table = reinterpret_cast<const long long*>(tables.offset);
     __m128i farthest = _mm_setzero_si128();
     for (int lane = 0; lane < kNumSubBlocks; lane += 4) {
-        const __m128i position = _mm_loadu_si128(reinterpret_cast<const __m128i*>(positions + lane));
+        const __m128i position =
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(positions + lane));
         const __m256i window =
             _mm256_srlv_epi64(_mm256_i32gather_epi64(stream, _mm_srli_epi32(position, 3), 1),
                               _mm256_cvtepu32_epi64(_mm_and_si128(position, _mm_set1_epi32(7))));
-        const __m256i token = _mm256_i64gather_epi64(token_table, _mm256_and_si256(window, token_mask), 8);
+        const __m256i token =
+            _mm256_i64gather_epi64(token_table, _mm256_and_si256(window, token_mask), 8);
         const __m256i literal_bits = _mm256_and_si256(_mm256_srli_epi64(token, 40), byte_mask);
         const __m256i match_bits = _mm256_and_si256(_mm256_srli_epi64(token, 48), byte_mask);
         const __m256i token_bits = _mm256_srli_epi64(token, 56);
         const __m256i literal_window =
             _mm256_srlv_epi64(window, _mm256_and_si256(_mm256_srli_epi64(token, 32), byte_mask));
         const __m256i match_window = _mm256_srlv_epi64(literal_window, literal_bits);
-        const __m256i literal_extra = _mm256_andnot_si256(_mm256_sllv_epi64(ones, literal_bits), literal_window);
-        const __m256i match_extra = _mm256_andnot_si256(_mm256_sllv_epi64(ones, match_bits), match_window);
+        const __m256i literal_extra =
+            _mm256_andnot_si256(_mm256_sllv_epi64(ones, literal_bits), literal_window);
+        const __m256i match_extra =
+            _mm256_andnot_si256(_mm256_sllv_epi64(ones, match_bits), match_window);
         const __m256i lengths =
             _mm256_add_epi64(_mm256_add_epi64(_mm256_and_si256(token, low_half), literal_extra),
                              _mm256_slli_epi64(match_extra, 16));
@@ -80,19 +88,21 @@ __attribute__((target("avx2"))) std::uint32_t decode_row_avx2(const RowTables& t
             _mm256_cmpeq_epi64(_mm256_and_si256(token, match_base_mask), _mm256_setzero_si256());
         const __m256i offset_window = _mm256_srlv_epi64(window, token_bits);
         const __m256i entry = _mm256_andnot_si256(
-            no_match, _mm256_i64gather_epi64(offset_table, _mm256_and_si256(offset_window, offset_mask), 8));
+            no_match,
+            _mm256_i64gather_epi64(offset_table, _mm256_and_si256(offset_window, offset_mask), 8));
         const __m256i extra_bits = _mm256_and_si256(_mm256_srli_epi64(entry, 8), byte_mask);
-        const __m256i offset_extra =
-            _mm256_andnot_si256(_mm256_sllv_epi64(ones, extra_bits),
-                                _mm256_srlv_epi64(offset_window, _mm256_and_si256(entry, byte_mask)));
+        const __m256i offset_extra = _mm256_andnot_si256(
+            _mm256_sllv_epi64(ones, extra_bits),
+            _mm256_srlv_epi64(offset_window, _mm256_and_si256(entry, byte_mask)));
         const __m256i offset = _mm256_add_epi64(_mm256_andnot_si256(low_half, entry),
                                                 _mm256_slli_epi64(offset_extra, kOffsetShift));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + lane), _mm256_add_epi64(lengths, offset));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + lane),
+                            _mm256_add_epi64(lengths, offset));
 
         const __m256i used =
             _mm256_add_epi64(token_bits, _mm256_and_si256(_mm256_srli_epi64(entry, 16), byte_mask));
-        const __m128i next =
-            _mm_add_epi32(position, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(used, even_words)));
+        const __m128i next = _mm_add_epi32(
+            position, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(used, even_words)));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(positions + lane), next);
         farthest = _mm_max_epu32(farthest, next);
     }
@@ -120,7 +130,8 @@ std::uint64_t offset_entry(std::size_t symbol, std::uint64_t codeword_bits) {
     }
     const std::uint64_t extra_bits = (symbol - 1) / 2;
     const std::uint64_t base = ((2 + ((symbol - 1) & 1)) << extra_bits) - 1;
-    return codeword_bits | extra_bits << 8 | (codeword_bits + extra_bits) << 16 | base << kOffsetShift;
+    return codeword_bits | extra_bits << 8 | (codeword_bits + extra_bits) << 16 |
+           base << kOffsetShift;
 }
 
 DecodeRow select_decode_row() {

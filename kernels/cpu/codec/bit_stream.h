@@ -17,7 +17,7 @@ namespace gompfs {
 
 // Writes bits to memory of the caller, who leaves room for kSlack bytes behind the last one.
 class BitWriter {
-   public:
+  public:
     static constexpr std::size_t kSlack = 8;
 
     explicit BitWriter(std::uint8_t* bytes = nullptr) : start_(bytes), next_(bytes) {}
@@ -43,10 +43,12 @@ class BitWriter {
         put(other.pending_, other.num_pending_);
     }
 
-    std::size_t num_bits() const { return static_cast<std::size_t>(next_ - start_) * 8 + num_pending_; }
+    std::size_t num_bits() const {
+        return static_cast<std::size_t>(next_ - start_) * 8 + num_pending_;
+    }
     std::size_t num_bytes() const { return (num_bits() + 7) / 8; }
 
-   private:
+  private:
     std::uint8_t* start_;
     std::uint8_t* next_;
     std::uint64_t pending_ = 0;
@@ -55,7 +57,7 @@ class BitWriter {
 
 // Reads bits without passing the end of its bytes: bits behind it are zeros, and overrun() tells.
 class BitReader {
-   public:
+  public:
     BitReader(const std::uint8_t* bytes, std::size_t size) : bytes_(bytes), num_bits_(size * 8) {}
 
     // The next count bits, at most 32.
@@ -70,7 +72,7 @@ class BitReader {
     bool overrun() const { return position_ > num_bits_; }
     std::size_t num_bytes_used() const { return (position_ + 7) / 8; }
 
-   private:
+  private:
     std::uint64_t window() const {
         const std::size_t first = position_ >> 3;
         const std::size_t size = num_bits_ >> 3;

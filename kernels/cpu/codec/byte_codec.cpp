@@ -1,7 +1,8 @@
-// Payload: a header of 16 bytes, then the streams match_offsets (u16), tokens (u8), extensions (u8) and
-// literals (u8). A token holds literal_length and the match code; lengths that do not fit continue in
-// one byte of extensions. The token and the offset of sequence i lie at index i, and what else a lane of
-// a warp reads at an index that ballots give: no lane waits for another's parsing.
+// Payload: a header of 16 bytes, then the streams match_offsets (u16), tokens (u8), extensions (u8)
+// and literals (u8). A token holds literal_length and the match code; lengths that do not fit
+// continue in one byte of extensions. The token and the offset of sequence i lie at index i, and
+// what else a lane of a warp reads at an index that ballots give: no lane waits for another's
+// parsing.
 #include "codec/byte_codec.h"
 
 #include <algorithm>
@@ -57,7 +58,8 @@ struct Output {
     const std::uint8_t token = in.tokens[index];
     std::size_t literal_length = token & kByteLiteralEscape;
     std::size_t match_code = token >> kByteMatchShift;
-    for (auto [length, escape] : {std::pair{&literal_length, kByteLiteralEscape}, {&match_code, kByteMatchEscape}}) {
+    for (auto [length, escape] :
+         {std::pair{&literal_length, kByteLiteralEscape}, {&match_code, kByteMatchEscape}}) {
         if (*length == static_cast<std::size_t>(escape)) {
             if (in.extensions == in.extensions_end) {
                 return false;
@@ -88,7 +90,13 @@ struct Output {
 }  // namespace
 
 ParserLimits byte_parser_limits(bool dependency_elimination) {
-    return {kByteMinMatchLength, kByteMaxLiteralLength, kByteMaxMatchLength, kByteMaxMatchOffset, kDefaultGroupSizeLog2, dependency_elimination, false};
+    return {kByteMinMatchLength,
+            kByteMaxLiteralLength,
+            kByteMaxMatchLength,
+            kByteMaxMatchOffset,
+            kDefaultGroupSizeLog2,
+            dependency_elimination,
+            false};
 }
 
 std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,
@@ -98,12 +106,14 @@ std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>
     for (const Sequence& sequence : sequences) {
         const std::uint32_t match_code =
             sequence.match_length == 0 ? 0 : sequence.match_length - kByteMinMatchLength + 1;
-        const std::uint32_t literal_field = std::min<std::uint32_t>(sequence.literal_length, kByteLiteralEscape);
+        const std::uint32_t literal_field =
+            std::min<std::uint32_t>(sequence.literal_length, kByteLiteralEscape);
         const std::uint32_t match_field = std::min<std::uint32_t>(match_code, kByteMatchEscape);
         tokens.push_back(static_cast<std::uint8_t>(literal_field | match_field << kByteMatchShift));
         append(offsets, static_cast<std::uint16_t>(sequence.match_offset));
         if (literal_field == kByteLiteralEscape) {
-            extensions.push_back(static_cast<std::uint8_t>(sequence.literal_length - kByteLiteralEscape));
+            extensions.push_back(
+                static_cast<std::uint8_t>(sequence.literal_length - kByteLiteralEscape));
         }
         if (match_field == kByteMatchEscape) {
             extensions.push_back(static_cast<std::uint8_t>(match_code - kByteMatchEscape));
@@ -114,7 +124,8 @@ std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>
     }
     std::vector<std::uint8_t> payload;
     payload.reserve(kByteHeaderSize + 3 * tokens.size() + extensions.size() + literals.size());
-    append(payload, static_cast<std::uint8_t>(limits.dependency_elimination ? kFlagDependencyElimination : 0));
+    append(payload, static_cast<std::uint8_t>(
+                        limits.dependency_elimination ? kFlagDependencyElimination : 0));
     append(payload, static_cast<std::uint8_t>(limits.group_size_log2));
     append(payload, std::uint16_t{0});
     append(payload, static_cast<std::uint32_t>(sequences.size()));
@@ -133,7 +144,8 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
     }
     Output out{content.data(), content.data(), content.data() + content.size()};
     const std::uint8_t* const fast_output_end =
-        out.end - std::min<std::size_t>(content.size(), kCopyMargin + kByteLiteralEscape + kByteMaxMatchLength);
+        out.end - std::min<std::size_t>(content.size(),
+                                        kCopyMargin + kByteLiteralEscape + kByteMaxMatchLength);
     const std::uint8_t* const fast_literals_end =
         in.literals_end - std::min<std::size_t>(in.literals_end - in.literals, 8);
     for (std::uint32_t index = 0; index < in.num_sequences; ++index) {
@@ -142,13 +154,16 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
         const std::uint32_t literal_length = token & kByteLiteralEscape;
         const std::uint32_t match_code = token >> kByteMatchShift;
         std::uint8_t* const match = out.next + literal_length;
-        // An extension is at hand whether or not the token asks for it: the literals lie behind them.
+        // An extension is at hand whether or not the token asks for it: the literals lie behind
+        // them.
         const bool extended = match_code == kByteMatchEscape;
         if (literal_length < kByteLiteralEscape && match_code != 0 && offset >= kMinFastOffset &&
             offset <= static_cast<std::size_t>(match - out.start) && out.next < fast_output_end &&
-            in.literals < fast_literals_end && in.extensions + extended <= in.extensions_end) [[likely]] {
+            in.literals < fast_literals_end && in.extensions + extended <= in.extensions_end)
+            [[likely]] {
             const std::uint32_t extension = *in.extensions;
-            const std::uint32_t match_length = match_code + kByteMinMatchLength - 1 + (extended ? extension : 0);
+            const std::uint32_t match_length =
+                match_code + kByteMinMatchLength - 1 + (extended ? extension : 0);
             in.extensions += extended;
             copy_fixed<8>(out.next, in.literals);
             copy_match_fast(match, offset, match_length);
@@ -158,7 +173,8 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
             return false;
         }
     }
-    return out.next == out.end && in.literals == in.literals_end && in.extensions == in.extensions_end;
+    return out.next == out.end && in.literals == in.literals_end &&
+           in.extensions == in.extensions_end;
 }
 
 }  // namespace gompfs

@@ -8,7 +8,8 @@
 
 namespace gompfs {
 
-std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content, const EncodeOptions& options) {
+std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content,
+                                                        const EncodeOptions& options) {
     if (options.codec == Codec::stored) {
         return std::nullopt;
     }

@@ -21,10 +21,12 @@ using Bytes = std::span<const std::uint8_t>;
 using MutableBytes = std::span<std::uint8_t>;
 
 // The payload for one block of content, or nothing where it would not be smaller.
-std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content, const EncodeOptions& options);
+std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content,
+                                                        const EncodeOptions& options);
 
-// Decodes a payload into exactly content.size() bytes. False for any payload that is not valid; content
-// is then undefined, but nothing outside it was written and nothing outside payload was read.
+// Decodes a payload into exactly content.size() bytes. False for any payload that is not valid;
+// content is then undefined, but nothing outside it was written and nothing outside payload was
+// read.
 bool decode_payload(Codec codec, Bytes payload, MutableBytes content);
 
 }  // namespace gompfs

@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-// Compiles a hot function twice, for any x86-64 and for those with BMI2 and AVX2; the loader chooses.
+// Compiles a hot function twice, for any x86-64 and for those with BMI2 and AVX2; the loader
+// chooses.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
 #define GOMPFS_TARGET_CLONES __attribute__((target_clones("default", "arch=haswell")))
 #else
@@ -13,7 +14,8 @@
 
 namespace gompfs {
 
-// Bytes behind the end of a match that copy_match_fast may overwrite, and the least offset it takes.
+// Bytes behind the end of a match that copy_match_fast may overwrite, and the least offset it
+// takes.
 constexpr std::size_t kCopyMargin = 32;
 constexpr std::uint32_t kMinFastOffset = 16;
 
@@ -38,7 +40,8 @@ inline void copy_match(std::uint8_t* target, std::size_t offset, std::size_t len
 }
 
 // Copies a match of an offset of at least kMinFastOffset; kCopyMargin bytes behind it may change.
-[[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, std::uint32_t offset, std::uint32_t length) {
+[[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, std::uint32_t offset,
+                                                   std::uint32_t length) {
     const std::uint8_t* source = target - offset;
     copy_fixed<16>(target, source);
     copy_fixed<16>(target + 16, source + 16);

@@ -23,7 +23,8 @@ std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
     std::size_t leaf = 0;
     std::size_t inner = num_leaves;
     auto take_lightest = [&] {
-        const bool take_leaf = leaf < num_leaves && (inner >= weight.size() || weight[leaf] <= weight[inner]);
+        const bool take_leaf =
+            leaf < num_leaves && (inner >= weight.size() || weight[leaf] <= weight[inner]);
         return take_leaf ? leaf++ : inner++;
     };
     while (weight.size() < 2 * num_leaves - 1) {
@@ -40,8 +41,8 @@ std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
     return depth;
 }
 
-// Makes depths fit into max_bits: the rarest symbols that have room grow until Kraft's sum is 1, then
-// the commonest shrink where the rounding left some of it over.
+// Makes depths fit into max_bits: the rarest symbols that have room grow until Kraft's sum is 1,
+// then the commonest shrink where the rounding left some of it over.
 void flatten_depths(std::vector<int>& depths, int max_bits) {
     const std::int64_t full = std::int64_t{1} << max_bits;
     std::int64_t sum = 0;
@@ -94,7 +95,8 @@ std::vector<LengthSymbol> run_length_symbols(std::span<const std::uint8_t> lengt
             } else if (piece <= 10) {
                 symbols.push_back({kLengthSymbolZeros, static_cast<std::uint8_t>(piece - 3), 3});
             } else {
-                symbols.push_back({kLengthSymbolManyZeros, static_cast<std::uint8_t>(piece - 11), 7});
+                symbols.push_back(
+                    {kLengthSymbolManyZeros, static_cast<std::uint8_t>(piece - 11), 7});
             }
             run -= piece;
         }
@@ -105,7 +107,8 @@ std::vector<LengthSymbol> run_length_symbols(std::span<const std::uint8_t> lengt
 
 }  // namespace
 
-void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits, std::uint8_t* lengths) {
+void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits,
+                          std::uint8_t* lengths) {
     std::vector<std::uint16_t> symbols;
     for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
         lengths[symbol] = 0;
@@ -119,8 +122,9 @@ void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits, s
         }
         return;
     }
-    std::stable_sort(symbols.begin(), symbols.end(),
-                     [&](std::uint16_t left, std::uint16_t right) { return counts[left] < counts[right]; });
+    std::stable_sort(symbols.begin(), symbols.end(), [&](std::uint16_t left, std::uint16_t right) {
+        return counts[left] < counts[right];
+    });
     std::vector<std::uint32_t> weights;
     for (const std::uint16_t symbol : symbols) {
         weights.push_back(counts[symbol]);
@@ -164,7 +168,8 @@ SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bi
     }
     sorted.count = count;
     sorted.decodable = num_of_length[0] + count == lengths.size() &&
-                       (count == 0 || (count == 1 && num_of_length[1] == 1) || sum == std::uint64_t{1} << max_bits);
+                       (count == 0 || (count == 1 && num_of_length[1] == 1) ||
+                        sum == std::uint64_t{1} << max_bits);
     if (sorted.decodable) {
         // Unused symbols are written too, where the next one overwrites them: no branch to guess.
         std::uint32_t unused = 0;
@@ -201,14 +206,16 @@ std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengt
     return bytes;
 }
 
-std::size_t read_code_lengths(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> lengths) {
+std::size_t read_code_lengths(std::span<const std::uint8_t> bytes,
+                              std::span<std::uint8_t> lengths) {
     BitReader bits(bytes.data(), bytes.size());
     std::array<std::uint8_t, kNumLengthSymbols> code_lengths;
     for (std::uint8_t& length : code_lengths) {
         length = static_cast<std::uint8_t>(bits.take(kLengthFieldBits));
     }
     std::array<std::uint8_t, 1 << kMaxLengthBits> table;
-    if (!build_decode_table(code_lengths, table, [](std::size_t symbol) { return static_cast<std::uint8_t>(symbol); })) {
+    if (!build_decode_table(code_lengths, table,
+                            [](std::size_t symbol) { return static_cast<std::uint8_t>(symbol); })) {
         return 0;
     }
     for (std::size_t index = 0; index < lengths.size();) {

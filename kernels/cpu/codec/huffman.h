@@ -17,8 +17,10 @@ namespace gompfs {
 constexpr std::size_t kMaxAlphabet = 256;
 
 // Codeword lengths for symbols of the given counts, none above max_bits; 0 for a symbol that never
-// occurs, 1 for one that is alone. Near-optimal: lengths of the plain Huffman code, flattened to fit.
-void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits, std::uint8_t* lengths);
+// occurs, 1 for one that is alone. Near-optimal: lengths of the plain Huffman code, flattened to
+// fit.
+void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits,
+                          std::uint8_t* lengths);
 
 // Canonical codewords, first bit lowest: symbols of one length are numbered upwards, shorter first.
 void canonical_codewords(std::span<const std::uint8_t> lengths, std::uint16_t* codewords);
@@ -32,14 +34,16 @@ struct SortedSymbols {
 
 SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bits);
 
-// Fills a decode table that is indexed by the next bits of the stream: the entries of a symbol are those
-// whose index has its codeword in the low bits. entry_of(symbol) gives the entry. An empty code has zero
-// entries, and a single symbol takes the whole table. False when the lengths make no code.
+// Fills a decode table that is indexed by the next bits of the stream: the entries of a symbol are
+// those whose index has its codeword in the low bits. entry_of(symbol) gives the entry. An empty
+// code has zero entries, and a single symbol takes the whole table. False when the lengths make no
+// code.
 //
 // Codewords come in order of length, so the table grows with it: whatever was filled for one length
 // repeats for the next, twice as long, and no entry is computed twice.
 template <typename Entry, std::size_t Size, typename EntryOf>
-bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry, Size>& table, EntryOf&& entry_of) {
+bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry, Size>& table,
+                        EntryOf&& entry_of) {
     constexpr int kTableBits = std::bit_width(Size) - 1;
     const SortedSymbols sorted = sort_by_codeword(lengths, kTableBits);
     if (!sorted.decodable) {

@@ -52,8 +52,9 @@ struct DecodeJob {
     bool decoded = false;
 };
 
-nb::list decode_blocks(nb::sequence codecs, nb::sequence blocks, nb::handle out, nb::sequence targets,
-                       nb::sequence uncompressed_sizes, unsigned num_threads) {
+nb::list decode_blocks(nb::sequence codecs, nb::sequence blocks, nb::handle out,
+                       nb::sequence targets, nb::sequence uncompressed_sizes,
+                       unsigned num_threads) {
     const BufferView out_view(out, PyBUF_WRITABLE);
     const MutableBytes out_bytes = out_view.mutable_bytes();
     const std::size_t count = nb::len(blocks);

@@ -1,9 +1,9 @@
 // A lazy parser over hash chains that keeps dependency elimination by construction.
 //
-// Positions enter the hash chains only when a match may copy from them: when their group is finished (its
-// output lies below the next high-water mark), or, inside the group, when they start four literals.
-// So chains hold no candidate that the rule forbids, and a candidate's length is only clipped where it
-// runs past the high-water mark into bytes that are no literals.
+// Positions enter the hash chains only when a match may copy from them: when their group is
+// finished (its output lies below the next high-water mark), or, inside the group, when they start
+// four literals. So chains hold no candidate that the rule forbids, and a candidate's length is
+// only clipped where it runs past the high-water mark into bytes that are no literals.
 #include "codec/parser.h"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace {
 constexpr int kHashBits = 15;
 constexpr std::uint32_t kNone = ~0u;
 constexpr int kCostOne = 16;  // costs count 1/16 bit
-constexpr std::uint32_t kMissesToSkip = 16;  // a fast search steps one position farther for each so many misses
+constexpr std::uint32_t kMissesToSkip =
+    16;                        // a fast search steps one position farther for each so many misses
 constexpr int kLazyBias = 20;  // what a match must save more to make up for the literal before it
 
 std::uint32_t load32(const std::uint8_t* bytes) {
@@ -39,7 +40,8 @@ std::uint64_t load64(const std::uint8_t* bytes) {
 std::uint32_t hash4(std::uint32_t word) { return (word * 2654435761u) >> (32 - kHashBits); }
 std::uint32_t hash3(std::uint32_t word) { return ((word << 8) * 506832829u) >> (32 - kHashBits); }
 
-std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right, std::uint32_t limit) {
+std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
+                            std::uint32_t limit) {
     std::uint32_t length = 0;
     while (length + 8 <= limit) {
         const std::uint64_t difference = load64(left + length) ^ load64(right + length);
@@ -61,11 +63,11 @@ struct Match {
 };
 
 class Parser {
-   public:
+  public:
     void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                std::vector<Sequence>& sequences);
 
-   private:
+  private:
     void start(Bytes content);
     void estimate_literal_costs();
     void insert(std::uint32_t position);
@@ -74,7 +76,8 @@ class Parser {
     void emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences);
     void push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences);
     Match find(std::uint32_t position);
-    void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat, Match& best) const;
+    void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
+                  Match& best) const;
     std::uint32_t allowed_length(std::uint32_t candidate, std::uint32_t length) const;
     int match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const;
 
@@ -84,14 +87,15 @@ class Parser {
     SearchEffort effort_{};
     std::uint32_t anchor_ = 0;           // start of the literals that no sequence holds yet
     std::uint32_t high_water_mark_ = 0;  // output below it is final for the group
-    std::uint32_t inserted_ = 0;         // without dependency elimination: positions below are in the chains
-    std::uint32_t last_offset_ = 0;      // of the row; 0 where it has none yet
+    std::uint32_t inserted_ =
+        0;  // without dependency elimination: positions below are in the chains
+    std::uint32_t last_offset_ = 0;  // of the row; 0 where it has none yet
     std::uint32_t num_sequences_ = 0;
     std::vector<std::uint32_t> head_;
     std::vector<std::uint32_t> head3_;
     std::vector<std::uint32_t> previous_;
-    std::vector<std::uint8_t> literal_;    // per position: a literal of some sequence
-    std::vector<std::uint8_t> in_chains_;  // per position
+    std::vector<std::uint8_t> literal_;        // per position: a literal of some sequence
+    std::vector<std::uint8_t> in_chains_;      // per position
     std::vector<std::uint32_t> literal_cost_;  // prefix sums
 };
 
@@ -107,7 +111,8 @@ void Parser::start(Bytes content) {
     estimate_literal_costs();
 }
 
-// Literal prices from the block's byte frequencies, flattened, since rare bytes are likelier literals.
+// Literal prices from the block's byte frequencies, flattened, since rare bytes are likelier
+// literals.
 void Parser::estimate_literal_costs() {
     std::array<int, 256> costs;
     if (limits_.entropy_coded) {
@@ -117,7 +122,8 @@ void Parser::estimate_literal_costs() {
         }
         for (int symbol = 0; symbol < 256; ++symbol) {
             const double share = (counts[symbol] + 1.0) / (size_ + 256.0);
-            costs[symbol] = static_cast<int>(kCostOne * std::clamp(1.2 - std::log2(share) * 0.9, 2.0, 11.0));
+            costs[symbol] =
+                static_cast<int>(kCostOne * std::clamp(1.2 - std::log2(share) * 0.9, 2.0, 11.0));
         }
     } else {
         costs.fill(8 * kCostOne);
@@ -158,10 +164,12 @@ void Parser::insert_group(std::uint32_t end) {
     inserted_ = std::max(inserted_, std::min(end, size_));
 }
 
-// The byte at position becomes a literal: with dependency elimination, four in a row are a source at once.
+// The byte at position becomes a literal: with dependency elimination, four in a row are a source
+// at once.
 void Parser::pass_literal(std::uint32_t position) {
     literal_[position] = 1;
-    if (limits_.dependency_elimination && position >= 3 && position - 3 >= std::max(anchor_, high_water_mark_)) {
+    if (limits_.dependency_elimination && position >= 3 &&
+        position - 3 >= std::max(anchor_, high_water_mark_)) {
         in_chains_[position - 3] = 1;
         insert(position - 3);
     }
@@ -179,8 +187,8 @@ std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t leng
     return allowed;
 }
 
-void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
-                      Match& best) const {
+void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit,
+                      bool repeat, Match& best) const {
     std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, limit);
     if (length < limits_.min_match_length) {
         return;
@@ -210,15 +218,18 @@ Match Parser::find(std::uint32_t position) {
         consider(position, position - last_offset_, limit, true, best);
     }
     const std::uint32_t word = load32(bytes_ + position);
-    const std::uint32_t near = limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(word)];
+    const std::uint32_t near =
+        limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(word)];
     if (near != kNone && position - near <= limits_.max_match_offset) {
         consider(position, near, limit, false, best);
     }
     std::uint32_t candidate = head_[hash4(word)];
     const std::uint32_t nice = std::min(limit, static_cast<std::uint32_t>(effort_.nice_length));
-    for (int step = effort_.chain_length; step > 0 && candidate != kNone && best.length < nice; --step) {
+    for (int step = effort_.chain_length; step > 0 && candidate != kNone && best.length < nice;
+         --step) {
         const bool worth = best.length < 4 || best.length >= limit ||
-                           load32(bytes_ + candidate + best.length - 3) == load32(bytes_ + position + best.length - 3);
+                           load32(bytes_ + candidate + best.length - 3) ==
+                               load32(bytes_ + position + best.length - 3);
         if (worth && position - candidate <= limits_.max_match_offset) {
             consider(position, candidate, limit, false, best);
         }
@@ -241,8 +252,8 @@ void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Seque
     }
 }
 
-// Writes the literals from anchor_ to position and the match there; literal strings too long for one
-// sequence take several.
+// Writes the literals from anchor_ to position and the match there; literal strings too long for
+// one sequence take several.
 void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences) {
     while (position - anchor_ > limits_.max_literal_length) {
         anchor_ += limits_.max_literal_length;
@@ -267,7 +278,8 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
         if (match.length == 0) {
             ++num_misses;
             const std::uint32_t num_skipped = effort_.skips ? num_misses / kMissesToSkip : 0;
-            for (const std::uint32_t end = std::min(position + 1 + num_skipped, size_); position < end;) {
+            for (const std::uint32_t end = std::min(position + 1 + num_skipped, size_);
+                 position < end;) {
                 pass_literal(position++);
             }
             continue;
@@ -298,17 +310,17 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
 }  // namespace
 
 SearchEffort search_effort(int level, bool entropy_coded) {
-    // By measurement: about 5% more time from level to level at the fast end, 30% at the other. Longer
-    // searches pay for themselves where offsets cost the same however far they lead.
+    // By measurement: about 5% more time from level to level at the fast end, 30% at the other.
+    // Longer searches pay for themselves where offsets cost the same however far they lead.
     static constexpr SearchEffort kEntropyCoded[] = {
-        {1, 16, 0, true},      {3, 24, 0, false},    {6, 32, 1, false},
-        {12, 64, 1, false},    {20, 96, 2, false},   {32, 128, 2, false},
-        {64, 192, 2, false},   {160, 256, 3, false}, {512, 426, 3, false},
+        {1, 16, 0, true},    {3, 24, 0, false},    {6, 32, 1, false},
+        {12, 64, 1, false},  {20, 96, 2, false},   {32, 128, 2, false},
+        {64, 192, 2, false}, {160, 256, 3, false}, {512, 426, 3, false},
     };
     static constexpr SearchEffort kByteCoded[] = {
-        {2, 24, 0, true},      {6, 32, 1, false},    {16, 64, 1, false},
-        {32, 128, 2, false},   {64, 192, 2, false},  {160, 256, 3, false},
-        {256, 288, 3, false},  {512, 288, 3, false}, {2048, 288, 3, false},
+        {2, 24, 0, true},     {6, 32, 1, false},    {16, 64, 1, false},
+        {32, 128, 2, false},  {64, 192, 2, false},  {160, 256, 3, false},
+        {256, 288, 3, false}, {512, 288, 3, false}, {2048, 288, 3, false},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }

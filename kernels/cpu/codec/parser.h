@@ -15,7 +15,7 @@ struct Sequence {
     std::uint32_t match_offset;
 };
 
-// Encoders group 4 sequences: larger groups cost ratio (docs/decisions/0002-groups-of-four.md).
+// Encoders group 4 sequences: larger groups cost ratio (docs/decisions/0001-groups-of-four.md).
 constexpr int kDefaultGroupSizeLog2 = 2;
 
 // What the parser must know of the codec that will write its sequences. Costs are in 1/16 bit.
@@ -30,16 +30,16 @@ struct ParserLimits {
 };
 
 struct SearchEffort {
-    int chain_length;     // candidates looked at for one position
-    int nice_length;      // a match this long is taken without looking further
-    int lazy_steps;       // how many positions ahead a better match is looked for
-    bool skips;           // search at fewer positions where matches are rare
+    int chain_length;  // candidates looked at for one position
+    int nice_length;   // a match this long is taken without looking further
+    int lazy_steps;    // how many positions ahead a better match is looked for
+    bool skips;        // search at fewer positions where matches are rare
 };
 
 SearchEffort search_effort(int level, bool entropy_coded);
 
-// Cuts content into sequences that reproduce it. With dependency elimination, every match source lies
-// below the high-water mark of the match's group, or in literals of that group, byte by byte.
+// Cuts content into sequences that reproduce it. With dependency elimination, every match source
+// lies below the high-water mark of the match's group, or in literals of that group, byte by byte.
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences);
 

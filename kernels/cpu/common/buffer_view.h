@@ -11,7 +11,7 @@ namespace gompfs {
 
 // A held view of a bytes-like object.
 class BufferView {
-   public:
+  public:
     BufferView(nanobind::handle object, int flags) {
         if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) {
             throw nanobind::python_error();
@@ -29,7 +29,7 @@ class BufferView {
         return {static_cast<std::uint8_t*>(view_.buf), static_cast<std::size_t>(view_.len)};
     }
 
-   private:
+  private:
     Py_buffer view_{};
 };
 

@@ -9,7 +9,8 @@
 
 namespace gompfs {
 
-static_assert(std::endian::native == std::endian::little, "the loads below assume a little-endian machine");
+static_assert(std::endian::native == std::endian::little,
+              "the loads below assume a little-endian machine");
 
 template <typename Integer>
 inline Integer load(const std::uint8_t* bytes) {

@@ -9,8 +9,8 @@
 
 namespace gompfs {
 
-// Calls work(index) for every index below count, on up to num_threads threads (this one included), in
-// no particular order. work must not throw.
+// Calls work(index) for every index below count, on up to num_threads threads (this one included),
+// in no particular order. work must not throw.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
     std::atomic<std::size_t> next{0};

@@ -13,7 +13,8 @@
 namespace gompfs {
 namespace {
 
-// Parts four times as large make the section 2% smaller and the work 20% slower, as it leaves the caches.
+// Parts four times as large make the section 2% smaller and the work 20% slower, as it leaves the
+// caches.
 constexpr std::size_t kPartSize = 8 << 20;
 constexpr std::size_t kMaxFilesOfPart = 1 << 20;
 
@@ -29,7 +30,8 @@ struct Tokens {
 };
 
 void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens) {
-    // Hashes of a few words are computed before the first is looked up, so that their slots are on the way.
+    // Hashes of a few words are computed before the first is looked up, so that their slots are on
+    // the way.
     constexpr std::size_t kBatch = 16;
     std::array<WordKey, kBatch> batch;
     std::size_t count = 0;
@@ -56,16 +58,18 @@ std::vector<std::uint32_t> sort_words(const std::vector<std::string_view>& words
         keys[number] = {word_head(words[number]), number};
     }
     std::sort(keys.begin(), keys.end(), [&](const auto& left, const auto& right) {
-        return left.first != right.first ? left.first < right.first : words[left.second] < words[right.second];
+        return left.first != right.first ? left.first < right.first
+                                         : words[left.second] < words[right.second];
     });
     std::vector<std::uint32_t> sorted(words.size());
-    std::transform(keys.begin(), keys.end(), sorted.begin(), [](const auto& key) { return key.second; });
+    std::transform(keys.begin(), keys.end(), sorted.begin(),
+                   [](const auto& key) { return key.second; });
     return sorted;
 }
 
-// Numbers the words of a part anew, so that frequent ones have small numbers, and neighbours in byte order
-// are neighbours where they are about as frequent: both keep the section small. `sorted` holds the words in
-// byte order; the result leads from new numbers to places there.
+// Numbers the words of a part anew, so that frequent ones have small numbers, and neighbours in
+// byte order are neighbours where they are about as frequent: both keep the section small. `sorted`
+// holds the words in byte order; the result leads from new numbers to places there.
 std::vector<std::uint32_t> order_words(const std::vector<std::uint32_t>& sorted, Rules& rules) {
     const auto num_words = static_cast<std::uint32_t>(sorted.size());
     std::vector<std::uint32_t> counts(num_words);
@@ -102,7 +106,8 @@ struct GrammarBuilder::Workspace {
     Repair repair;
 };
 
-GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters, unsigned num_threads)
+GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
+                               unsigned num_threads)
     : builder_(builder),
       tokenizer_(word_characters),
       words_of_characters_(!word_characters.empty()),
@@ -134,7 +139,8 @@ void GrammarBuilder::begin_file(std::uint64_t ino) {
 void GrammarBuilder::add_bytes(std::string_view bytes) {
     for (std::size_t start = 0; start < bytes.size();) {
         const std::size_t room = kPartSize - std::min(text_->bytes.size(), kPartSize);
-        const std::size_t size = std::min(bytes.size() - start, std::max<std::size_t>(room, 1 << 20));
+        const std::size_t size =
+            std::min(bytes.size() - start, std::max<std::size_t>(room, 1 << 20));
         text_->bytes.append(bytes.substr(start, size));
         start += size;
         if (text_->bytes.size() >= kPartSize) {
@@ -164,7 +170,8 @@ void GrammarBuilder::cut_file() {
     searched_ = rest.size();
 }
 
-// Gives the collected text to a thread; waits while all of them are busy and one more text is waiting.
+// Gives the collected text to a thread; waits while all of them are busy and one more text is
+// waiting.
 void GrammarBuilder::dispatch() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_ == nullptr || failure_; });
@@ -218,8 +225,9 @@ void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
     part.head.num_tokens = tokens.symbols.size() - text.inos.size();
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
-    Rules rules = builder_ == BuilderKind::repair ? workspace.repair.build(tokens.symbols, num_words)
-                                                  : build_sequitur(tokens.symbols, num_words);
+    Rules rules = builder_ == BuilderKind::repair
+                      ? workspace.repair.build(tokens.symbols, num_words)
+                      : build_sequitur(tokens.symbols, num_words);
     const std::vector<std::uint32_t> sorted = sort_words(words);
     WordList list;
     for (const std::uint32_t word : sorted) {
@@ -256,8 +264,10 @@ void GrammarBuilder::finish() {
     for (const DictionaryRange& range : ranges) {
         num_words += range.num_words;
     }
-    pieces_.push_back(write_header({words_of_characters_, builder_, num_words, static_cast<std::uint32_t>(parts_.size())}));
-    for (const auto stream : {&DictionaryRange::shared_lengths, &DictionaryRange::suffix_lengths, &DictionaryRange::suffixes}) {
+    pieces_.push_back(write_header(
+        {words_of_characters_, builder_, num_words, static_cast<std::uint32_t>(parts_.size())}));
+    for (const auto stream : {&DictionaryRange::shared_lengths, &DictionaryRange::suffix_lengths,
+                              &DictionaryRange::suffixes}) {
         for (DictionaryRange& range : ranges) {
             pieces_.push_back(std::move(range.*stream));
         }

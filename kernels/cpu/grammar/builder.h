@@ -18,11 +18,12 @@
 
 namespace gompfs {
 
-// Files are collected until their text fills a part. Each part is a thread's work: it cuts the text into
-// words, numbers them, and builds a grammar. Parts only share the dictionary.
+// Files are collected until their text fills a part. Each part is a thread's work: it cuts the text
+// into words, numbers them, and builds a grammar. Parts only share the dictionary.
 class GrammarBuilder {
-   public:
-    GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters, unsigned num_threads);
+  public:
+    GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
+                   unsigned num_threads);
     ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
@@ -36,7 +37,7 @@ class GrammarBuilder {
     void finish();
     std::optional<std::vector<std::uint8_t>> next_piece();
 
-   private:
+  private:
     struct Text {
         std::size_t number;
         bool continues = false;
@@ -61,7 +62,8 @@ class GrammarBuilder {
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
     std::unique_ptr<Text> text_;  // collected now
-    std::size_t searched_ = 0;    // bytes of text_ that are known to hold no place to cut the present file
+    std::size_t searched_ =
+        0;  // bytes of text_ that are known to hold no place to cut the present file
 
     std::mutex mutex_;
     std::condition_variable changed_;

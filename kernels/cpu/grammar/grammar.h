@@ -23,14 +23,14 @@ struct Dictionary {
 
 // What a part says of its text, before its rules.
 struct PartHead {
-    bool continues = false;  // its first file began in the part before
+    bool continues = false;        // its first file began in the part before
     std::uint64_t num_tokens = 0;  // words of its text, repetitions counted
     std::vector<std::uint64_t> inos;
     std::vector<std::uint32_t> words;  // places in the dictionary
 };
 
-// The grammar of some files in a row. Its symbols number the words of the part; `words` leads from there to
-// the dictionary. The root rule holds a splitter behind every file.
+// The grammar of some files in a row. Its symbols number the words of the part; `words` leads from
+// there to the dictionary. The root rule holds a splitter behind every file.
 struct Part : PartHead {
     Rules rules;
 };
@@ -44,8 +44,8 @@ struct Grammar {
     std::vector<Part> parts;
 };
 
-// The pieces of the grammar section (docs/format.md), in their order: the header, the three streams of the
-// dictionary (DictionaryRange), then for each part its head and its rules.
+// The pieces of the grammar section (docs/format.md), in their order: the header, the three streams
+// of the dictionary (DictionaryRange), then for each part its head and its rules.
 struct SectionHeader {
     bool words_of_characters;
     BuilderKind builder;

@@ -27,8 +27,10 @@ nb::bytes to_bytes(const auto& bytes) { return nb::bytes(bytes.data(), bytes.siz
 template <typename Value>
 nb::object to_array(const std::vector<Value>& values) {
     auto* copy = new std::vector<Value>(values);
-    const nb::capsule owner(copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
-    return nb::cast(nb::ndarray<nb::numpy, Value, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
+    const nb::capsule owner(
+        copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
+    return nb::cast(
+        nb::ndarray<nb::numpy, Value, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
 }
 
 void add_files(GrammarBuilder& builder, nb::sequence files) {
@@ -78,11 +80,13 @@ nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
         throw nb::index_error();
     }
     const Part& part = grammar.parts[index];
-    return nb::make_tuple(part.continues, part.num_tokens, to_array(part.inos), to_array(part.words),
-                          to_array(part.rules.starts), to_array(part.rules.symbols));
+    return nb::make_tuple(part.continues, part.num_tokens, to_array(part.inos),
+                          to_array(part.words), to_array(part.rules.starts),
+                          to_array(part.rules.symbols));
 }
 
-nb::object count_words(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos, unsigned num_threads) {
+nb::object count_words(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
+                       unsigned num_threads) {
     std::vector<std::uint64_t> counts;
     {
         const nb::gil_scoped_release release;
@@ -96,7 +100,8 @@ nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
     std::vector<const Grammar*> pointers;
     for (std::size_t index = 0; index < nb::len(grammars); ++index) {
         pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
-        const auto array = nb::cast<nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>>(nb::object(counts[index]));
+        const auto array = nb::cast<nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>>(
+            nb::object(counts[index]));
         values.emplace_back(array.data(), array.data() + array.size());
         if (values.back().size() != pointers.back()->dictionary.size()) {
             throw nb::value_error("there is not one count for each word");
@@ -121,30 +126,38 @@ NB_MODULE(_grammar, module) {
     module.doc() = "Word grammars: built, read and traversed on several threads.";
     module.attr("SPLITTER") = kSplitter;
     nb::class_<GrammarBuilder>(module, "GrammarBuilder")
-        .def("__init__",
-             [](GrammarBuilder* self, bool sequitur, nb::bytes word_characters, unsigned num_threads) {
-                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
-                 new (self) GrammarBuilder(sequitur ? BuilderKind::sequitur : BuilderKind::repair,
-                                           {bytes, bytes + word_characters.size()}, num_threads);
-             },
-             "sequitur"_a, "word_characters"_a, "num_threads"_a)
+        .def(
+            "__init__",
+            [](GrammarBuilder* self, bool sequitur, nb::bytes word_characters,
+               unsigned num_threads) {
+                const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
+                new (self) GrammarBuilder(sequitur ? BuilderKind::sequitur : BuilderKind::repair,
+                                          {bytes, bytes + word_characters.size()}, num_threads);
+            },
+            "sequitur"_a, "word_characters"_a, "num_threads"_a)
         .def("add_files", &add_files, "files"_a)
-        .def("begin_file", &GrammarBuilder::begin_file, "ino"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,
+             nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
         .def("finish", &finish)
         .def("next_piece", &next_piece);
     nb::class_<Grammar>(module, "Grammar")
-        .def_prop_ro("words_of_characters", [](const Grammar& self) { return self.words_of_characters; })
-        .def_prop_ro("sequitur", [](const Grammar& self) { return self.builder == BuilderKind::sequitur; })
+        .def_prop_ro("words_of_characters",
+                     [](const Grammar& self) { return self.words_of_characters; })
+        .def_prop_ro("sequitur",
+                     [](const Grammar& self) { return self.builder == BuilderKind::sequitur; })
         .def_prop_ro("num_words", [](const Grammar& self) { return self.dictionary.size(); })
         .def_prop_ro("num_parts", [](const Grammar& self) { return self.parts.size(); })
-        .def("word", [](const Grammar& self, std::uint32_t number) {
-                 if (number >= self.dictionary.size()) {
-                     throw nb::index_error();
-                 }
-                 return to_bytes(self.dictionary.word(number));
-             }, "number"_a)
+        .def(
+            "word",
+            [](const Grammar& self, std::uint32_t number) {
+                if (number >= self.dictionary.size()) {
+                    throw nb::index_error();
+                }
+                return to_bytes(self.dictionary.word(number));
+            },
+            "number"_a)
         .def("part", &part_arrays, "index"_a)
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kMaxRounds = 32;
 constexpr std::size_t kPrefetchDistance = 16;
-// On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never grow.
+// On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never
+// grow.
 constexpr Symbol kUnique = 0x80000000;
 constexpr std::uint32_t kNoSlot = ~0u;
 
@@ -117,8 +118,8 @@ void Repair::choose(std::size_t position) {
     ++rule_of_[slot_of_[position]];
 }
 
-// Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent: the top
-// of each ascent in frequency, and every second position down from it.
+// Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent:
+// the top of each ascent in frequency, and every second position down from it.
 void Repair::choose_occurrences() {
     std::fill_n(chosen_.begin(), size_, 0);
     for (std::size_t position = 0; position < size_;) {
@@ -152,7 +153,8 @@ std::size_t Repair::replace_chosen() {
             __builtin_prefetch(&rule_of_[slot_of_[ahead]]);
         }
         if (!chosen_[position] || rule_of_[slot] == 1) {
-            const bool unique = slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency_[position] == 0;
+            const bool unique =
+                slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency_[position] == 0;
             symbols_[out++] = symbol | (unique && symbol != kSplitter ? kUnique : 0);
             continue;
         }
@@ -213,8 +215,9 @@ Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     return tidy();
 }
 
-// Dissolves rules that do not pay: those used once, and those that are short and used two or three times.
-// Later rules use earlier ones, so that uses are final when a rule is reached from the last one down.
+// Dissolves rules that do not pay: those used once, and those that are short and used two or three
+// times. Later rules use earlier ones, so that uses are final when a rule is reached from the last
+// one down.
 Rules Repair::tidy() {
     const std::size_t num_rules = rules_.size();
     std::vector<std::uint32_t> uses(num_rules), lengths(num_rules);
@@ -232,7 +235,8 @@ Rules Repair::tidy() {
         use(right, 1);
     }
     const auto length = [&](Symbol symbol) {
-        return symbol >= num_words_ && uses[symbol - num_words_] < 2 ? lengths[symbol - num_words_] : 1;
+        return symbol >= num_words_ && uses[symbol - num_words_] < 2 ? lengths[symbol - num_words_]
+                                                                     : 1;
     };
     for (std::size_t rule = 0; rule < num_rules; ++rule) {
         lengths[rule] = length(rules_[rule].first) + length(rules_[rule].second);

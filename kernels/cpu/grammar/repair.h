@@ -13,12 +13,12 @@ namespace gompfs {
 // Memory for tables that are accessed at random: in huge pages where the system has them.
 template <typename Value>
 class Table {
-   public:
+  public:
     void reserve(std::size_t size);
     Value* data() { return values_.get(); }
     Value& operator[](std::size_t index) { return values_.get()[index]; }
 
-   private:
+  private:
     struct Free {
         void operator()(Value* values) const { std::free(values); }
     };
@@ -26,18 +26,19 @@ class Table {
     std::unique_ptr<Value, Free> values_;
 };
 
-// Builds grammars of symbols (words below num_words, and splitters, which no rule but the root may hold);
-// keeps its memory from one to the next.
+// Builds grammars of symbols (words below num_words, and splitters, which no rule but the root may
+// hold); keeps its memory from one to the next.
 //
-// Each round counts all digrams, chooses occurrences that are locally the most frequent and do not overlap,
-// and puts a rule in the place of every digram that was chosen twice or more. Many digrams are replaced in
-// one round, so that a few passes over the symbols suffice; plain Re-Pair needs one for each rule.
+// Each round counts all digrams, chooses occurrences that are locally the most frequent and do not
+// overlap, and puts a rule in the place of every digram that was chosen twice or more. Many digrams
+// are replaced in one round, so that a few passes over the symbols suffice; plain Re-Pair needs one
+// for each rule.
 class Repair {
-   public:
+  public:
     // A grammar of symbols, which are used up.
     Rules build(std::vector<Symbol>& symbols, std::uint32_t num_words);
 
-   private:
+  private:
     void start(std::vector<Symbol>& symbols, std::uint32_t num_words);
     void mark_single_words();
     bool run_round();
@@ -57,11 +58,12 @@ class Repair {
     int symbol_bits_ = 0;
     std::uint64_t count_mask_ = 0;
     std::size_t num_slots_ = 0;
-    std::vector<std::uint32_t> slot_of_;    // per position: its digram's slot
-    std::vector<std::uint32_t> frequency_;  // per position: its digram's count; 0 where it does not repeat
-    std::vector<std::uint8_t> chosen_;      // per position
-    Table<std::uint64_t> digrams_;          // per slot: key (high bits), count (low bits, saturated)
-    Table<std::uint32_t> rule_of_;          // per slot: times chosen, then kUnique | rule
+    std::vector<std::uint32_t> slot_of_;  // per position: its digram's slot
+    std::vector<std::uint32_t>
+        frequency_;  // per position: its digram's count; 0 where it does not repeat
+    std::vector<std::uint8_t> chosen_;  // per position
+    Table<std::uint64_t> digrams_;      // per slot: key (high bits), count (low bits, saturated)
+    Table<std::uint32_t> rule_of_;      // per slot: times chosen, then kUnique | rule
     std::vector<std::pair<Symbol, Symbol>> rules_;
 };
 

@@ -48,7 +48,9 @@ std::string word_count_report(const std::vector<WordCounts>& parts, bool by_coun
         lines = lines.empty() ? lines_by_word(part) : merge(lines, lines_by_word(part));
     }
     if (by_count) {
-        std::stable_sort(lines.begin(), lines.end(), [](const Line& left, const Line& right) { return left.count > right.count; });
+        std::stable_sort(lines.begin(), lines.end(), [](const Line& left, const Line& right) {
+            return left.count > right.count;
+        });
     }
     std::string report;
     for (const Line& line : lines) {

@@ -15,8 +15,8 @@ struct WordCounts {
     const std::vector<std::uint64_t>* counts;
 };
 
-// Lines `word<TAB>count` of all that occur, counts of equal words added up: in byte order of the words, or by
-// falling count and then word.
+// Lines `word<TAB>count` of all that occur, counts of equal words added up: in byte order of the
+// words, or by falling count and then word.
 std::string word_count_report(const std::vector<WordCounts>& parts, bool by_count);
 
 }  // namespace gompfs

@@ -21,14 +21,16 @@ constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
 // Differences of either sign as small numbers: 0, -1, 1, -2, ...
 void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std::uint64_t to) {
     const auto difference = static_cast<std::int64_t>(to - from);
-    append_number(bytes, static_cast<std::uint64_t>(difference) << 1 ^ static_cast<std::uint64_t>(difference >> 63));
+    append_number(bytes, static_cast<std::uint64_t>(difference) << 1 ^
+                             static_cast<std::uint64_t>(difference >> 63));
 }
 
 [[noreturn]] void fail(const char* what) { throw std::invalid_argument(what); }
 
 class SectionReader {
-   public:
-    explicit SectionReader(std::span<const std::uint8_t> bytes) : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+  public:
+    explicit SectionReader(std::span<const std::uint8_t> bytes)
+        : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
     std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
     bool at_end() const { return next_ == end_; }
@@ -72,7 +74,7 @@ class SectionReader {
         return value;
     }
 
-   private:
+  private:
     const std::uint8_t* next_;
     const std::uint8_t* end_;
 };
@@ -98,7 +100,8 @@ Dictionary read_words(SectionReader& in, std::uint32_t num_words) {
         std::copy_n(dictionary.bytes.data() + previous, shared, word);
         std::copy(suffix.begin(), suffix.end(), word + shared);
         dictionary.starts.push_back(dictionary.bytes.size());
-        if (dictionary.word(number).empty() || (number != 0 && dictionary.word(number) <= dictionary.word(number - 1))) {
+        if (dictionary.word(number).empty() ||
+            (number != 0 && dictionary.word(number) <= dictionary.word(number - 1))) {
             fail("its words are not in order");
         }
     }
@@ -234,7 +237,8 @@ std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_word
         if (symbol == kSplitter) {
             bytes.push_back(0);
         } else {
-            append_number(bytes, symbol < num_words ? 2 * std::uint64_t{symbol} + 1 : 2 * (num_words + num_rules - symbol));
+            append_number(bytes, symbol < num_words ? 2 * std::uint64_t{symbol} + 1
+                                                    : 2 * (num_words + num_rules - symbol));
         }
     }
     bytes.shrink_to_fit();

@@ -8,14 +8,15 @@ namespace {
 
 using Node = std::uint32_t;  // the place of a symbol in the linked lists
 constexpr Node kNone = ~0u;
-constexpr Symbol kGuard = 0x80000000;  // kGuard | rule: the node that closes the ring of a rule's symbols
+constexpr Symbol kGuard =
+    0x80000000;  // kGuard | rule: the node that closes the ring of a rule's symbols
 
 class Sequitur {
-   public:
+  public:
     Sequitur(const std::vector<Symbol>& symbols, std::uint32_t num_words);
     Rules build();
 
-   private:
+  private:
     struct Link {
         Symbol symbol;
         Node previous;
@@ -61,7 +62,9 @@ class Sequitur {
 };
 
 Sequitur::Sequitur(const std::vector<Symbol>& symbols, std::uint32_t num_words)
-    : input_(symbols), num_words_(num_words), index_(std::bit_ceil(symbols.size() * 2 + 16), kNone) {
+    : input_(symbols),
+      num_words_(num_words),
+      index_(std::bit_ceil(symbols.size() * 2 + 16), kNone) {
     nodes_.reserve(symbols.size() + 16);
 }
 
@@ -115,7 +118,8 @@ std::size_t Sequitur::find_slot(Node node) const {
     return slot;
 }
 
-// Takes the digram of a node out of the index, if the index has it at this node, and closes the gap.
+// Takes the digram of a node out of the index, if the index has it at this node, and closes the
+// gap.
 void Sequitur::forget_digram(Node node) {
     if (!starts_digram(node)) {
         return;
@@ -134,15 +138,16 @@ void Sequitur::forget_digram(Node node) {
     index_[gap] = kNone;
 }
 
-// Makes two nodes neighbours. In a run of equal symbols the index holds every second digram; when one of
-// those goes, a neighbour of the run takes its place.
+// Makes two nodes neighbours. In a run of equal symbols the index holds every second digram; when
+// one of those goes, a neighbour of the run takes its place.
 void Sequitur::join(Node left, Node right) {
     if (nodes_[left].next != kNone) {
         forget_digram(left);
         const auto in_run = [&](Node node) {
             const Link& link = nodes_[node];
             return link.previous != kNone && link.next != kNone && link.symbol < kSplitter &&
-                   link.symbol == nodes_[link.previous].symbol && link.symbol == nodes_[link.next].symbol;
+                   link.symbol == nodes_[link.previous].symbol &&
+                   link.symbol == nodes_[link.next].symbol;
         };
         if (in_run(right)) {
             remember_digram(right);
@@ -171,7 +176,8 @@ void Sequitur::remove(Node node) {
     free_nodes_.push_back(node);
 }
 
-// Enters the digram of a node into the index, or replaces it where it is there already; whether it was.
+// Enters the digram of a node into the index, or replaces it where it is there already; whether it
+// was.
 bool Sequitur::check(Node node) {
     if (!starts_digram(node)) {
         return false;
@@ -253,8 +259,8 @@ Rules Sequitur::build() {
     return number_rules();
 }
 
-// Numbers rules so that each is used by lower ones only: the reverse of the order in which a depth-first
-// walk leaves them.
+// Numbers rules so that each is used by lower ones only: the reverse of the order in which a
+// depth-first walk leaves them.
 Rules Sequitur::number_rules() const {
     std::vector<bool> seen(rules_.size());
     std::vector<std::uint32_t> left_order;
@@ -284,7 +290,8 @@ Rules Sequitur::number_rules() const {
         result.starts.push_back(result.symbols.size());
         for (Node node = first(rule); !is_guard(node); node = nodes_[node].next) {
             const Symbol symbol = nodes_[node].symbol;
-            result.symbols.push_back(is_rule(symbol) ? num_words_ + number[symbol - num_words_] : symbol);
+            result.symbols.push_back(is_rule(symbol) ? num_words_ + number[symbol - num_words_]
+                                                     : symbol);
         }
     }
     result.starts.push_back(result.symbols.size());

@@ -28,7 +28,9 @@ struct Character {
 };
 
 Character decode_utf8(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[at + index]); };
+    const auto byte = [&](std::size_t index) {
+        return static_cast<unsigned char>(text[at + index]);
+    };
     const unsigned first = byte(0);
     if (first < 0x80) {
         return {first, 1};
@@ -62,11 +64,14 @@ std::uint64_t whitespace_bits(const char* bytes) {
 #if defined(__SSE2__)
     for (int part = 0; part < 4; ++part) {
         const __m128i chunk = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + part);
-        // '\t' to '\r' are five neighbours: what is not above the last after the first is subtracted.
+        // '\t' to '\r' are five neighbours: what is not above the last after the first is
+        // subtracted.
         const __m128i shifted = _mm_sub_epi8(chunk, _mm_set1_epi8('\t'));
-        const __m128i controls = _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8('\r' - '\t')), shifted);
+        const __m128i controls =
+            _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8('\r' - '\t')), shifted);
         const __m128i spaces = _mm_cmpeq_epi8(chunk, _mm_set1_epi8(' '));
-        const auto mask = static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(controls, spaces)));
+        const auto mask =
+            static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(controls, spaces)));
         bits |= std::uint64_t{mask} << (16 * part);
     }
 #else

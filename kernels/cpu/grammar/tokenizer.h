@@ -12,11 +12,12 @@
 
 namespace gompfs {
 
-// What a word is: a maximal run of bytes other than ASCII whitespace, or of characters that a bitmap of
-// all code points marks (bytes that are no UTF-8 stand between words).
+// What a word is: a maximal run of bytes other than ASCII whitespace, or of characters that a
+// bitmap of all code points marks (bytes that are no UTF-8 stand between words).
 class Tokenizer {
-   public:
-    // An empty bitmap selects the whitespace rule; else it has a bit per code point, lowest bit first.
+  public:
+    // An empty bitmap selects the whitespace rule; else it has a bit per code point, lowest bit
+    // first.
     explicit Tokenizer(std::vector<std::uint8_t> word_characters);
 
     // Calls take(word) for every word of text, in order.
@@ -25,10 +26,11 @@ class Tokenizer {
         word_characters_.empty() ? between_whitespace(text, take) : of_characters(text, take);
     }
 
-    // The length of the longest prefix of text behind which a word cannot go on; 0 where none is known.
+    // The length of the longest prefix of text behind which a word cannot go on; 0 where none is
+    // known.
     std::size_t complete_prefix(std::string_view text) const;
 
-   private:
+  private:
     template <typename Take>
     static void between_whitespace(std::string_view text, Take&& take);
     template <typename Take>

@@ -8,7 +8,8 @@
 namespace gompfs {
 namespace {
 
-std::vector<std::uint64_t> part_word_counts(const Part& part, const std::vector<std::uint64_t>& excluded_inos) {
+std::vector<std::uint64_t> part_word_counts(const Part& part,
+                                            const std::vector<std::uint64_t>& excluded_inos) {
     const auto num_words = static_cast<Symbol>(part.words.size());
     const Rules& rules = part.rules;
     std::vector<std::uint64_t> counts(num_words);
@@ -17,7 +18,8 @@ std::vector<std::uint64_t> part_word_counts(const Part& part, const std::vector<
         (symbol < num_words ? counts[symbol] : weights[symbol - num_words]) += weight;
     };
     const auto counted = [&](std::size_t file) -> std::uint64_t {
-        return file < part.inos.size() && !std::binary_search(excluded_inos.begin(), excluded_inos.end(), part.inos[file]);
+        return file < part.inos.size() &&
+               !std::binary_search(excluded_inos.begin(), excluded_inos.end(), part.inos[file]);
     };
     std::size_t file = 0;
     std::uint64_t weight = counted(file);
@@ -38,7 +40,8 @@ std::vector<std::uint64_t> part_word_counts(const Part& part, const std::vector<
 
 }  // namespace
 
-std::vector<std::uint64_t> word_counts(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
+std::vector<std::uint64_t> word_counts(const Grammar& grammar,
+                                       const std::vector<std::uint64_t>& excluded_inos,
                                        unsigned num_threads) {
     std::vector<std::uint64_t> total(grammar.dictionary.size());
     std::mutex mutex;

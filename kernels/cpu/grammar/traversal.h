@@ -8,10 +8,11 @@
 
 namespace gompfs {
 
-// How often each word of the dictionary occurs. Top-down (TADOC): a rule's weight is how often it occurs in
-// the text; rules are visited in an order that has every use before the rule, so each is visited once.
-// Files whose numbers are in excluded_inos (ascending) do not count.
-std::vector<std::uint64_t> word_counts(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
+// How often each word of the dictionary occurs. Top-down (TADOC): a rule's weight is how often it
+// occurs in the text; rules are visited in an order that has every use before the rule, so each is
+// visited once. Files whose numbers are in excluded_inos (ascending) do not count.
+std::vector<std::uint64_t> word_counts(const Grammar& grammar,
+                                       const std::vector<std::uint64_t>& excluded_inos,
                                        unsigned num_threads);
 
 }  // namespace gompfs

@@ -12,7 +12,8 @@ namespace {
 
 std::size_t shared_prefix(std::string_view left, std::string_view right) {
     const std::size_t limit = std::min({left.size(), right.size(), WordList::kMaxSharedPrefix});
-    return static_cast<std::size_t>(std::mismatch(left.begin(), left.begin() + limit, right.begin()).first - left.begin());
+    return static_cast<std::size_t>(
+        std::mismatch(left.begin(), left.begin() + limit, right.begin()).first - left.begin());
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ std::uint32_t WordList::restart_before(std::string_view from) const {
     std::size_t low = 0, high = restarts_.size();
     while (low < high) {
         const std::size_t middle = (low + high) / 2;
-        (restart_word(middle) < from ? low : high) = restart_word(middle) < from ? middle + 1 : middle;
+        (restart_word(middle) < from ? low : high) =
+            restart_word(middle) < from ? middle + 1 : middle;
     }
     return low == 0 ? 0 : static_cast<std::uint32_t>(low - 1) * kRestartInterval;
 }
@@ -80,8 +82,9 @@ bool is_less(const WordCursor& left, const WordCursor& right) {
 
 // The cursors of all lists, the smallest word first: a binary heap.
 class Merger {
-   public:
-    Merger(const std::vector<WordList>& lists, std::string_view from, const std::string* to) : to_(to) {
+  public:
+    Merger(const std::vector<WordList>& lists, std::string_view from, const std::string* to)
+        : to_(to) {
         for (std::size_t list = 0; list < lists.size(); ++list) {
             WordCursor cursor(lists[list], from);
             bool more = cursor.next();
@@ -109,13 +112,15 @@ class Merger {
         sift_down(0);
     }
 
-   private:
+  private:
     struct Source {
         WordCursor cursor;
         std::size_t list;
     };
 
-    bool is_inside(const WordCursor& cursor) const { return to_ == nullptr || cursor.word() < *to_; }
+    bool is_inside(const WordCursor& cursor) const {
+        return to_ == nullptr || cursor.word() < *to_;
+    }
 
     void sift_down(std::size_t at) {
         for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
@@ -134,8 +139,8 @@ class Merger {
 };
 
 // Merges the words of [from, to) and gives them numbers from 0 on.
-DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view from, const std::string* to,
-                            std::vector<std::vector<std::uint32_t>>& ranks) {
+DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view from,
+                            const std::string* to, std::vector<std::vector<std::uint32_t>>& ranks) {
     DictionaryRange range;
     std::string last;
     for (Merger merger(lists, from, to); !merger.empty(); merger.advance()) {
@@ -156,9 +161,9 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
 // Words that cut the longest list into about equal pieces.
 std::vector<std::string> choose_cuts(const std::vector<WordList>& lists, std::size_t num_ranges) {
     std::vector<std::string> cuts;
-    const auto longest = std::max_element(lists.begin(), lists.end(), [](const WordList& left, const WordList& right) {
-        return left.size() < right.size();
-    });
+    const auto longest = std::max_element(
+        lists.begin(), lists.end(),
+        [](const WordList& left, const WordList& right) { return left.size() < right.size(); });
     if (longest == lists.end() || longest->size() < num_ranges) {
         return cuts;
     }
@@ -173,7 +178,8 @@ std::vector<std::string> choose_cuts(const std::vector<WordList>& lists, std::si
 
 }  // namespace
 
-std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists, unsigned num_threads,
+std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists,
+                                              unsigned num_threads,
                                               std::vector<std::vector<std::uint32_t>>& ranks) {
     ranks.clear();
     for (const WordList& list : lists) {
@@ -182,10 +188,13 @@ std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists
     const std::vector<std::string> cuts = choose_cuts(lists, num_threads * std::size_t{4});
     std::vector<DictionaryRange> ranges(cuts.size() + 1);
     parallel_for(ranges.size(), num_threads, [&](std::size_t index) {
-        const std::string_view from = index == 0 ? std::string_view() : std::string_view(cuts[index - 1]);
-        ranges[index] = merge_range(lists, from, index < cuts.size() ? &cuts[index] : nullptr, ranks);
+        const std::string_view from =
+            index == 0 ? std::string_view() : std::string_view(cuts[index - 1]);
+        ranges[index] =
+            merge_range(lists, from, index < cuts.size() ? &cuts[index] : nullptr, ranks);
     });
-    // Ranges counted from 0: find each list's words of a range, which lie side by side, and shift them.
+    // Ranges counted from 0: find each list's words of a range, which lie side by side, and shift
+    // them.
     parallel_for(lists.size(), num_threads, [&](std::size_t list) {
         std::uint32_t base = 0;
         std::size_t index = 0;

@@ -8,21 +8,22 @@
 
 namespace gompfs {
 
-// Words in byte order, each as the length of the prefix that it shares with the word before (a byte), the
-// length of its suffix (a variable-length number) and the suffix. Every kRestartInterval-th word stands
-// alone, and its place is kept.
+// Words in byte order, each as the length of the prefix that it shares with the word before (a
+// byte), the length of its suffix (a variable-length number) and the suffix. Every
+// kRestartInterval-th word stands alone, and its place is kept.
 class WordList {
-   public:
+  public:
     static constexpr std::uint32_t kRestartInterval = 256;
     static constexpr std::size_t kMaxSharedPrefix = 255;
 
     void append(std::string_view word);
     std::uint32_t size() const { return size_; }
 
-    // The word after the last one that is smaller than every word from `from` on; 0 for an empty word.
+    // The word after the last one that is smaller than every word from `from` on; 0 for an empty
+    // word.
     std::uint32_t restart_before(std::string_view from) const;
 
-   private:
+  private:
     friend class WordCursor;
 
     std::string_view restart_word(std::size_t restart) const;
@@ -35,15 +36,15 @@ class WordList {
 
 // Reads a list; starts before the first word that is not below `from`.
 class WordCursor {
-   public:
+  public:
     WordCursor(const WordList& list, std::string_view from);
 
     bool next();  // to the next word; false when there is none
     std::string_view word() const { return word_; }
-    std::uint64_t head() const { return head_; }          // its first bytes as a number, for comparisons
-    std::uint32_t index() const { return index_ - 1; }    // its place in the list
+    std::uint64_t head() const { return head_; }  // its first bytes as a number, for comparisons
+    std::uint32_t index() const { return index_ - 1; }  // its place in the list
 
-   private:
+  private:
     const WordList* list_;
     const std::uint8_t* place_;
     std::uint32_t index_;
@@ -62,7 +63,8 @@ struct DictionaryRange {
 };
 
 // Merges lists into one dictionary. ranks[list][index] becomes the place of a list's word there.
-std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists, unsigned num_threads,
+std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists,
+                                              unsigned num_threads,
                                               std::vector<std::vector<std::uint32_t>>& ranks);
 
 }  // namespace gompfs

@@ -10,8 +10,9 @@
 
 namespace gompfs {
 
-// A word as the table looks for it. The head of a word of up to eight bytes is the word itself, filled up
-// with zeros; that of a longer one is a hash. Hostile text can make hashes collide, at the price of a slow build.
+// A word as the table looks for it. The head of a word of up to eight bytes is the word itself,
+// filled up with zeros; that of a longer one is a hash. Hostile text can make hashes collide, at
+// the price of a slow build.
 struct WordKey {
     std::string_view word;
     std::uint64_t head = 0;
@@ -33,14 +34,16 @@ struct WordKey {
     }
 
     static std::uint64_t mix(std::uint64_t value) {
-        const unsigned __int128 product = static_cast<unsigned __int128>(value ^ 0xd1b54a32d192ed03u) * 0x9e3779b97f4a7c15u;
+        const unsigned __int128 product =
+            static_cast<unsigned __int128>(value ^ 0xd1b54a32d192ed03u) * 0x9e3779b97f4a7c15u;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
 };
 
 class WordTable {
-   public:
-    explicit WordTable(std::size_t expected_words = 1 << 10) : slots_(std::bit_ceil(expected_words * 2)) {
+  public:
+    explicit WordTable(std::size_t expected_words = 1 << 10)
+        : slots_(std::bit_ceil(expected_words * 2)) {
         words_.reserve(expected_words);
     }
 
@@ -59,7 +62,8 @@ class WordTable {
                 }
                 return number;
             }
-            if (slot.head == key.head && slot.size == size && (size <= 8 || words_[slot.number] == key.word)) {
+            if (slot.head == key.head && slot.size == size &&
+                (size <= 8 || words_[slot.number] == key.word)) {
                 return slot.number;
             }
         }
@@ -70,11 +74,13 @@ class WordTable {
         words_.clear();
     }
 
-    void prefetch(const WordKey& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }
+    void prefetch(const WordKey& key) const {
+        __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]);
+    }
 
     const std::vector<std::string_view>& words() const { return words_; }
 
-   private:
+  private:
     struct Slot {
         std::uint64_t head = 0;
         std::uint32_t size = 0;  // of the word; 0 for a free slot

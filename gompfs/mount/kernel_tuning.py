@@ -30,8 +30,11 @@ def raise_read_ahead(mountpoint: str) -> bool:
 
 
 def mount_device(mountpoint: str) -> str | None:
-    """The device number MAJOR:MINOR of what is mounted at a path, without asking the mount itself."""
-    wanted = os.path.realpath(mountpoint)
+    """The device number MAJOR:MINOR of what is mounted at a path without symlinks.
+
+    The mount itself is not asked: a server that waits for its own answer could not even be killed.
+    """
+    wanted = os.path.abspath(mountpoint)
     found = None
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         fields = line.split()

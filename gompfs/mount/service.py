@@ -22,7 +22,7 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
 
     Raises GompfsError for an archive that cannot be read, MountError when mounting fails.
     """
-    archive, mountpoint = os.path.abspath(archive), os.path.abspath(mountpoint)
+    archive, mountpoint = os.path.abspath(archive), os.path.realpath(mountpoint)
     check_mountpoint(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)

@@ -34,7 +34,7 @@ def check_mountpoint(mountpoint: str) -> None:
 
 def unmount(mountpoint: str, *, lazy: bool = False) -> None:
     """Unmount; `lazy` lets go of a mount that is in use. Also clears one whose daemon has died."""
-    if mount_device(mountpoint) is None:
+    if mount_device(os.path.realpath(mountpoint)) is None:
         raise MountError("nothing is mounted here", path=mountpoint)
     stale = is_stale(mountpoint)
     command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]

@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from gompfs.grammar.grammar import SPLITTER, Grammar, GrammarPart
 from gompfs.grammar.word_characters import is_word_character
 
@@ -23,7 +25,7 @@ def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
 
 def expand_part(part: GrammarPart) -> list[list[int]]:
     """The text of each file of a part, as numbers of the dictionary."""
-    bodies = [part.symbols[start:end].tolist() for start, end in zip(part.rule_starts[:-1], part.rule_starts[1:], strict=True)]
+    bodies = [piece.tolist() for piece in np.split(part.symbols, part.rule_starts[1:-1].astype(np.int64))]
     expansions: dict[int, list[int]] = {}
     for rule in range(part.num_rules - 1, 0, -1):
         expansions[rule] = list(_expand(part, bodies[rule], expansions))

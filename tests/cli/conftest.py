@@ -46,7 +46,7 @@ def gompfs(tmp_path: Path) -> Gompfs:
     """Run `gompfs ARGUMENTS...` in the test's directory."""
 
     def run(*arguments: str | bytes | Path, stdin: bytes = b"", **environment: str) -> Result:
-        command = [sys.executable, "-m", "gompfs", *arguments]
+        command = [sys.executable, "-P", "-m", "gompfs", *arguments]
         done = subprocess.run(
             command,
             input=stdin,

@@ -20,7 +20,7 @@ def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
         "TERM": "xterm",
         "COLUMNS": "120",
     }
-    command = [sys.executable, "-m", "gompfs", *arguments]
+    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
     with subprocess.Popen(
         command, stdout=terminal, stderr=terminal, env=environment, cwd=directory
     ) as process:

@@ -8,7 +8,7 @@ import pytest
 from gompfs.codec import constants
 
 HEADER = Path(__file__).parents[2] / "kernels" / "shared" / "format_constants.h"
-DEFINITION = re.compile(r"constexpr [a-z ]+ k(\w+)(\[\w+\])? = ([^;]+);")
+DEFINITION = re.compile(r"constexpr [a-z ]+ k(\w+)(\[\w+\])? =\s+([^;]+);")
 
 
 def to_snake(name: str) -> str:
@@ -21,7 +21,7 @@ def definitions() -> dict[str, int | tuple[int, ...]]:
     for name, brackets, expression in DEFINITION.findall(text):
         for known, value in values.items():
             expression = re.sub(rf"\bk{known}\b", str(value), expression)
-        parsed = eval(expression.replace("{", "(").replace("}", ")"))  # arithmetic on plain numbers
+        parsed = eval(" ".join(expression.split()).replace("{", "(").replace("}", ")"))  # arithmetic on plain numbers
         values[name] = tuple(parsed) if brackets else parsed
     return {to_snake(name): value for name, value in values.items()}
 

@@ -24,7 +24,7 @@ class Mount:
         self.log = ""
         self._log_file = path.parent / f"{path.name}.log"
         path.mkdir(exist_ok=True)
-        command = [sys.executable, "-m", "gompfs", "mount", "-f", archive, path]
+        command = [sys.executable, "-P", "-m", "gompfs", "mount", "-f", archive, path]
         for option in options:
             command += ["-o", option]
         with open(self._log_file, "wb") as log:
@@ -104,7 +104,7 @@ def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-        command = [sys.executable, "-m", "gompfs", *arguments]
+        command = [sys.executable, "-P", "-m", "gompfs", *arguments]
         return subprocess.run(
             command, capture_output=True, text=True, timeout=60, check=False, env=environment
         )

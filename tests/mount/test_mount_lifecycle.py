@@ -72,7 +72,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_signal_while_mounting(archive: Path, place: Path) -> None:
     """Whenever it comes: no mount is left that nobody serves."""
-    command = [sys.executable, "-m", "gompfs", "mount", "-f", archive, place]
+    command = [sys.executable, "-P", "-m", "gompfs", "mount", "-f", archive, place]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     for number in range(6):
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as server:

@@ -156,7 +156,7 @@ def test_standard_input(odd_tree: Path, compression: str) -> None:
         "print(sum(len(e.read_all()) for e in source.entries() if e.has_content), source.warnings)"
     )
     pack = f"tar -C '{odd_tree}' --format=posix -cf - . | {compression}"
-    command = f'set -o pipefail; {pack} | {sys.executable} -c "{program}"'
+    command = f'set -o pipefail; {pack} | {sys.executable} -P -c "{program}"'
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment)
     first_names = {seen.inode: seen for seen in list_directory(odd_tree).values()}.values()

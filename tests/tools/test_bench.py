@@ -31,7 +31,7 @@ def test_ratio(tmp_path: Path) -> None:
     zeros.write_bytes(bytes(200_000))
     rows = run(tmp_path, "ratio", zeros, ROOT / "examples" / "corpus")["rows"]
     for codec in ("gompresso-bit", "gompresso-byte", "zlib -6"):
-        assert rows[codec]["zeros"] > 100
+        assert rows[codec]["zeros"] > 50
         assert 1.5 < rows[codec]["corpus"] < 4
     assert rows["gompresso-bit / zlib -6"]["corpus"] == rows["gompresso-bit"]["corpus"] / rows["zlib -6"]["corpus"]
 

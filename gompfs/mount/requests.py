@@ -55,12 +55,14 @@ class RequestLoop:
             Opcode.READLINK: self._readlink,
             Opcode.READ: self._read,
             Opcode.STATFS: self._statfs,
+            Opcode.LISTXATTR: self._listxattr,
             Opcode.READDIR: self._readdir,
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
         if operations.archive.has_xattrs():
-            self._handlers |= {Opcode.GETXATTR: self._getxattr, Opcode.LISTXATTR: self._listxattr}
+            # Unanswered, the kernel stops asking, as `ls -l` does for every file.
+            self._handlers[Opcode.GETXATTR] = self._getxattr
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""

@@ -1,0 +1,78 @@
+"""Archives with statistics, and coreutils as the oracle of what those say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tree_helpers import PACKAGE_PARENT
+
+from gompfs.engine import select_engine
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive, open_source, pack_archive
+
+BINARY_PROBE_SIZE = 8192
+
+# Every file ends a word; the blank lines are what whitespace at the beginning of a file leaves.
+_COUNT_WORDS = r"""
+    while IFS= read -r -d '' path; do cat -- "$path"; echo; done \
+    | tr -s '[:space:]' '\n' | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/'
+"""
+_BY_COUNT = r"sort -t $'\t' -k2,2nr -k1,1"
+
+
+def run_gompfs(*arguments: str | Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    subprocess.run([sys.executable, "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
+
+
+def shell(script: str, given: bytes) -> bytes:
+    """What a bash script prints in the C locale."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script],
+        input=given,
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+        env={**os.environ, "LC_ALL": "C"},
+    )
+    return done.stdout
+
+
+def is_text(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return b"\0" not in file.read(BINARY_PROBE_SIZE)
+
+
+def files_under(root: Path) -> list[Path]:
+    """Regular files, each once: hard links are one file."""
+    by_inode = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = Path(folder, name)
+            if path.is_file() and not path.is_symlink():
+                by_inode.setdefault(path.stat().st_ino, path)
+    return list(by_inode.values())
+
+
+def count_with_coreutils(paths: Sequence[Path]) -> tuple[bytes, bytes]:
+    """The files `wordcount` and `sort` for the text files among some files."""
+    listed = b"".join(os.fsencode(path) + b"\0" for path in paths if is_text(path))
+    by_word = shell(_COUNT_WORDS, listed)
+    return shell(_BY_COUNT, by_word), by_word
+
+
+def pack(target: Path, *specs: Path, **options: object) -> Path:
+    """Pack directories, files and tars with analytics."""
+    pack_options = PackOptions(**options)  # type: ignore[arg-type]
+    pack_archive([open_source(spec) for spec in specs], target, pack_options, engine=select_engine("cpu"))
+    return target
+
+
+def add(target: Path, *specs: Path, **options: object) -> None:
+    """Add to such an archive."""
+    pack_options = PackOptions(**options)  # type: ignore[arg-type]
+    add_to_archive(target, [open_source(spec) for spec in specs], pack_options, engine=select_engine("cpu"))

@@ -22,7 +22,8 @@ constexpr int kHashBits = 15;
 constexpr std::uint32_t kNone = ~0u;
 constexpr int kCostOne = 16;  // costs count 1/16 bit
 constexpr std::uint32_t kMissesToSkip =
-    16;                        // a fast search steps one position farther for each so many misses
+    16;  // a fast search steps one position farther for each so many misses
+constexpr std::uint32_t kMaxLazySteps = 2;
 constexpr int kLazyBias = 20;  // what a match must save more to make up for the literal before it
 
 std::uint32_t load32(const std::uint8_t* bytes) {
@@ -76,6 +77,7 @@ class Parser {
     void emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences);
     void push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences);
     Match find(std::uint32_t position);
+    Match find_behind_literals(std::uint32_t position, std::uint32_t num_literals);
     void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
                   Match& best) const;
     std::uint32_t allowed_length(std::uint32_t candidate, std::uint32_t length) const;
@@ -238,6 +240,16 @@ Match Parser::find(std::uint32_t position) {
     return best;
 }
 
+// What find() gives if the bytes from position on become num_literals literals first.
+Match Parser::find_behind_literals(std::uint32_t position, std::uint32_t num_literals) {
+    std::array<std::uint8_t, kMaxLazySteps> before;
+    std::copy_n(literal_.begin() + position, num_literals, before.begin());
+    std::fill_n(literal_.begin() + position, num_literals, 1);
+    const Match match = find(position + num_literals);
+    std::copy_n(before.begin(), num_literals, literal_.begin() + position);
+    return match;
+}
+
 void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences) {
     sequences.push_back(sequence);
     if (sequence.match_length != 0) {
@@ -264,7 +276,8 @@ void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequen
     push({literal_length, match.length, match.offset}, anchor_, sequences);
 }
 
-// Takes the match at a position unless one of the next few positions has a better one.
+// Takes the match at a position unless one of the next few positions has a better one, which is
+// then taken unless one of those that follow has a better one still.
 void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                    std::vector<Sequence>& sequences) {
     limits_ = limits;
@@ -285,19 +298,18 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
             continue;
         }
         num_misses = 0;
-        for (int step = 0; step < effort_.lazy_steps && position + 1 < size_; ++step) {
+        for (std::uint32_t step = 1; step <= effort_.lazy_steps && position + step < size_;
+             ++step) {
             if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
                 break;
             }
-            const std::uint8_t was_literal = literal_[position];
-            literal_[position] = 1;
-            const Match next = find(position + 1);
-            literal_[position] = was_literal;
-            if (next.gain <= match.gain + kLazyBias) {
-                break;
+            const Match next = find_behind_literals(position, step);
+            if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
+                for (; step > 0; --step) {
+                    pass_literal(position++);
+                }
+                match = next;
             }
-            pass_literal(position++);
-            match = next;
         }
         emit(position, match, sequences);
         position = anchor_;
@@ -314,13 +326,13 @@ SearchEffort search_effort(int level, bool entropy_coded) {
     // Longer searches pay for themselves where offsets cost the same however far they lead.
     static constexpr SearchEffort kEntropyCoded[] = {
         {1, 16, 0, true},    {3, 24, 0, false},    {6, 32, 1, false},
-        {12, 64, 1, false},  {20, 96, 2, false},   {32, 128, 2, false},
-        {64, 192, 2, false}, {160, 256, 3, false}, {512, 426, 3, false},
+        {12, 64, 1, false},  {20, 96, 1, false},   {32, 128, 1, false},
+        {48, 128, 2, false}, {160, 256, 2, false}, {512, 426, 2, false},
     };
     static constexpr SearchEffort kByteCoded[] = {
         {2, 24, 0, true},     {6, 32, 1, false},    {16, 64, 1, false},
-        {32, 128, 2, false},  {64, 192, 2, false},  {160, 256, 3, false},
-        {256, 288, 3, false}, {512, 288, 3, false}, {2048, 288, 3, false},
+        {32, 128, 1, false},  {64, 192, 1, false},  {128, 256, 2, false},
+        {256, 288, 2, false}, {512, 288, 2, false}, {2048, 288, 2, false},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }

@@ -30,10 +30,10 @@ struct ParserLimits {
 };
 
 struct SearchEffort {
-    int chain_length;  // candidates looked at for one position
-    int nice_length;   // a match this long is taken without looking further
-    int lazy_steps;    // how many positions ahead a better match is looked for
-    bool skips;        // search at fewer positions where matches are rare
+    int chain_length;          // candidates looked at for one position
+    int nice_length;           // a match this long is taken without looking further
+    std::uint32_t lazy_steps;  // how many positions ahead a better match is looked for
+    bool skips;                // search at fewer positions where matches are rare
 };
 
 SearchEffort search_effort(int level, bool entropy_coded);

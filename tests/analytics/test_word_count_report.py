@@ -1,0 +1,78 @@
+"""Reports over several grammars against counting in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gompfs.analytics import SortOrder, word_count_report
+from gompfs.errors import ArchiveFormatError
+from gompfs.grammar import Grammar, GrammarBuilder
+
+words = st.sampled_from([b"a", b"ab", b"b", b"\xff", b"\0", b"\x7f", b"z" * 300, b"A", b"~"])
+segments = st.lists(st.lists(st.lists(words, max_size=12), max_size=4), max_size=4)
+
+
+def build(files: list[tuple[int, bytes]], builder: str) -> Grammar:
+    grammar_builder = GrammarBuilder(builder, num_threads=1)
+    grammar_builder.add_files(files)
+    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
+
+
+def expected_reports(counts: Counter[bytes]) -> tuple[bytes, bytes]:
+    by_word = sorted(counts.items())
+    by_count = sorted(by_word, key=lambda item: -item[1])
+    return tuple(b"".join(b"%s\t%d\n" % item for item in items) for items in (by_count, by_word))
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts=segments, builder=st.sampled_from(["repair", "sequitur"]), excluded=st.sets(st.integers(0, 16)))
+def test_segments_answer_as_one(texts: list[list[list[bytes]]], builder: str, excluded: set[int]) -> None:
+    """Words of all segments are added up; those that only files left out have are not listed."""
+    counts: Counter[bytes] = Counter()
+    grammars = []
+    ino = 0
+    for segment in texts:
+        files = []
+        for text in segment:
+            ino += 1
+            files.append((ino, b" ".join(text)))
+            if ino not in excluded:
+                counts.update(text)
+        grammars.append(build(files, builder))
+    by_count, by_word = expected_reports(counts)
+    for num_threads in (0, 1):
+        assert (
+            word_count_report(grammars, SortOrder.BY_WORD, excluded_inos=excluded, num_threads=num_threads) == by_word
+        )
+    assert word_count_report(grammars, SortOrder.BY_COUNT, excluded_inos=excluded) == by_count
+
+
+def test_nothing_to_report() -> None:
+    assert word_count_report([], SortOrder.BY_COUNT) == b""
+    assert word_count_report([build([], "repair")], SortOrder.BY_WORD) == b""
+    assert word_count_report([build([(1, b"all left out")], "repair")], SortOrder.BY_WORD, excluded_inos={1}) == b""
+
+
+def test_equal_counts_are_in_byte_order() -> None:
+    grammars = [build([(1, b"b a \xff c b")], "repair"), build([(2, b"B a \xfe ab")], "sequitur")]
+    assert word_count_report(grammars, SortOrder.BY_COUNT) == (b"a\t2\nb\t2\nB\t1\nab\t1\nc\t1\n\xfe\t1\n\xff\t1\n")
+
+
+def test_a_grammar_tells_its_words() -> None:
+    grammar = build([(1, b"c a b a")], "repair")
+    assert [grammar.word(number) for number in range(grammar.num_words)] == [b"a", b"b", b"c"]
+    for number in (3, 2**32 - 1):
+        with pytest.raises(IndexError):
+            grammar.word(number)
+    with pytest.raises(ArchiveFormatError, match="damaged"):
+        Grammar.from_bytes(b"no grammar")
+
+
+@pytest.mark.parametrize(("builder", "word_rule"), [("lz77", "whitespace"), ("repair", "lines")])
+def test_names_that_are_none(builder: str, word_rule: str) -> None:
+    with pytest.raises(ValueError, match=r"lz77|lines"):
+        GrammarBuilder(builder, word_rule)

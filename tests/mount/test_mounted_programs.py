@@ -1,0 +1,120 @@
+"""Programs that do more with a mount than read its files from front to back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tree_helpers import list_directory, pack
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A program, a script that another script reads, a Python package, a long name, a large file."""
+    root = tmp_path / "tree"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy2(shutil.which("true") or "/bin/true", root / "bin/program")
+    (root / "bin/script").write_text(f"#!{shutil.which('sh')}\n. ./values\necho $VALUE\n")
+    (root / "bin/script").chmod(0o755)
+    (root / "bin/not-executable").write_text("#!/bin/sh\n")
+    (root / "bin/values").write_text("VALUE=found\n")
+    (root / "package").mkdir()
+    (root / "package/__init__.py").write_text("from package.other import answer\n")
+    (root / "package/other.py").write_text("answer = 42\n")
+    (root / ("n" * 255)).write_bytes(b"long")
+    (root / "large").write_bytes(b"".join(b"%07d\n" % number for number in range(200_000)))
+    return root
+
+
+@pytest.fixture
+def mounted(tree: Path, tmp_path: Path, mount) -> Path:
+    pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
+    return mount(tmp_path / "a.gomp").path
+
+
+def test_programs_run_from_the_mount(mounted: Path) -> None:
+    """The kernel maps a program's pages; a shell finds files from its directory."""
+    assert subprocess.run([mounted / "bin/program"], check=False).returncode == 0
+    done = subprocess.run(["./script"], cwd=mounted / "bin", capture_output=True, check=True)
+    assert done.stdout == b"found\n"
+    with pytest.raises(PermissionError):
+        subprocess.run([mounted / "bin/not-executable"], check=False)
+
+
+def test_python_imports_from_the_mount(mounted: Path) -> None:
+    """It cannot write its cache there, and goes on."""
+    command = [sys.executable, "-c", "import package; print(package.answer)"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, cwd=mounted, capture_output=True, check=True, env={**environment, "PYTHONPATH": "."})
+    assert (done.stdout, done.stderr) == (b"42\n", b"")
+
+
+def test_copies_are_the_tree(tree: Path, mounted: Path, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-a", mounted, tmp_path / "copy"], check=True)
+    assert list_directory(tmp_path / "copy") == list_directory(tree)
+
+
+def test_the_kernel_copies_between_descriptors(tree: Path, mounted: Path, tmp_path: Path) -> None:
+    expected = (tree / "large").read_bytes()
+    with open(mounted / "large", "rb") as source, open(tmp_path / "copy", "wb") as target:
+        file_offset = 100_001
+        while sent := os.sendfile(target.fileno(), source.fileno(), file_offset, 300_000):
+            file_offset += sent
+    assert (tmp_path / "copy").read_bytes() == expected[100_001:]
+    pipe_end, pipe_start = os.pipe()
+    with open(mounted / "large", "rb") as source:
+        while spliced := os.splice(source.fileno(), pipe_start, 65_536):
+            start = source.tell() - spliced
+            assert os.read(pipe_end, 65_536) == expected[start : start + spliced]
+        assert source.tell() == len(expected)
+    os.close(pipe_end)
+    os.close(pipe_start)
+
+
+def test_eight_processes(tree: Path, mounted: Path) -> None:
+    """They compare the file with its source, each from another place on."""
+    processes = [
+        subprocess.Popen(["cmp", f"--ignore-initial={number * 150_001}", mounted / "large", tree / "large"])
+        for number in range(8)
+    ]
+    assert [process.wait(timeout=30) for process in processes] == [0] * 8
+
+
+def test_directories_through_descriptors(tree: Path, mounted: Path) -> None:
+    """openat, fstatat, and a directory that is read from the start twice by one descriptor."""
+    descriptor = os.open(mounted / "bin", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        assert sorted(os.listdir(descriptor)) == sorted(os.listdir(descriptor)) == sorted(os.listdir(tree / "bin"))
+        assert stat.S_IMODE(os.stat("script", dir_fd=descriptor).st_mode) == 0o755
+        assert os.stat("../package/../bin/values", dir_fd=descriptor).st_size == len("VALUE=found\n")
+        with pytest.raises(NotADirectoryError):
+            os.open("script/", os.O_RDONLY, dir_fd=descriptor)
+        with pytest.raises(NotADirectoryError):
+            os.open("script", os.O_RDONLY | os.O_DIRECTORY, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    with pytest.raises(IsADirectoryError), open(mounted / "bin", "rb") as file:
+        file.read()
+
+
+def test_reading_at_and_behind_the_end(mounted: Path) -> None:
+    descriptor = os.open(mounted / "large", os.O_RDONLY)
+    try:
+        assert os.pread(descriptor, 100, 1_599_990) == b"9998\n0199999\n"[-10:]
+        for file_offset in (1_600_000, 1_600_001, 1 << 40):
+            assert os.pread(descriptor, 100, file_offset) == b""
+        assert os.lseek(descriptor, 0, os.SEEK_END) == 1_600_000
+        assert os.lseek(descriptor, 0, os.SEEK_HOLE) == 1_600_000
+        with pytest.raises(OSError, match="No such device or address"):
+            os.lseek(descriptor, 1_600_000, os.SEEK_DATA)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_name_of_255_bytes(mounted: Path) -> None:
+    assert (mounted / ("n" * 255)).read_bytes() == b"long"

@@ -1,32 +1,50 @@
-"""Measures gompfs beside its peers, in the same run on the same data: `python tools/bench TABLE ...`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|pack|mount`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
-from decode import measure_decode
-from mounting import measure_mount
-from packing import measure_pack
-from ratio import measure_ratio
-from report import Report
+
+from .decode import measure_decode
+from .mounting import DEFAULT_PATTERN, measure_mount
+from .packing import measure_pack
+from .ratio import measure_ratio
+from .report import Report, origin, print_reports
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def finish(report: Report, json_path: Path | None) -> None:
-    """Print the report, and write it as JSON where that is asked for."""
-    report.print()
+def finish(reports: Sequence[Report], json_path: Path | None, programs: Sequence[str] = ()) -> None:
+    """Print the tables, and write them as JSON where that is asked for."""
+    facts = origin(programs)
+    print_reports(reports, facts)
     if json_path is not None:
-        json_path.write_text(json.dumps(report.as_json(), indent=2) + "\n")
+        result = {"origin": facts, "tables": [report.as_json() for report in reports]}
+        json_path.write_text(json.dumps(result, indent=2) + "\n")
 
 
-def data_options(function: Any) -> Any:
+def block_options(function: Command) -> Command:
     """The data of the tables about blocks."""
     for option in (
         click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
-        click.option("--block-size", default=1 << 16, show_default=True, help="Bytes of each independent block."),
-        click.option("--every", default=1, show_default=True, help="Take one of so many runs of 16 blocks."),
+        click.option(
+            "--block-size",
+            default=1 << 16,
+            show_default=True,
+            type=click.IntRange(1 << 14, 1 << 20),
+            help="Bytes of each independent block.",
+        ),
+        click.option(
+            "--every",
+            default=1,
+            show_default=True,
+            type=click.IntRange(1),
+            help="Take one of so many runs of 16 blocks, to save time.",
+        ),
         json_option,
     ):
         function = option(function)
@@ -34,6 +52,18 @@ def data_options(function: Any) -> Any:
 
 
 json_option = click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write JSON to this file.")
+tree_argument = click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+def rounds_option(default: int) -> Callable[[Command], Command]:
+    """How often everything is measured."""
+    return click.option(
+        "--rounds",
+        default=default,
+        show_default=True,
+        type=click.IntRange(1),
+        help="Interleaved rounds; medians are printed.",
+    )
 
 
 @click.group()
@@ -42,38 +72,51 @@ def bench() -> None:
 
 
 @bench.command()
-@data_options
+@block_options
 def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path | None) -> None:
     """Compression ratio on independent blocks; a directory counts as its files in a row."""
-    finish(measure_ratio(paths, block_size, every), json_path)
+    finish([measure_ratio(paths, block_size, every)], json_path)
 
 
 @bench.command()
-@data_options
-@click.option("--rounds", default=5, show_default=True, help="Interleaved rounds; medians are printed.")
+@block_options
+@rounds_option(5)
 def decode(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
     """Decoding speed on one thread and on all, in GB/s of output."""
     finish(measure_decode(paths, block_size, every, rounds), json_path)
 
 
 @bench.command()
-@click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@tree_argument
+@rounds_option(1)
 @json_option
-def pack(tree: Path, json_path: Path | None) -> None:
-    """Packing a tree: seconds, size, peak memory."""
-    finish(measure_pack(tree), json_path)
+def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
+    """Packing a tree that is in the page cache: seconds, size, peak memory."""
+    finish([measure_pack(tree, rounds)], json_path, ["tar", "gzip", "zstd", "mksquashfs"])
 
 
 @bench.command()
-@click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--pattern", default="EXPORT_SYMBOL_GPL", show_default=True, help="What grep looks for.")
-@click.option("--big", type=click.Path(exists=True, path_type=Path), help="A large file, to be packed alone and read.")
-@click.option("--rounds", default=3, show_default=True)
+@tree_argument
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A gompfs archive of the tree; without it, the tree is packed first.",
+)
+@click.option("--pattern", default=DEFAULT_PATTERN, show_default=True, help="What grep looks for.")
+@click.option(
+    "--big",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A large file, to be packed alone and read.",
+)
+@rounds_option(3)
 @json_option
-def mount(tree: Path, pattern: str, big: Path | None, rounds: int, json_path: Path | None) -> None:
-    """Walking, reading and searching a mounted tree with nothing cached by the kernel. Needs root."""
-    finish(measure_mount(tree, pattern, big, rounds), json_path)
+def mount(
+    tree: Path, archive: Path | None, pattern: str, big: Path | None, rounds: int, json_path: Path | None
+) -> None:
+    """Walking, reading and searching a mounted tree, each with cold caches (which only root can drop)."""
+    programs = ["tar", "pzstd", "ratarmount", "mksquashfs", "squashfuse_ll", "squashfuse"]
+    finish(measure_mount(tree, archive, pattern, big, rounds), json_path, programs)
 
 
 if __name__ == "__main__":
-    bench()
+    bench(prog_name="python -m tools.bench")

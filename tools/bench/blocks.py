@@ -2,73 +2,140 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import click
+
 _RUN = 16  # blocks that follow each other in a sample
+BATCH_SIZE = 8 << 20  # bytes that an engine gets at once, about what a mount gives it
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A codec of others: compress(block), and decompress(compressed, uncompressed size)."""
+    """A codec of others: compress(block), and decompress(compressed, uncompressed size); None if not installed."""
 
     name: str
-    compress: Callable[[bytes], bytes]
-    decompress: Callable[[bytes, int], bytes]
+    compress: Callable[[bytes], bytes] | None = None
+    decompress: Callable[[bytes, int], bytes] | None = None
+
+
+def read_batches(path: Path, block_size: int, every: int) -> Iterator[list[bytes]]:
+    """Batches of blocks of a file, or of all regular files of a directory in a row; one of `every` runs of blocks."""
+    batch: list[bytes] = []
+    for number, block in enumerate(_cut(_pieces(path), block_size)):
+        if number // _RUN % every == 0:
+            batch.append(block)
+        if len(batch) * block_size >= BATCH_SIZE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def read_blocks(path: Path, block_size: int, every: int) -> list[bytes]:
-    """The blocks of a file, or of all files of a directory in a row; one of `every` runs of blocks."""
-    files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
-    content = b"".join(file.read_bytes() for file in files if not file.is_symlink())
-    starts = range(0, len(content), block_size)
-    return [content[start : start + block_size] for number, start in enumerate(starts) if number // _RUN % every == 0]
+    """All of these blocks; a click error where there is nothing."""
+    blocks = [block for batch in read_batches(path, block_size, every) for block in batch]
+    if not blocks:
+        raise click.ClickException(f"{path} holds no data")
+    return blocks
 
 
-def peers() -> tuple[list[Peer], list[str]]:
-    """The peers that are installed, and the names of the packages that are not."""
-    found = [Peer("zlib -6", lambda block: zlib.compress(block, 6), lambda block, _: zlib.decompress(block))]
-    missing = []
-    for package, make in (("lz4.block", _lz4_peers), ("zstandard", _zstd_peers), ("deflate", _deflate_peers)):
-        try:
-            found += make(import_module(package))
-        except ImportError:
-            missing.append(package)
-    return found, missing
+def regular_files(path: Path) -> Iterator[Path]:
+    """The file itself, or all regular files below a directory, in an order that does not change."""
+    if not path.is_dir():
+        yield path
+        return
+    for directory, names, files in os.walk(path):
+        names.sort()
+        for name in sorted(files):
+            file = Path(directory, name)
+            if file.is_file() and not file.is_symlink():
+                yield file
 
 
-def _lz4_peers(lz4: Any) -> list[Peer]:
+def _pieces(path: Path) -> Iterator[bytes]:
+    for file in regular_files(path):
+        with file.open("rb") as opened:
+            while piece := opened.read(BATCH_SIZE):
+                yield piece
+
+
+def _cut(pieces: Iterator[bytes], block_size: int) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        rest += piece
+        whole = len(rest) - len(rest) % block_size
+        yield from (rest[start : start + block_size] for start in range(0, whole, block_size))
+        rest = rest[whole:]
+    if rest:
+        yield rest
+
+
+def peer(name: str) -> Peer:
+    """A codec by its name and level, such as zstd-3; raises KeyError for one that is not known."""
+    codec, _, level = name.partition("-")
+    package, make = _PACKAGES[codec]
+    try:
+        return make(name, import_module(package), int(level or 1))
+    except ImportError:
+        return Peer(name)
+
+
+def _zlib(name: str, library: Any, level: int) -> Peer:
+    return Peer(
+        name,
+        lambda block: bytes(library.compress(block, level)),
+        lambda block, size: bytes(library.decompress(block, bufsize=size)),
+    )
+
+
+def _lz4(name: str, library: Any, _: int) -> Peer:
+    return Peer(
+        name,
+        lambda block: bytes(library.compress(block, store_size=False)),
+        lambda block, size: library.decompress(block, uncompressed_size=size),
+    )
+
+
+def _lz4hc(name: str, library: Any, level: int) -> Peer:
     def compress(block: bytes) -> bytes:
-        return bytes(lz4.compress(block, mode="high_compression", compression=9, store_size=False))
+        return bytes(library.compress(block, mode="high_compression", compression=level, store_size=False))
 
-    return [Peer("lz4hc -9", compress, lambda block, size: lz4.decompress(block, uncompressed_size=size))]
-
-
-def _zstd_peers(zstandard: Any) -> list[Peer]:
-    def peer(level: int) -> Peer:
-        compressor = zstandard.ZstdCompressor(level=level)
-        # A decompressor serves one thread at a time, and making one takes little beside a block.
-        return Peer(
-            f"zstd -{level}", compressor.compress, lambda block, _: zstandard.ZstdDecompressor().decompress(block)
-        )
-
-    return [peer(3), peer(19)]
+    return Peer(name, compress, lambda block, size: library.decompress(block, uncompressed_size=size))
 
 
-def _deflate_peers(deflate: Any) -> list[Peer]:
-    return [
-        Peer(
-            "libdeflate -6",
-            lambda block: bytes(deflate.deflate_compress(block, 6)),
-            lambda block, size: bytes(deflate.deflate_decompress(block, size)),
-        )
-    ]
+def _zstd(name: str, library: Any, level: int) -> Peer:
+    compressor = library.ZstdCompressor(level=level, write_content_size=False, write_checksum=False)
+    # One for each thread: none of them may be shared, and making one takes half the time of decoding a block.
+    local = threading.local()
+
+    def decompress(block: bytes, size: int) -> bytes:
+        if not hasattr(local, "decompressor"):
+            local.decompressor = library.ZstdDecompressor()
+        return local.decompressor.decompress(block, max_output_size=size)  # type: ignore[no-any-return]
+
+    return Peer(name, compressor.compress, decompress)
 
 
-def total(blocks: Sequence[bytes]) -> int:
-    """Their size together."""
-    return sum(map(len, blocks))
+def _libdeflate(name: str, library: Any, level: int) -> Peer:
+    return Peer(
+        name,
+        lambda block: bytes(library.deflate_compress(block, level)),
+        lambda block, size: library.deflate_decompress(block, size),
+    )
+
+
+_PACKAGES: dict[str, tuple[str, Callable[[str, Any, int], Peer]]] = {
+    "zlib": (zlib.__name__, _zlib),
+    "lz4": ("lz4.block", _lz4),
+    "lz4hc": ("lz4.block", _lz4hc),
+    "zstd": ("zstandard", _zstd),
+    "libdeflate": ("deflate", _libdeflate),
+}

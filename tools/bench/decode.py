@@ -1,88 +1,147 @@
-"""Decoding speed, in memory, of blocks of one size."""
+"""Decoding speed, in memory, of independent blocks of one size."""
 
 from __future__ import annotations
 
 import os
-import statistics
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from blocks import peers, read_blocks, total
-from report import NOT_INSTALLED, Report
-
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
 
-OURS = (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT)
-_BATCH = 128  # blocks that the engine gets at once, as a mount gives them
+from .blocks import BATCH_SIZE, Peer, peer, read_blocks
+from .report import NOT_INSTALLED, Report, divide
+from .timing import interleave
+
+_OURS = (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT)
+_PEERS = ("lz4", "zstd-3", "libdeflate-6", "zlib-6")
+_PAIRS = (("gompresso-byte", "lz4"), ("gompresso-bit", "zstd-3"))
+
+Decompress = Callable[[bytes, int], bytes]
 
 
-def measure_decode(paths: Sequence[Path], block_size: int, every: int, rounds: int) -> Report:
-    """GB/s of output: a row for each codec, two columns for each file, one thread and all."""
+class WrongContentError(AssertionError):
+    """What a codec decoded is not what was compressed."""
+
+
+def measure_decode(paths: Sequence[Path], block_size: int, every: int, rounds: int) -> list[Report]:
+    """A table for each file or directory: GB/s of output on one thread and on all cores, by codec."""
     num_threads = len(os.sched_getaffinity(0))
-    columns = [f"{path.name} {count}" for path in paths for count in ("1 thread", f"{num_threads} threads")]
-    report = Report(f"decoding, GB/s, blocks of {block_size}, medians of {rounds}", columns)
-    speeds: dict[str, list[float]] = {}
-    missing: list[str] = []
-    for path in paths:
-        blocks = read_blocks(path, block_size, every)
-        others, missing = peers()
-        jobs: dict[str, list[Callable[[], None]]] = {}
-        for codec in OURS:
-            jobs[codec.label] = [_our_job(codec, blocks, block_size, count) for count in (1, num_threads)]
-        for peer in others:
-            pairs = [(peer.compress(block), len(block)) for block in blocks]
-            jobs[peer.name] = [_their_job(peer.decompress, pairs, count) for count in (1, num_threads)]
-        for name, values in _run(jobs, total(blocks), rounds).items():
-            speeds.setdefault(name, []).extend(values)
-    for name, values in speeds.items():
-        report.add(name, *values)
-    for package in missing:
-        report.add(package, *[NOT_INSTALLED] * len(columns))
-    for ours, theirs in (("gompresso-byte", "lz4hc -9"), ("gompresso-bit", "zstd -3")):
+    return [_measure(path, block_size, every, rounds, num_threads) for path in paths]
+
+
+def _measure(path: Path, block_size: int, every: int, rounds: int, num_threads: int) -> Report:
+    blocks = read_blocks(path, block_size, every)
+    size = sum(map(len, blocks))
+    jobs: dict[tuple[str, int], Callable[[], object]] = {}
+    ratios: dict[str, float] = {}
+    with ThreadPoolExecutor(num_threads) as executor:
+        for codec in _OURS:
+            ratios[codec.label] = size / _add_ours(jobs, codec, blocks, block_size, num_threads)
+        for other in map(peer, _PEERS):
+            if other.compress is not None and other.decompress is not None:
+                ratios[other.name] = size / _add_peer(jobs, other, blocks, executor, num_threads)
+        seconds = interleave(jobs, rounds)
+    speeds: dict[str, list[float | str]] = {
+        name: [size / 1e9 / seconds[name, count] for count in (1, num_threads)] for name in ratios
+    }
+    return _tabulate(path.name, size, block_size, rounds, num_threads, speeds, ratios)
+
+
+def _tabulate(
+    name: str,
+    size: int,
+    block_size: int,
+    rounds: int,
+    num_threads: int,
+    speeds: dict[str, list[float | str]],
+    ratios: dict[str, float],
+) -> Report:
+    report = Report(
+        f"decoding {name}, {size / 1e6:.1f} MB in blocks of {block_size}, GB/s of output, medians of {rounds}",
+        ["ratio", "1 thread", f"{num_threads} threads", "scaling"],
+    )
+    for codec in [*(codec.label for codec in _OURS), *_PEERS]:
+        if codec in speeds:
+            one, all_threads = speeds[codec]
+            report.add(codec, ratios[codec], one, all_threads, divide(all_threads, one))
+        else:
+            report.add(codec, NOT_INSTALLED, None, None, None)
+    for ours, theirs in _PAIRS:
         if theirs in speeds:
-            report.add(f"{ours} / {theirs}", *(a / b for a, b in zip(speeds[ours], speeds[theirs], strict=True)))
-    report.notes.append("Ours include the check of each block's XXH3 checksum; theirs check nothing, but for zlib.")
+            quotients = [divide(a, b) for a, b in zip(speeds[ours], speeds[theirs], strict=True)]
+            report.add(f"{ours} / {theirs}", None, *quotients, None)
+    report.notes.append(
+        "Ours always check the XXH3 checksum of each compressed block, there is no decoding without; of the peers "
+        "only zlib checks anything (Adler-32)."
+    )
+    report.notes.append(
+        "Peers on many threads: a pool of Python threads, one part of the blocks each. What a binding does while it "
+        "holds the interpreter lock bounds them; python-lz4 does so for part of each call."
+    )
     return report
 
 
-def _our_job(codec: Codec, blocks: Sequence[bytes], block_size: int, num_threads: int) -> Callable[[], None]:
-    engine = CpuEngine(num_threads)
-    encoded = [b.data for b in engine.encode_blocks(b"".join(blocks), block_size, CodecOptions(codec))]
-    out = memoryview(bytearray(_BATCH * block_size))
+def _add_ours(
+    jobs: dict[tuple[str, int], Callable[[], object]],
+    codec: Codec,
+    blocks: Sequence[bytes],
+    block_size: int,
+    num_threads: int,
+) -> int:
+    """Jobs for one thread and for all, once checked; returns the compressed size."""
+    stream = b"".join(blocks)
+    encoded = [block.data for block in CpuEngine().encode_blocks(stream, block_size, CodecOptions(codec))]
+    for count in (1, num_threads):
+        job = _our_job(CpuEngine(count), encoded, block_size)
+        if job(check=stream) != len(stream):
+            raise WrongContentError(codec.label)
+        jobs[codec.label, count] = job
+    return sum(map(len, encoded))
 
-    def job() -> None:
-        for first in range(0, len(encoded), _BATCH):
-            statuses = engine.decode_blocks(encoded[first : first + _BATCH], out)
-            assert not any(statuses)
+
+def _our_job(engine: CpuEngine, encoded: Sequence[bytes], block_size: int) -> Callable[..., int]:
+    step = BATCH_SIZE // block_size
+    out = memoryview(bytearray(BATCH_SIZE))
+
+    def job(check: bytes | None = None) -> int:
+        """Decode all; with `check`, returns how many bytes are as they are there, up to the first batch that is not."""
+        equal = 0
+        for first in range(0, len(encoded), step):
+            if any(engine.decode_blocks(encoded[first : first + step], out)):
+                raise WrongContentError(f"a block from {first} on")
+            if check is not None:
+                expected = memoryview(check)[equal : equal + step * block_size]
+                if out[: len(expected)] != expected:
+                    break
+                equal += len(expected)
+        return equal
 
     return job
 
 
-def _their_job(
-    decompress: Callable[[bytes, int], bytes], pairs: Sequence[tuple[bytes, int]], num_threads: int
-) -> Callable[[], None]:
+def _add_peer(
+    jobs: dict[tuple[str, int], Callable[[], object]],
+    other: Peer,
+    blocks: Sequence[bytes],
+    executor: ThreadPoolExecutor,
+    num_threads: int,
+) -> int:
+    """Jobs for one thread and for all, once checked; returns the compressed size."""
+    assert other.compress is not None
+    assert other.decompress is not None
+    pairs = [(other.compress(block), len(block)) for block in blocks]
+    decompress: Decompress = other.decompress
+    if any(bytes(decompress(*pair)) != block for pair, block in zip(pairs, blocks, strict=True)):
+        raise WrongContentError(other.name)
+
     def decode(part: Sequence[tuple[bytes, int]]) -> None:
-        for block, size in part:
-            decompress(block, size)
+        for compressed, size in part:
+            decompress(compressed, size)
 
-    if num_threads == 1:
-        return lambda: decode(pairs)
-    executor = ThreadPoolExecutor(num_threads)
     parts = [pairs[number::num_threads] for number in range(num_threads)]
-    return lambda: list(executor.map(decode, parts)) and None
-
-
-def _run(jobs: dict[str, list[Callable[[], None]]], size: int, rounds: int) -> dict[str, list[float]]:
-    """The rounds of all jobs are interleaved, so that whatever else the machine does hits all alike."""
-    seconds: dict[tuple[str, int], list[float]] = {}
-    for number in range(rounds + 1):
-        for name, variants in jobs.items():
-            for variant, job in enumerate(variants):
-                started = time.perf_counter()
-                job()
-                if number:  # the first round warms up
-                    seconds.setdefault((name, variant), []).append(time.perf_counter() - started)
-    return {name: [size / 1e9 / statistics.median(seconds[name, v]) for v in range(len(jobs[name]))] for name in jobs}
+    jobs[other.name, 1] = lambda: decode(pairs)
+    if num_threads > 1:
+        jobs[other.name, num_threads] = lambda: list(executor.map(decode, parts))
+    return sum(len(compressed) for compressed, _ in pairs)

@@ -2,134 +2,148 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import click
-from report import NOT_INSTALLED, Report
+from .report import Report, divide
+from .servers import CAN_DROP_CACHES, Server, drop_caches, mounted, run, servers_of
 
-GOMPFS = [sys.executable, "-P", "-m", "gompfs"]
-_READY_SECONDS = 120
+DEFAULT_PATTERN = "EXPORT_SYMBOL_GPL"
+_COLUMNS = ["archive MB", "first mount and ls", "mount and ls", "find", "grep -r", "tar"]
+_BIG_COLUMNS = ["archive MB", "seconds", "GB/s", "GB/s, archive cached"]
 
-
-@dataclass(frozen=True)
-class Server:
-    """How an archive of the tree is made once, and mounted; no mount command for the tree itself."""
-
-    name: str
-    program: str
-    make: list[str | Path]
-    mount: list[str | Path]
+Figures = dict[str, list[list[float]]]
 
 
-def measure_mount(tree: Path, pattern: str, big: Path | None, rounds: int) -> Report:
-    """Medians in seconds; before each measurement the mount is made anew and the kernel's caches are dropped."""
-    if os.geteuid() != 0:
-        raise click.UsageError("only root can drop the kernel's caches")
-    report = Report(f"{tree.name} mounted, seconds, medians of {rounds}", ["mount and ls", "find", "grep -r", "tar"])
-    jobs = ["find . -type f | wc -l", f"grep -r {shlex.quote(pattern)} . | wc -l", "tar cf - . | wc -c"]
-    with tempfile.TemporaryDirectory() as scratch:
-        results: dict[str, list[float]] = {}
-        answers: dict[str, list[str]] = {}
-        for server in _servers(tree, Path(scratch)):
-            if server.program and shutil.which(server.program) is None:
-                report.add(server.name, NOT_INSTALLED, None, None, None)
-                continue
-            if server.make:
-                subprocess.run(server.make, check=True, stdout=subprocess.DEVNULL)
-            place = Path(scratch, "mount")
-            results[server.name], answers[server.name] = _measure(server, tree, place, jobs, rounds)
-            report.add(server.name, *results[server.name])
-        if "ratarmount" in results:
-            pairs = zip(results["ratarmount"], results["gompfs"], strict=True)
-            report.add("ratarmount / gompfs", *(theirs / ours for theirs, ours in pairs))
-        if any(answer[:2] != answers["gompfs"][:2] for answer in answers.values()):
-            report.notes.append(f"the mounts disagree: {answers}")
-        if big is not None:
-            report.notes.append(_measure_big(big, Path(scratch), rounds))
+def measure_mount(tree: Path, archive: Path | None, pattern: str, big: Path | None, rounds: int) -> list[Report]:
+    """A table of the tree, in seconds, and one of reading the big file where that is given."""
+    reports = [_measure_tree(tree, archive, pattern, rounds)]
+    if big is not None:
+        reports.append(_measure_big(big, rounds))
+    for report in reports:
+        if not CAN_DROP_CACHES:
+            report.notes.append("WARM: only root can drop the kernel's caches, so the disk may not have been read.")
+    return reports
+
+
+def _measure_tree(tree: Path, archive: Path | None, pattern: str, rounds: int) -> Report:
+    report = Report(f"{tree.name} mounted, cold, seconds, medians of {rounds}", list(_COLUMNS))
+    jobs = ["find . -type f | wc -l", f"grep -r -e {shlex.quote(pattern)} . | wc -l", "tar cf - . | wc -c"]
+    answers: dict[str, list[str]] = {}
+    firsts: dict[str, float] = {}
+
+    def measure(server: Server, place: Path) -> list[float]:
+        with mounted(server, tree, place) as (_, waited):
+            seconds = [waited]
+        answers[server.name] = []
+        for job in jobs:
+            with mounted(server, tree, place) as (directory, _):
+                started = time.perf_counter()
+                answers[server.name].append(run(("sh", "-c", job), directory=directory))
+                seconds.append(time.perf_counter() - started)
+        return seconds
+
+    def measure_first(server: Server, place: Path) -> None:
+        with mounted(server, tree, place) as (_, waited):
+            firsts[server.name] = waited
+
+    with _servers(tree, archive, report) as (servers, place, sizes):
+        figures = _interleave(servers, place, rounds, measure, measure_first, report)
+    for name, seconds in figures.items():
+        report.add(name, sizes[name], firsts[name], *map(statistics.median, zip(*seconds, strict=True)))
+    _add_quotients(report, lambda theirs, ours: divide(theirs, ours), "ratarmount tar.zst / gompfs", 2)
+    # What tar writes depends on more than the files, such as the sizes of directories and who owns the root.
+    if len({tuple(answer[:2]) for answer in answers.values()}) > 1:
+        report.notes.append(f"THE MOUNTS DISAGREE, of files and of lines found: {answers}")
+    report.notes.append("The first mount of ratarmount makes its index, which later mounts find beside the archive.")
     return report
 
 
-def _servers(tree: Path, scratch: Path) -> list[Server]:
-    gomp, tar, squash = scratch / "tree.gomp", scratch / "tree.tar.zst", scratch / "tree.squashfs"
-    mount = scratch / "mount"
-    make_tar = f"tar -C {shlex.quote(str(tree))} -cf - . | zstd -q -3 -T0 -o {tar}"
-    # ratarmount indexes an archive when it first mounts it; that is part of making it here.
-    index_tar = f"{make_tar} && mkdir -p {mount} && ratarmount {tar} {mount} >/dev/null && umount {mount}"
-    squashed = ["mksquashfs", tree, squash, "-comp", "zstd", "-no-progress", "-quiet"]
-    return [
-        Server("gompfs", "", [*GOMPFS, "pack", "-q", "--no-stats", tree, gomp], [*GOMPFS, "mount", gomp, mount]),
-        Server("ratarmount", "ratarmount", ["sh", "-c", index_tar], ["ratarmount", tar, mount]),
-        Server("squashfuse_ll", "squashfuse_ll", squashed, ["squashfuse_ll", squash, mount]),
-        Server("the tree itself", "", [], []),
-    ]
+def _measure_big(big: Path, rounds: int) -> Report:
+    size = big.stat().st_size
+    title = f"cat of {big.name}, {size / 1e6:,.1f} MB packed alone, cold, medians of {rounds}"
+    report = Report(title, list(_BIG_COLUMNS))
 
-
-def _measure(
-    server: Server, tree: Path, place: Path, jobs: list[str], rounds: int
-) -> tuple[list[float], list[str]]:
-    seconds: list[list[float]] = [[] for _ in range(len(jobs) + 1)]
-    answers = [""] * len(jobs)
-    for _ in range(rounds):
-        for number, job in enumerate(["", *jobs]):
-            directory, started = _mount_cold(server, tree, place)
-            if job:
-                os.listdir(directory)
+    def measure(server: Server, place: Path) -> list[float]:
+        seconds = []
+        for archive_cached in (False, True):
+            with mounted(server, big, place) as (directory, _):
+                if archive_cached and server.archive is not None:
+                    server.archive.read_bytes()
                 started = time.perf_counter()
-                answers[number - 1] = _output(job, directory)
-            else:
-                os.listdir(directory)
-            seconds[number].append(time.perf_counter() - started)
-            if server.mount:
-                subprocess.run(["umount", place], check=True)
-    return [statistics.median(values) for values in seconds], answers
+                run(("sh", "-c", 'cat -- "$0" > /dev/null', directory / big.name))
+                seconds.append(time.perf_counter() - started)
+        return seconds
+
+    with _servers(big, None, report) as (servers, place, sizes):
+        figures = _interleave(servers, place, rounds, measure, lambda *_: None, report)
+    for name, seconds in figures.items():
+        cold, cached = map(statistics.median, zip(*seconds, strict=True))
+        in_cache = size / 1e9 / cached if sizes[name] is not None else None
+        report.add(name, sizes[name], cold, size / 1e9 / cold, in_cache)
+    _add_quotients(report, lambda theirs, ours: divide(ours, theirs), "gompfs / ratarmount tar.zst", 2)
+    report.notes.append("Cold: neither the content nor the archive is in memory, so that the disk counts too.")
+    return report
 
 
-def _mount_cold(server: Server, tree: Path, place: Path) -> tuple[Path, float]:
-    """Where the tree is, and when its mounting began."""
-    subprocess.run(["sync"], check=True)
-    Path("/proc/sys/vm/drop_caches").write_text("3\n")
-    started = time.perf_counter()
-    if not server.mount:
-        return tree, started
-    place.mkdir(exist_ok=True)
-    subprocess.run(server.mount, check=True, stdout=subprocess.DEVNULL)
-    _wait(lambda: os.path.ismount(place), started)
-    return place, started
+@contextmanager
+def _servers(
+    source: Path, archive: Path | None, report: Report
+) -> Iterator[tuple[list[Server], Path, dict[str, float | None]]]:
+    """The servers that are there, with their archives made, where to mount, and the archives' sizes in MB."""
+    with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
+        place = Path(scratch, "mount")
+        servers, sizes = [], {}
+        for server in servers_of(source.resolve(), Path(scratch), place, archive and archive.resolve()):
+            if missing := server.missing():
+                report.add_missing(server.name, missing)
+                continue
+            if server.make:
+                run(server.make)
+            sizes[server.name] = server.archive.stat().st_size / 1e6 if server.archive else None
+            servers.append(server)
+        yield servers, place, sizes
 
 
-def _wait(ready: Callable[[], bool], started: float) -> None:
-    while not ready():
-        if time.perf_counter() - started > _READY_SECONDS:
-            raise TimeoutError("the mount does not answer")
-        time.sleep(0.002)
+def _interleave(
+    servers: Sequence[Server],
+    place: Path,
+    rounds: int,
+    measure: Callable[[Server, Path], list[float]],
+    measure_first: Callable[[Server, Path], None],
+    report: Report,
+) -> Figures:
+    """The seconds of each round by server; a peer that fails is listed with what it said, gompfs may not fail."""
+    figures: Figures = {server.name: [] for server in servers}
+    for number in range(rounds):
+        for server in servers:
+            if server.name not in figures:
+                continue
+            try:
+                if number == 0:
+                    measure_first(server, place)
+                figures[server.name].append(measure(server, place))
+            except (subprocess.SubprocessError, OSError) as error:
+                if server.name == "gompfs":
+                    raise
+                del figures[server.name]
+                report.add(server.name, "failed", *[None] * (len(report.columns) - 1))
+                report.notes.append(f"{server.name} failed: {error} {getattr(error, 'stderr', '') or ''}".strip())
+    drop_caches()
+    return figures
 
 
-def _output(job: str, directory: Path) -> str:
-    return subprocess.run(["sh", "-c", job], cwd=directory, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _measure_big(big: Path, scratch: Path, rounds: int) -> str:
-    """Cold reading of a large file that is packed alone."""
-    archive, place = scratch / "big.gomp", scratch / "big"
-    place.mkdir()
-    subprocess.run([*GOMPFS, "pack", "-q", "--no-stats", big, archive], check=True)
-    speeds = []
-    for _ in range(rounds):
-        Path("/proc/sys/vm/drop_caches").write_text("3\n")
-        archive.read_bytes()  # the disk is not what is measured
-        subprocess.run([*GOMPFS, "mount", archive, place], check=True)
-        started = time.perf_counter()
-        subprocess.run(["cat", place / big.name], check=True, stdout=subprocess.DEVNULL)
-        speeds.append(big.stat().st_size / 1e9 / (time.perf_counter() - started))
-        subprocess.run(["umount", place], check=True)
-    return f"cat of {big.name} ({big.stat().st_size / 1e6:,.0f} MB), cold: {statistics.median(speeds):.2f} GB/s"
+def _add_quotients(
+    report: Report, quotient: Callable[[float | str | None, float | str | None], float | None], name: str, skip: int
+) -> None:
+    rows = dict(report.rows)
+    ours, theirs = rows.get("gompfs", []), rows.get("ratarmount tar.zst", [])
+    if theirs and not any(isinstance(value, str) for value in theirs):
+        quotients = [quotient(a, b) for a, b in zip(theirs, ours, strict=True)]
+        report.add(name, *[None] * skip, *quotients[skip:])

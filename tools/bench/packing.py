@@ -2,61 +2,91 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import subprocess
-import sys
+import statistics
 import tempfile
-import time
+from dataclasses import dataclass, field
 from pathlib import Path
-
-from report import NOT_INSTALLED, Report
 
 from gompfs import open as open_archive
 
+from .blocks import regular_files
+from .programs import GOMPFS, environment, lacking, pipeline, tar_of
+from .report import Report
+from .timing import run_measured
 
-def measure_pack(tree: Path) -> Report:
-    """A row for each tool, in the order in which they run, with the tree in the page cache."""
-    report = Report(f"packing {tree.name}", ["seconds", "MB/s", "archive MB", "ratio", "peak memory MB", "grammar MB"])
-    size = sum(file.stat().st_size for file in tree.rglob("*") if file.is_file() and not file.is_symlink())
-    quoted = shlex.quote(str(tree))
-    with tempfile.TemporaryDirectory() as scratch:
-        target = Path(scratch, "archive.gomp")
-        gompfs = [sys.executable, "-P", "-m", "gompfs", "pack", "-q", "-f"]
-        commands = {
-            "gompfs, no stats": [*gompfs, "--no-stats", tree, target],
-            "gompfs": [*gompfs, tree, target],
-            "tar | gzip -6": ["sh", "-c", f"tar -C {quoted} -cf - . | gzip -6 > {target}"],
-            "tar | zstd -3 -T0": ["sh", "-c", f"tar -C {quoted} -cf - . | zstd -q -3 -T0 -f -o {target}"],
-            "mksquashfs zstd": ["mksquashfs", tree, target, "-comp", "zstd", "-no-progress", "-quiet"],
-        }
-        subprocess.run(["sh", "-c", f"tar -C {quoted} -cf - . | cat > /dev/null"], check=True)
-        for name, command in commands.items():
-            program = name.partition("| ")[2].split()[0] if "|" in name else str(command[0])
-            if shutil.which(program) is None:
-                report.add(name, NOT_INSTALLED, *[None] * 5)
+
+@dataclass
+class Packer:
+    """A way to pack the tree, and what was measured of it; `programs` have to be installed."""
+
+    name: str
+    command: list[str | Path]
+    target: Path
+    programs: tuple[str, ...] = ()
+    seconds: list[float] = field(default_factory=list)
+    peak_memory: int = 0
+
+
+def measure_pack(tree: Path, rounds: int) -> Report:
+    """A row for each packer; the tree is read once first, so that it is in the page cache."""
+    columns = ["seconds", "MB/s", "archive MB", "ratio", "peak memory MB", "grammar MB"]
+    size = read_all(tree)
+    report = Report(f"packing {tree.name}, {size / 1e6:.1f} MB of files, medians of {rounds}", columns)
+    with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
+        packers = _packers(tree, Path(scratch))
+        missing = {packer.name: lacking(packer.programs) for packer in packers}
+        for _ in range(rounds):
+            for packer in packers:
+                if not missing[packer.name]:
+                    _run(packer)
+        for packer in packers:
+            if missing[packer.name]:
+                report.add_missing(packer.name, missing[packer.name])
                 continue
-            target.unlink(missing_ok=True)
-            seconds, memory = run_measured(command)
-            grammar = _grammar_size(target) if name.startswith("gompfs") else None
-            archive = target.stat().st_size
-            report.add(name, seconds, size / 1e6 / seconds, archive / 1e6, size / archive, memory / 1e6, grammar)
+            seconds, archive = statistics.median(packer.seconds), packer.target.stat().st_size
+            grammar = None if packer.programs else _grammar_size(packer.target)
+            figures = (size / 1e6 / seconds, archive / 1e6, size / archive, packer.peak_memory / 1e6, grammar)
+            report.add(packer.name, seconds, *figures)
+    report.notes.append(
+        "MB/s counts the bytes in regular files. Peak memory is that of the largest process of a pipeline; some 10 MB "
+        "is the least that can be seen. gzip works on one core; gompfs, zstd -T0 and mksquashfs on all."
+    )
     return report
 
 
-def run_measured(command: list[str | Path]) -> tuple[float, int]:
-    """Seconds, and the peak memory in bytes of the largest process; raises where the command fails."""
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise subprocess.CalledProcessError(process.returncode, command)
-    return seconds, usage.ru_maxrss * 1024
+def read_all(tree: Path) -> int:
+    """Read a tree's regular files once; returns their size together."""
+    size = 0
+    for file in regular_files(tree):
+        with file.open("rb") as opened:
+            while piece := opened.read(1 << 20):
+                size += len(piece)
+    return size
+
+
+def _packers(tree: Path, scratch: Path) -> list[Packer]:
+    plain, full, squash = scratch / "no-stats.gomp", scratch / "stats.gomp", scratch / "tree.squashfs"
+    gzip, zstd = scratch / "tree.tar.gz", scratch / "tree.tar.zst"
+    to_gzip = pipeline(tar_of(tree), ["sh", "-c", 'exec gzip -6 > "$0"', gzip])
+    to_zstd = pipeline(tar_of(tree), ["zstd", "-q", "-3", "-T0", "-f", "-o", zstd])
+    squashed: list[str | Path] = ["mksquashfs", tree, squash, "-comp", "zstd", "-no-progress", "-quiet"]
+    return [
+        Packer("gompfs --no-stats", [*GOMPFS, "pack", "-q", "--no-stats", tree, plain], plain),
+        Packer("gompfs with stats (repair)", [*GOMPFS, "pack", "-q", "--grammar", "repair", tree, full], full),
+        Packer("tar | gzip -6", to_gzip, gzip, ("bash", "tar", "gzip")),
+        Packer("tar | zstd -3 -T0", to_zstd, zstd, ("bash", "tar", "zstd")),
+        Packer("mksquashfs zstd", squashed, squash, ("mksquashfs",)),
+    ]
+
+
+def _run(packer: Packer) -> None:
+    packer.target.unlink(missing_ok=True)
+    seconds, peak_memory = run_measured(packer.command, environment())
+    packer.seconds.append(seconds)
+    packer.peak_memory = max(packer.peak_memory, peak_memory)
 
 
 def _grammar_size(archive: Path) -> float:
     with open_archive(archive) as opened:
-        return sum(int(section.places.compressed_sizes.sum()) for section in opened.sections) / 1e6
+        sections = [section for section in opened.sections if section.kind == "grammar"]
+        return sum(int(section.places.compressed_sizes.sum()) for section in sections) / 1e6

@@ -6,51 +6,76 @@ import datetime
 import os
 import platform
 import subprocess
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+import gompfs
+
+from .programs import version_of
+
 NOT_INSTALLED = "not installed"
-_PACKAGES = ("gompfs", "numpy", "lz4", "zstandard", "deflate", "ratarmount")
+_PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "ratarmount")
+
+Cell = float | str | None
 
 
 @dataclass
 class Report:
-    """One table; a row is a name and a value for each column, a number or a word."""
+    """One table; a row is a name and a value for each column, a number or a word, or None for an empty cell."""
 
     title: str
     columns: list[str]
-    rows: list[tuple[str, list[float | str | None]]] = field(default_factory=list)
+    rows: list[tuple[str, list[Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def add(self, name: str, *values: float | str | None) -> None:
+    def add(self, name: str, *values: Cell) -> None:
         """Append a row."""
         self.rows.append((name, list(values)))
 
-    def print(self) -> None:
-        """Write the table with its origin to standard output."""
-        console = Console(width=None if os.isatty(1) else 160)
-        table = Table(title=self.title)
+    def add_missing(self, name: str, programs: Sequence[str]) -> None:
+        """Append the row of a peer that cannot run, and a note of the programs that it lacks."""
+        self.add(name, NOT_INSTALLED, *[None] * (len(self.columns) - 1))
+        self.notes.append(f"{name}: not installed: {', '.join(programs)}.")
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        rows = {name: dict(zip(self.columns, values, strict=True)) for name, values in self.rows}
+        return {"title": self.title, "rows": rows, "notes": self.notes}
+
+    def as_table(self) -> Table:
+        """The same for a terminal."""
+        table = Table()
         table.add_column("")
         for column in self.columns:
             table.add_column(column, justify="right")
         for name, values in self.rows:
             table.add_row(name, *map(_cell, values))
-        console.print(table)
-        for line in [*self.notes, ", ".join(f"{name}: {value}" for name, value in origin().items())]:
-            console.print(line, highlight=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        rows = {name: dict(zip(self.columns, values, strict=True)) for name, values in self.rows}
-        return {"title": self.title, "rows": rows, "notes": self.notes, "origin": origin()}
+        return table
 
 
-def _cell(value: float | str | None) -> str:
+def print_reports(reports: Sequence[Report], facts: dict[str, str]) -> None:
+    """Write each table, its notes and its origin to standard output."""
+    console = Console(width=None if os.isatty(1) else 180, highlight=False)
+    for report in reports:
+        console.print(report.title, style="bold", markup=False, soft_wrap=True)
+        console.print(report.as_table())
+        for line in [*report.notes, ", ".join(f"{name}: {value}" for name, value in facts.items())]:
+            console.print(line, markup=False, soft_wrap=True)
+
+
+def divide(a: Cell, b: Cell) -> float | None:
+    """Their quotient where both are numbers."""
+    return a / b if isinstance(a, int | float) and isinstance(b, int | float) else None
+
+
+def _cell(value: Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -58,29 +83,49 @@ def _cell(value: float | str | None) -> str:
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def origin() -> dict[str, str]:
-    """What the figures depend on beside the data."""
-    cpu = next(
-        (line.partition(": ")[2] for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        platform.machine(),
-    )
+def origin(programs: Sequence[str] = ()) -> dict[str, str]:
+    """What the figures depend on beside the data: machine, versions of libraries and of `programs`, commit, date."""
     facts = {
-        "cpu": f"{cpu} x {len(os.sched_getaffinity(0))}",
+        "cpu": f"{_cpu_model()} x {len(os.sched_getaffinity(0))}",
+        "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / (1 << 30):.1f} GiB",
+        "load when done": f"{os.getloadavg()[0]:.1f}",
         "kernel": platform.release(),
-        "python": platform.python_version(),
-        "date": datetime.date.today().isoformat(),
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": _commit(),
+        "python": platform.python_version(),
+        "gompfs": f"{gompfs.__version__} in {Path(gompfs.__file__).parent}",
     }
     for package in _PACKAGES:
         try:
             facts[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             facts[package] = NOT_INSTALLED
+    facts |= {"zlib library": zlib.ZLIB_RUNTIME_VERSION} | _library_versions()
+    facts |= {f"{program} program": version_of(program) for program in programs}
     return facts
 
 
+def _library_versions() -> dict[str, str]:
+    """Of the C libraries inside of the packages, as far as these are installed and tell."""
+    versions = {}
+    try:
+        versions["lz4 library"] = str(import_module("lz4").library_version_string())
+    except ImportError:
+        pass
+    try:
+        versions["zstd library"] = ".".join(map(str, import_module("zstandard").ZSTD_VERSION))
+    except ImportError:
+        pass
+    return versions
+
+
+def _cpu_model() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(": ")[2] for line in lines if "model name" in line), platform.machine())
+
+
 def _commit() -> str:
-    command = ["git", "-C", Path(__file__).parent, "describe", "--always", "--dirty"]
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

@@ -1,0 +1,113 @@
+"""Who mounts: how each makes its archive, mounts it, and lets go of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .programs import GOMPFS, environment, lacking, pipeline, tar_of
+
+CAN_DROP_CACHES = os.geteuid() == 0
+_READY_SECONDS = 300
+_UNMOUNT_TRIES = 50
+
+
+@dataclass(frozen=True)
+class Server:
+    """Makes an archive of a tree or a file once, and mounts it; without a mount command, the tree is read itself."""
+
+    name: str
+    programs: tuple[str, ...] = ()
+    make: tuple[str | Path, ...] = ()
+    mount: tuple[str | Path, ...] = ()
+    archive: Path | None = None
+
+    def missing(self) -> list[str]:
+        """The programs that are not installed."""
+        return lacking(self.programs)
+
+
+def servers_of(source: Path, scratch: Path, place: Path, archive: Path | None) -> list[Server]:
+    """All servers of a directory or a file; gompfs serves `archive` where that is given."""
+    gomp, tar, squash = archive or scratch / "it.gomp", scratch / "it.tar.zst", scratch / "it.squashfs"
+    pack = () if archive else (*GOMPFS, "pack", "-q", "--no-stats", source, gomp)
+    # In frames that decompress by themselves, as pzstd writes them, ratarmount can seek; in one frame it cannot.
+    make_tar = pipeline(tar_of(source), ["pzstd", "-q", "-3", "-o", tar])
+    squashed = ("mksquashfs", source, squash, "-comp", "zstd", "-no-progress", "-quiet")
+    squashfuse = "squashfuse" if lacking(["squashfuse_ll"]) and not lacking(["squashfuse"]) else "squashfuse_ll"
+    return [
+        Server("gompfs", (), pack, (*GOMPFS, "mount", gomp, place), gomp),
+        Server(
+            "ratarmount tar.zst",
+            ("bash", "tar", "pzstd", "ratarmount"),
+            tuple(make_tar),
+            ("ratarmount", tar, place),
+            tar,
+        ),
+        Server(f"{squashfuse} zstd", ("mksquashfs", squashfuse), squashed, (squashfuse, squash, place), squash),
+        Server("not packed"),
+    ]
+
+
+def run(command: tuple[str | Path, ...], *, directory: Path | None = None) -> str:
+    """The output of a command that starts no daemon; raises CalledProcessError where it fails."""
+    done = subprocess.run(
+        command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env=environment()
+    )
+    return done.stdout.strip()
+
+
+def drop_caches() -> None:
+    """Empty the kernel's caches of files, names and inodes; not without root."""
+    if CAN_DROP_CACHES:
+        os.sync()
+        Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+@contextmanager
+def mounted(server: Server, source: Path, place: Path) -> Iterator[tuple[Path, float]]:
+    """Where the content is, with cold caches, and the seconds from the mount command to the first answered listing."""
+    drop_caches()
+    started = time.perf_counter()
+    if not server.mount:
+        directory = source if source.is_dir() else source.parent
+        os.listdir(directory)
+        yield directory, time.perf_counter() - started
+        return
+    place.mkdir(exist_ok=True)
+    try:
+        # Without pipes: a daemon would keep those open.
+        subprocess.run(
+            server.mount,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=environment(),
+            timeout=_READY_SECONDS,
+        )
+        while not os.path.ismount(place):
+            if time.perf_counter() - started > _READY_SECONDS:
+                raise TimeoutError(f"{server.name} does not answer")
+            time.sleep(0.002)
+        os.listdir(place)
+        yield place, time.perf_counter() - started
+    finally:
+        _unmount(place)
+
+
+def _unmount(place: Path) -> None:
+    """Unmount and see to it that nothing is mounted any more: what is below would be removed with the scratch files."""
+    command: list[str | Path] = ["umount", place] if os.geteuid() == 0 else ["fusermount3", "-u", place]
+    for attempt in range(_UNMOUNT_TRIES):
+        if not os.path.ismount(place):
+            return
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            time.sleep(0.1 if attempt else 0.01)
+    if os.path.ismount(place):
+        raise RuntimeError(f"{place} stays mounted")

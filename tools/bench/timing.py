@@ -1,0 +1,51 @@
+"""Clocks: interleaved rounds in this process, and seconds and memory of commands."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+
+# A process starts with the peak memory of the one that it was spawned by, so a small one has to stand between the
+# benchmark, which holds numpy and more, and a command. What it cannot see below is its own memory, some 10 MB.
+_LAUNCHER = """
+import json, os, sys, time
+null = os.open(os.devnull, os.O_WRONLY)
+started = time.perf_counter()
+child = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, null, 1)])
+_, status, usage = os.wait4(child, 0)
+seconds = time.perf_counter() - started
+print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss * 1024]))
+"""
+
+
+def interleave(jobs: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Key, float]:
+    """Median seconds of each job over `rounds` rounds after one that warms up.
+
+    A round runs every job once, so that whatever else the machine does hits all of them alike.
+    """
+    seconds: dict[Key, list[float]] = {key: [] for key in jobs}
+    for number in range(rounds + 1):
+        for key, job in jobs.items():
+            started = time.perf_counter()
+            job()
+            if number:
+                seconds[key].append(time.perf_counter() - started)
+    return {key: statistics.median(values) for key, values in seconds.items()}
+
+
+def run_measured(command: Sequence[str | Path], environment: Mapping[str, str]) -> tuple[float, int]:
+    """Seconds, and the peak memory in bytes of the largest process; raises CalledProcessError for a failure."""
+    launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command)]
+    done = subprocess.run(launcher, stdout=subprocess.PIPE, check=True, env=dict(environment))
+    exit_code, seconds, peak_memory = json.loads(done.stdout)
+    if exit_code != 0:
+        raise subprocess.CalledProcessError(exit_code, list(map(str, command)))
+    return seconds, peak_memory

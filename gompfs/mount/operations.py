@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
@@ -23,15 +22,9 @@ class Operations:
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self.archive = archive
         self._tree = Tree(archive, options)
+        self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children
-
-    def inode(self, node: int, *, is_read: bool = False) -> Inode:
-        """The attributes of a node; a virtual file that somebody reads is computed first."""
-        virtual = self._tree.virtual(node) if is_read else None
-        if virtual is not None and virtual.file is not None:
-            virtual.file.content()
-        return self._tree.inode(node)
 
     def cache_seconds(self, node: int) -> int:
         """How long attributes stay true: those of virtual files change when the content is computed."""

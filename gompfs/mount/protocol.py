@@ -33,12 +33,8 @@ class Opcode(IntEnum):
 
 WITHOUT_REPLY = frozenset({Opcode.FORGET, Opcode.BATCH_FORGET, Opcode.INTERRUPT})
 
-# The attributes are asked for on behalf of an open file, because somebody reads behind its known size.
-GETATTR_HANDLE = 1 << 0
-
 # Requests: header (length, opcode, unique, node id, ...), then what the opcode needs
 REQUEST_HEADER = struct.Struct("<IIQQIIIHH")
-GETATTR_REQUEST = struct.Struct("<IIQ")  # flags, padding, handle
 READ_REQUEST = struct.Struct("<QQII")  # handle, file_offset, size, read flags
 XATTR_REQUEST = struct.Struct("<II")  # size, padding
 # Replies
@@ -99,7 +95,8 @@ def pack_directory(
 ) -> list[bytes]:
     """Entries of a directory as READDIR or READDIRPLUS gives them.
 
-    The first is at position `start` of the directory; each tells the position that follows it.
+    The first is at position `start` of the directory; each tells the position that follows it. Attributes
+    that do not last (`cache_seconds` 0) are left out: the kernel asks for them when somebody wants them.
     """
     packed = []
     for position, (name, inode) in enumerate(entries, start + 1):
@@ -108,8 +105,9 @@ def pack_directory(
         padding = bytes(-len(name) & 7)
         if with_attributes:
             fields = _DIRECTORY_ENTRY_PLUS.pack(
-                ino, 0, cache_seconds, cache_seconds, 0, 0, *_attributes(inode, block_size), *tail
-            )
+                ino if cache_seconds else 0, 0, cache_seconds, cache_seconds, 0, 0,
+                *_attributes(inode, block_size), *tail,
+            )  # fmt: skip
         else:
             fields = _DIRECTORY_ENTRY.pack(*tail)
         packed.append(fields + name + padding)

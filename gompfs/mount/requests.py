@@ -11,8 +11,6 @@ from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import (
-    GETATTR_HANDLE,
-    GETATTR_REQUEST,
     READ_REQUEST,
     REPLY_HEADER,
     REQUEST_HEADER,
@@ -121,9 +119,8 @@ class RequestLoop:
             return (entry_reply(None, 0),)
         return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(inode.ino)),)
 
-    def _getattr(self, node: int, data: memoryview) -> Pieces:
-        flags, *_ = GETATTR_REQUEST.unpack_from(data)
-        inode = self._operations.inode(node, is_read=flags & GETATTR_HANDLE != 0)
+    def _getattr(self, node: int, _data: memoryview) -> Pieces:
+        inode = self._operations.inode(node)
         return (attributes_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(node)),)
 
     def _readlink(self, node: int, _data: memoryview) -> Pieces:

@@ -53,6 +53,9 @@ class Tree:
             return self._mapped(self._archive.inode(node))
         if virtual.file is None:
             return virtual.inode
+        # Computed now, as the kernel mixes up sizes that change while several processes open the file: it would
+        # then take the file for empty.
+        virtual.file.content()
         mtime_ns = virtual.file.mtime_ns or virtual.inode.mtime_ns
         return virtual.inode._replace(size=virtual.file.size, mtime_ns=mtime_ns)
 
@@ -71,7 +74,7 @@ class Tree:
         """The entries of a directory with their names, in byte order of the names; raises EntryTypeError."""
         virtual = self.virtual(node)
         if virtual is not None:
-            return [(name, self.inode(child)) for name, child in sorted(virtual.children.items())]
+            return [(name, self._virtual[child].inode) for name, child in sorted(virtual.children.items())]
         children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
         if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
             raise EntryTypeError("not a directory", archive=self._archive.path)

@@ -7,7 +7,6 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import BinaryIO
 
 from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
@@ -228,19 +227,24 @@ class SegmentBuilder:
         extents = []
         digest = hashlib.sha256()
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
-        if self._grammar is not None:
-            self._grammar.begin_file(ino)
+        grammar = self._grammar
+        if grammar is not None and sum(size for _, size in ranges) < entry.size:
+            grammar.leave_out(ino)  # holes read as NULs, of which a text has none
+            grammar = None
+        if grammar is not None:
+            grammar.begin_file(ino)
         position = 0
         with entry.open() as file:
             for start, size in ranges:
-                self._pass_hole(file, start - position)
+                if start > position:
+                    file.seek(start - position, os.SEEK_CUR)
                 position, end = start, start + size
                 stream_start = self.stream.size
                 while position < end and (piece := file.read(min(_PIECE_SIZE, end - position))):
                     self.stream.append(piece)
                     digest.update(piece)
-                    if self._grammar is not None:
-                        self._grammar.add_bytes(piece)
+                    if grammar is not None:
+                        grammar.add_bytes(piece)
                     position += len(piece)
                 if position > start:
                     extents.append(Extent(start, self._stream_start + stream_start, position - start))
@@ -248,19 +252,11 @@ class SegmentBuilder:
                     path = display_path(entry.path)
                     self.warnings.append(f"{path}: file shrank as we read it; zeros follow")
                     break
-        if self._grammar is not None:
-            self._grammar.add_hole(entry.size - position)
-            self._grammar.end_file()
+        if grammar is not None:
+            grammar.end_file()
         whole = entry.data_ranges is None and position == entry.size
         self._store(ino, extents, (entry.size, digest.digest()) if whole else None)
         return entry.size
-
-    def _pass_hole(self, file: BinaryIO, size: int) -> None:
-        """Go past a hole of a sparse file, which reads as zeros."""
-        if size > 0:
-            file.seek(size, os.SEEK_CUR)
-            if self._grammar is not None:
-                self._grammar.add_hole(size)
 
     def _content_key(self, entry: SourceEntry) -> tuple[int, bytes]:
         digest = hashlib.sha256()

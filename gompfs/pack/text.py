@@ -9,7 +9,6 @@ from gompfs.options import PackOptions
 
 _BINARY_PROBE_SIZE = 8192
 _BATCH_BYTES = 8 << 20
-_ZEROS = bytes(1 << 20)
 
 
 def is_text(head: bytes) -> bool:
@@ -39,6 +38,10 @@ class GrammarCollector:
         if self._batch_size >= _BATCH_BYTES:
             self._flush()
 
+    def leave_out(self, ino: int) -> None:
+        """Take a file for binary."""
+        self.binary_files.append(ino)
+
     def begin_file(self, ino: int) -> None:
         """Start a file that comes in pieces."""
         self._flush()
@@ -55,12 +58,6 @@ class GrammarCollector:
             piece = self._judge(self._head)
         if self._in_text:
             self._builder.add_bytes(piece)
-
-    def add_hole(self, size: int) -> None:
-        """Zeros of a sparse file."""
-        while size > 0 and (self._head is not None or self._in_text):
-            self.add_bytes(_ZEROS[:size])
-            size -= len(_ZEROS)
 
     def end_file(self) -> None:
         """The file is complete."""

@@ -44,7 +44,10 @@ def shell(script: str, given: bytes) -> bytes:
 
 def is_text(path: Path) -> bool:
     with open(path, "rb") as file:
-        return b"\0" not in file.read(BINARY_PROBE_SIZE)
+        size = os.fstat(file.fileno()).st_size
+        has_holes = size > 0 and os.lseek(file.fileno(), 0, os.SEEK_HOLE) < size
+        file.seek(0)
+        return not has_holes and b"\0" not in file.read(BINARY_PROBE_SIZE)
 
 
 def files_under(root: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <stdexcept>
 #include <utility>
 
 #include "common/parallel.h"
@@ -16,6 +17,7 @@ namespace {
 // Parts four times as large make the section 2% smaller and the work 20% slower, as it leaves the
 // caches.
 constexpr std::size_t kPartSize = 8 << 20;
+constexpr std::size_t kMinCutDistance = 1 << 20;
 constexpr std::size_t kMaxFilesOfPart = 1 << 20;
 
 // The words of a text, numbered in the order in which they come, and the text in those numbers.
@@ -128,46 +130,64 @@ GrammarBuilder::~GrammarBuilder() {
     }
 }
 
+void GrammarBuilder::require(bool in_file) const {
+    if (in_file != in_file_ || threads_.empty()) {
+        throw std::logic_error("a grammar takes files one after another, until it is finished");
+    }
+}
+
 void GrammarBuilder::begin_file(std::uint64_t ino) {
+    require(false);
+    in_file_ = true;
     if (text_->bytes.size() >= kPartSize || text_->inos.size() >= kMaxFilesOfPart) {
         dispatch();
     }
     text_->inos.push_back(ino);
-    searched_ = text_->bytes.size();
+    search_from(text_->bytes.size());
 }
 
 void GrammarBuilder::add_bytes(std::string_view bytes) {
-    for (std::size_t start = 0; start < bytes.size();) {
-        const std::size_t room = kPartSize - std::min(text_->bytes.size(), kPartSize);
-        const std::size_t size =
-            std::min(bytes.size() - start, std::max<std::size_t>(room, 1 << 20));
-        text_->bytes.append(bytes.substr(start, size));
-        start += size;
-        if (text_->bytes.size() >= kPartSize) {
+    require(true);
+    while (!bytes.empty()) {
+        const std::size_t size = std::min(bytes.size(), next_cut_ - text_->bytes.size());
+        text_->bytes.append(bytes.substr(0, size));
+        bytes.remove_prefix(size);
+        if (text_->bytes.size() == next_cut_) {
             cut_file();
         }
     }
 }
 
-void GrammarBuilder::end_file() { text_->ends.push_back(text_->bytes.size()); }
+void GrammarBuilder::end_file() {
+    require(true);
+    in_file_ = false;
+    text_->ends.push_back(text_->bytes.size());
+}
+
+// The next place where the present file is cut depends on the text alone, not on the pieces it
+// comes in.
+void GrammarBuilder::search_from(std::size_t size) {
+    searched_ = size;
+    next_cut_ = std::max(kPartSize, size + kMinCutDistance);
+}
 
 // Hands on the text up to the last place where the present file has a whole word before it.
 void GrammarBuilder::cut_file() {
     const std::string_view fresh = std::string_view(text_->bytes).substr(searched_);
     const std::size_t complete = searched_ + tokenizer_.complete_prefix(fresh);
     if (complete == searched_) {
-        searched_ = text_->bytes.size();
+        search_from(text_->bytes.size());
         return;
     }
     const std::uint64_t ino = text_->inos.back();
     const std::string rest = text_->bytes.substr(complete);
     text_->bytes.resize(complete);
-    end_file();
+    text_->ends.push_back(complete);
     dispatch();
     text_->continues = true;
     text_->inos.push_back(ino);
     text_->bytes = rest;
-    searched_ = rest.size();
+    search_from(rest.size());
 }
 
 // Gives the collected text to a thread; waits while all of them are busy and one more text is
@@ -241,6 +261,7 @@ void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
 }
 
 void GrammarBuilder::finish() {
+    require(false);
     if (!text_->inos.empty()) {
         dispatch();
     }

@@ -28,7 +28,7 @@ class GrammarBuilder {
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
 
-    // A file in pieces; what was added before is not changed by an exception of a later call.
+    // A file in pieces. Throws std::logic_error for calls that are not in this order.
     void begin_file(std::uint64_t ino);
     void add_bytes(std::string_view bytes);
     void end_file();
@@ -53,6 +53,8 @@ class GrammarBuilder {
         std::vector<std::uint8_t> rules;
     };
 
+    void require(bool in_file) const;
+    void search_from(std::size_t size);
     void cut_file();
     void dispatch();
     void work();
@@ -62,6 +64,8 @@ class GrammarBuilder {
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
     std::unique_ptr<Text> text_;  // collected now
+    bool in_file_ = false;
+    std::size_t next_cut_ = 0;  // the size of text_ at which the present file is cut
     std::size_t searched_ =
         0;  // bytes of text_ that are known to hold no place to cut the present file
 

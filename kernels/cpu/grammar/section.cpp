@@ -140,6 +140,10 @@ void read_rules(SectionReader& in, Part& part) {
             }
         }
     }
+    const std::uint64_t root_size = part.rules.starts[1];
+    if (root_size != 0 && part.rules.symbols[root_size - 1] != kSplitter) {
+        fail("words follow the last file of a part");
+    }
     if (num_splitters != part.inos.size()) {
         fail("a part has not as many splitters as files");
     }

@@ -158,17 +158,21 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
     return range;
 }
 
-// Words that cut the longest list into about equal pieces.
-std::vector<std::string> choose_cuts(const std::vector<WordList>& lists, std::size_t num_ranges) {
+// Words that cut the longest list into about equal ranges. They must not depend on the number of
+// threads: the first word of a range shares no prefix, so that the section would depend on it too.
+std::vector<std::string> choose_cuts(const std::vector<WordList>& lists) {
+    constexpr std::uint32_t kMaxRanges = 32;
+    constexpr std::uint32_t kMinWordsOfRange = 1024;
     std::vector<std::string> cuts;
     const auto longest = std::max_element(
         lists.begin(), lists.end(),
         [](const WordList& left, const WordList& right) { return left.size() < right.size(); });
-    if (longest == lists.end() || longest->size() < num_ranges) {
+    if (longest == lists.end()) {
         return cuts;
     }
+    const std::uint32_t num_ranges = std::min(kMaxRanges, longest->size() / kMinWordsOfRange);
     WordCursor cursor(*longest, {});
-    for (std::size_t range = 1; range < num_ranges; ++range) {
+    for (std::uint32_t range = 1; range < num_ranges; ++range) {
         while (cursor.next() && cursor.index() < longest->size() / num_ranges * range) {
         }
         cuts.emplace_back(cursor.word());
@@ -185,7 +189,7 @@ std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists
     for (const WordList& list : lists) {
         ranks.emplace_back(list.size());
     }
-    const std::vector<std::string> cuts = choose_cuts(lists, num_threads * std::size_t{4});
+    const std::vector<std::string> cuts = choose_cuts(lists);
     std::vector<DictionaryRange> ranges(cuts.size() + 1);
     parallel_for(ranges.size(), num_threads, [&](std::size_t index) {
         const std::string_view from =

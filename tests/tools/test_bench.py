@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tree_helpers import PACKAGE_PARENT
+from tree_helpers import PACKAGE_PARENT, pack
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus"
@@ -21,9 +21,11 @@ def run(tmp_path: Path, *arguments: str | Path) -> list[dict[str, Any]]:
     """The tables that a command writes as JSON; what it prints has to name each of them and the machine."""
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "tools.bench", *arguments, "--json", result]
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
+    assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(), "a mount is left"
+    assert not list(tmp_path.glob("gompfs-bench-*")), "scratch files are left"
     written = json.loads(result.read_text())
     for fact in ("cpu", "kernel", "python", "commit", "date"):
         assert done.stdout.count(f"{fact}: {written['origin'][fact]}") == len(written["tables"])
@@ -99,11 +101,19 @@ def test_pack(tmp_path: Path) -> None:
 
 def test_mount(tmp_path: Path) -> None:
     big = CORPUS / "carroll" / "alice29.txt"
-    tree, cat = run(tmp_path, "mount", CORPUS, "--pattern", "Alice", "--rounds", "1", "--big", big)
+    options = ("--keep-caches", "--pattern", "Alice", "--rounds", "1", "--big", big)
+    tree, cat = run(tmp_path, "mount", CORPUS, *options)
     for name in ("gompfs", "not packed"):
         assert all(tree["rows"][name][job] > 0 for job in ("mount and ls", "find", "grep -r", "tar"))
         assert cat["rows"][name]["GB/s"] > 0
     for peer in set(tree["rows"]) - {"gompfs", "not packed", "ratarmount tar.zst / gompfs"}:
         assert tree["rows"][peer]["archive MB"] == NOT_INSTALLED or tree["rows"][peer]["find"] > 0
     assert not [note for note in tree["notes"] if "DISAGREE" in note or "failed" in note]
-    assert str(tmp_path) not in Path("/proc/mounts").read_text()
+
+
+def test_mount_of_something_else_is_told(tmp_path: Path) -> None:
+    archive = tmp_path / "other.gomp"
+    pack(archive, CORPUS / "carroll")
+    (table,) = run(tmp_path, "mount", CORPUS, "--archive", archive, "--keep-caches", "--rounds", "1")
+    assert [note for note in table["notes"] if note.startswith("THE MOUNTS DISAGREE")]
+    assert table["rows"]["gompfs"]["archive MB"] == archive.stat().st_size / 1e6

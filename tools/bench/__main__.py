@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from .decode import measure_decode
-from .mounting import DEFAULT_PATTERN, measure_mount
+from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .packing import measure_pack
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
@@ -108,14 +109,22 @@ def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A large file, to be packed alone and read.",
 )
+@click.option("--keep-caches", is_flag=True, help="Drop no caches: what else this machine does would slow down.")
 @rounds_option(3)
 @json_option
 def mount(
-    tree: Path, archive: Path | None, pattern: str, big: Path | None, rounds: int, json_path: Path | None
+    tree: Path,
+    archive: Path | None,
+    pattern: str,
+    big: Path | None,
+    keep_caches: bool,
+    rounds: int,
+    json_path: Path | None,
 ) -> None:
     """Walking, reading and searching a mounted tree, each with cold caches (which only root can drop)."""
+    conditions = Conditions(rounds, cold=not keep_caches and os.geteuid() == 0)
     programs = ["tar", "pzstd", "ratarmount", "mksquashfs", "squashfuse_ll", "squashfuse"]
-    finish(measure_mount(tree, archive, pattern, big, rounds), json_path, programs)
+    finish(measure_mount(tree, archive, pattern, big, conditions), json_path, programs)
 
 
 if __name__ == "__main__":

@@ -7,73 +7,93 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from .report import Report, divide
-from .servers import CAN_DROP_CACHES, Server, drop_caches, mounted, run, servers_of
+from .report import Cell, Report, divide
+from .servers import Server, mounted, run, servers_of
 
 DEFAULT_PATTERN = "EXPORT_SYMBOL_GPL"
-_COLUMNS = ["archive MB", "first mount and ls", "mount and ls", "find", "grep -r", "tar"]
+_GOMPFS, _RATARMOUNT = "gompfs", "ratarmount tar.zst"
+_TREE_COLUMNS = ["archive MB", "first mount and ls", "mount and ls", "find", "grep -r", "tar"]
 _BIG_COLUMNS = ["archive MB", "seconds", "GB/s", "GB/s, archive cached"]
 
-Figures = dict[str, list[list[float]]]
+Mount = Callable[[], AbstractContextManager[tuple[Path, float]]]
+Measure = Callable[[Server, Mount], list[float]]
 
 
-def measure_mount(tree: Path, archive: Path | None, pattern: str, big: Path | None, rounds: int) -> list[Report]:
+@dataclass(frozen=True)
+class Conditions:
+    """How often everything is measured, and whether the kernel's caches are dropped before each measurement."""
+
+    rounds: int
+    cold: bool
+
+    def __str__(self) -> str:
+        return f"{'cold' if self.cold else 'WARM'}, medians of {self.rounds}"
+
+
+def measure_mount(
+    tree: Path, archive: Path | None, pattern: str, big: Path | None, conditions: Conditions
+) -> list[Report]:
     """A table of the tree, in seconds, and one of reading the big file where that is given."""
-    reports = [_measure_tree(tree, archive, pattern, rounds)]
+    reports = [_measure_tree(tree, archive, pattern, conditions)]
     if big is not None:
-        reports.append(_measure_big(big, rounds))
+        reports.append(_measure_big(big, conditions))
     for report in reports:
-        if not CAN_DROP_CACHES:
-            report.notes.append("WARM: only root can drop the kernel's caches, so the disk may not have been read.")
+        if conditions.cold:
+            report.notes.append("Cold: the kernel has cached neither content nor archive nor program; the disk counts.")
+        else:
+            report.notes.append("WARM: the kernel's caches were kept; no figures to compare with those of cold caches.")
     return reports
 
 
-def _measure_tree(tree: Path, archive: Path | None, pattern: str, rounds: int) -> Report:
-    report = Report(f"{tree.name} mounted, cold, seconds, medians of {rounds}", list(_COLUMNS))
-    jobs = ["find . -type f | wc -l", f"grep -r -e {shlex.quote(pattern)} . | wc -l", "tar cf - . | wc -c"]
-    answers: dict[str, list[str]] = {}
+def _measure_tree(tree: Path, archive: Path | None, pattern: str, conditions: Conditions) -> Report:
+    report = Report(f"{tree.name} mounted, seconds, {conditions}", list(_TREE_COLUMNS))
+    jobs = [
+        "find . -type f | wc -l",
+        # grep exits with 1 where it finds nothing, and with 2 where it cannot read.
+        f"(grep -r -e {shlex.quote(pattern)} . || [ $? = 1 ]) | wc -l",
+        "tar cf - . | wc -c",
+    ]
     firsts: dict[str, float] = {}
+    answers: dict[str, list[str]] = {}
 
-    def measure(server: Server, place: Path) -> list[float]:
-        with mounted(server, tree, place) as (_, waited):
+    def measure(server: Server, mount: Mount) -> list[float]:
+        if server.name not in firsts:
+            with mount() as (_, waited):
+                firsts[server.name] = waited
+        with mount() as (_, waited):
             seconds = [waited]
         answers[server.name] = []
         for job in jobs:
-            with mounted(server, tree, place) as (directory, _):
+            with mount() as (directory, _):
                 started = time.perf_counter()
-                answers[server.name].append(run(("sh", "-c", job), directory=directory))
+                answers[server.name].append(run(("bash", "-o", "pipefail", "-c", job), directory=directory))
                 seconds.append(time.perf_counter() - started)
         return seconds
 
-    def measure_first(server: Server, place: Path) -> None:
-        with mounted(server, tree, place) as (_, waited):
-            firsts[server.name] = waited
-
-    with _servers(tree, archive, report) as (servers, place, sizes):
-        figures = _interleave(servers, place, rounds, measure, measure_first, report)
-    for name, seconds in figures.items():
-        report.add(name, sizes[name], firsts[name], *map(statistics.median, zip(*seconds, strict=True)))
-    _add_quotients(report, lambda theirs, ours: divide(theirs, ours), "ratarmount tar.zst / gompfs", 2)
+    for server, medians in _measure_servers(tree, archive, conditions, measure, report):
+        report.add(server.name, server.archive_size, firsts[server.name], *medians)
+    _add_quotients(report, f"{_RATARMOUNT} / gompfs", lambda ours, theirs: divide(theirs, ours))
     # What tar writes depends on more than the files, such as the sizes of directories and who owns the root.
     if len({tuple(answer[:2]) for answer in answers.values()}) > 1:
-        report.notes.append(f"THE MOUNTS DISAGREE, of files and of lines found: {answers}")
+        report.notes.append(f"THE MOUNTS DISAGREE about the numbers of files and of lines found: {answers}")
     report.notes.append("The first mount of ratarmount makes its index, which later mounts find beside the archive.")
     return report
 
 
-def _measure_big(big: Path, rounds: int) -> Report:
+def _measure_big(big: Path, conditions: Conditions) -> Report:
     size = big.stat().st_size
-    title = f"cat of {big.name}, {size / 1e6:,.1f} MB packed alone, cold, medians of {rounds}"
-    report = Report(title, list(_BIG_COLUMNS))
+    report = Report(f"cat of {big.name}, {size / 1e6:,.1f} MB packed alone, {conditions}", list(_BIG_COLUMNS))
 
-    def measure(server: Server, place: Path) -> list[float]:
+    def measure(server: Server, mount: Mount) -> list[float]:
         seconds = []
         for archive_cached in (False, True):
-            with mounted(server, big, place) as (directory, _):
+            with mount() as (directory, _):
                 if archive_cached and server.archive is not None:
                     server.archive.read_bytes()
                 started = time.perf_counter()
@@ -81,69 +101,65 @@ def _measure_big(big: Path, rounds: int) -> Report:
                 seconds.append(time.perf_counter() - started)
         return seconds
 
-    with _servers(big, None, report) as (servers, place, sizes):
-        figures = _interleave(servers, place, rounds, measure, lambda *_: None, report)
-    for name, seconds in figures.items():
-        cold, cached = map(statistics.median, zip(*seconds, strict=True))
-        in_cache = size / 1e9 / cached if sizes[name] is not None else None
-        report.add(name, sizes[name], cold, size / 1e9 / cold, in_cache)
-    _add_quotients(report, lambda theirs, ours: divide(ours, theirs), "gompfs / ratarmount tar.zst", 2)
-    report.notes.append("Cold: neither the content nor the archive is in memory, so that the disk counts too.")
+    for server, (cold, cached) in _measure_servers(big, None, conditions, measure, report):
+        in_cache = size / 1e9 / cached if server.archive else None
+        report.add(server.name, server.archive_size, cold, size / 1e9 / cold, in_cache)
+    _add_quotients(report, f"gompfs / {_RATARMOUNT}", divide)
     return report
 
 
+def _measure_servers(
+    source: Path, archive: Path | None, conditions: Conditions, measure: Measure, report: Report
+) -> Iterator[tuple[Server, list[float]]]:
+    """The servers that work, and the medians of what `measure` says of them in interleaved rounds.
+
+    A peer that is not installed or that fails is listed so in the report; gompfs may not fail.
+    """
+    with _prepared(source.resolve(), archive and archive.resolve(), report) as (servers, place):
+        seconds: dict[Server, list[list[float]]] = {server: [] for server in servers}
+        for _ in range(conditions.rounds):
+            for server in list(seconds):
+                try:
+                    mount = partial(mounted, server, source.resolve(), place, cold=conditions.cold)
+                    seconds[server].append(measure(server, mount))
+                except (subprocess.SubprocessError, OSError) as error:
+                    _add_failed(report, server, error)
+                    del seconds[server]
+        for server, rounds in seconds.items():
+            yield server, [statistics.median(values) for values in zip(*rounds, strict=True)]
+
+
 @contextmanager
-def _servers(
-    source: Path, archive: Path | None, report: Report
-) -> Iterator[tuple[list[Server], Path, dict[str, float | None]]]:
-    """The servers that are there, with their archives made, where to mount, and the archives' sizes in MB."""
+def _prepared(source: Path, archive: Path | None, report: Report) -> Iterator[tuple[list[Server], Path]]:
+    """The servers that are installed, with their archives made, and where to mount."""
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
         place = Path(scratch, "mount")
-        servers, sizes = [], {}
-        for server in servers_of(source.resolve(), Path(scratch), place, archive and archive.resolve()):
+        servers = []
+        for server in servers_of(source, Path(scratch), place, archive):
             if missing := server.missing():
                 report.add_missing(server.name, missing)
                 continue
-            if server.make:
-                run(server.make)
-            sizes[server.name] = server.archive.stat().st_size / 1e6 if server.archive else None
-            servers.append(server)
-        yield servers, place, sizes
-
-
-def _interleave(
-    servers: Sequence[Server],
-    place: Path,
-    rounds: int,
-    measure: Callable[[Server, Path], list[float]],
-    measure_first: Callable[[Server, Path], None],
-    report: Report,
-) -> Figures:
-    """The seconds of each round by server; a peer that fails is listed with what it said, gompfs may not fail."""
-    figures: Figures = {server.name: [] for server in servers}
-    for number in range(rounds):
-        for server in servers:
-            if server.name not in figures:
-                continue
             try:
-                if number == 0:
-                    measure_first(server, place)
-                figures[server.name].append(measure(server, place))
+                if server.make:
+                    run(server.make)
+                servers.append(server)
             except (subprocess.SubprocessError, OSError) as error:
-                if server.name == "gompfs":
-                    raise
-                del figures[server.name]
-                report.add(server.name, "failed", *[None] * (len(report.columns) - 1))
-                report.notes.append(f"{server.name} failed: {error} {getattr(error, 'stderr', '') or ''}".strip())
-    drop_caches()
-    return figures
+                _add_failed(report, server, error)
+        yield servers, place
 
 
-def _add_quotients(
-    report: Report, quotient: Callable[[float | str | None, float | str | None], float | None], name: str, skip: int
-) -> None:
+def _add_failed(report: Report, server: Server, error: Exception) -> None:
+    said = str(getattr(error, "stderr", None) or "").strip()
+    if server.name == _GOMPFS:
+        raise RuntimeError(f"gompfs failed: {error} {said}") from error
+    report.add(server.name, "failed", *[None] * (len(report.columns) - 1))
+    report.notes.append(f"{server.name} failed: {error} {said}".rstrip())
+
+
+def _add_quotients(report: Report, name: str, quotient: Callable[[Cell, Cell], float | None]) -> None:
+    """A row of gompfs against ratarmount, where that was measured; the first two columns are none of both."""
     rows = dict(report.rows)
-    ours, theirs = rows.get("gompfs", []), rows.get("ratarmount tar.zst", [])
-    if theirs and not any(isinstance(value, str) for value in theirs):
-        quotients = [quotient(a, b) for a, b in zip(theirs, ours, strict=True)]
-        report.add(name, *[None] * skip, *quotients[skip:])
+    theirs = rows.get(_RATARMOUNT, [])
+    if theirs and not isinstance(theirs[0], str):
+        pairs = list(zip(rows[_GOMPFS], theirs, strict=True))
+        report.add(name, None, None, *(quotient(ours, other) for ours, other in pairs[2:]))

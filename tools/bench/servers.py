@@ -12,7 +12,6 @@ from pathlib import Path
 
 from .programs import GOMPFS, environment, lacking, pipeline, tar_of
 
-CAN_DROP_CACHES = os.geteuid() == 0
 _READY_SECONDS = 300
 _UNMOUNT_TRIES = 50
 
@@ -30,6 +29,11 @@ class Server:
     def missing(self) -> list[str]:
         """The programs that are not installed."""
         return lacking(self.programs)
+
+    @property
+    def archive_size(self) -> float | None:
+        """In MB, once the archive is made; None without one."""
+        return self.archive.stat().st_size / 1e6 if self.archive else None
 
 
 def servers_of(source: Path, scratch: Path, place: Path, archive: Path | None) -> list[Server]:
@@ -63,16 +67,16 @@ def run(command: tuple[str | Path, ...], *, directory: Path | None = None) -> st
 
 
 def drop_caches() -> None:
-    """Empty the kernel's caches of files, names and inodes; not without root."""
-    if CAN_DROP_CACHES:
-        os.sync()
-        Path("/proc/sys/vm/drop_caches").write_text("3\n")
+    """Empty the kernel's caches of files, names and inodes; needs root."""
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
 @contextmanager
-def mounted(server: Server, source: Path, place: Path) -> Iterator[tuple[Path, float]]:
-    """Where the content is, with cold caches, and the seconds from the mount command to the first answered listing."""
-    drop_caches()
+def mounted(server: Server, source: Path, place: Path, *, cold: bool) -> Iterator[tuple[Path, float]]:
+    """Where the content is, and the seconds from the mount command to the first answered listing."""
+    if cold:
+        drop_caches()
     started = time.perf_counter()
     if not server.mount:
         directory = source if source.is_dir() else source.parent
@@ -90,7 +94,7 @@ def mounted(server: Server, source: Path, place: Path) -> Iterator[tuple[Path, f
             env=environment(),
             timeout=_READY_SECONDS,
         )
-        while not os.path.ismount(place):
+        while not _is_mounted(place):
             if time.perf_counter() - started > _READY_SECONDS:
                 raise TimeoutError(f"{server.name} does not answer")
             time.sleep(0.002)
@@ -103,11 +107,14 @@ def mounted(server: Server, source: Path, place: Path) -> Iterator[tuple[Path, f
 def _unmount(place: Path) -> None:
     """Unmount and see to it that nothing is mounted any more: what is below would be removed with the scratch files."""
     command: list[str | Path] = ["umount", place] if os.geteuid() == 0 else ["fusermount3", "-u", place]
-    for attempt in range(_UNMOUNT_TRIES):
-        if not os.path.ismount(place):
+    for _ in range(_UNMOUNT_TRIES):
+        if not _is_mounted(place):
             return
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            time.sleep(0.1 if attempt else 0.01)
-    if os.path.ismount(place):
-        raise RuntimeError(f"{place} stays mounted")
+        subprocess.run(command, capture_output=True, check=False)
+        time.sleep(0.02)
+    raise RuntimeError(f"{place} stays mounted")
+
+
+def _is_mounted(place: Path) -> bool:
+    """Unlike os.path.ismount, this sees mounts whose server has died too."""
+    return any(line.split()[4] == str(place) for line in Path("/proc/self/mountinfo").read_text().splitlines())

@@ -8,9 +8,13 @@ import pytest
 from payloads import CODECS, CORPUS, decode_natively, encode
 
 from gompfs.codec import Codec
+from gompfs.codec.constants import BIT_HEADER_SIZE, BYTE_HEADER_SIZE
 from gompfs.codec.reference import PayloadError, decode_payload
 
-NUM_MUTATIONS = 400
+NUM_MUTATIONS = 500
+HEADER_SIZES = {Codec.GOMPRESSO_BYTE: BYTE_HEADER_SIZE, Codec.GOMPRESSO_BIT: BIT_HEADER_SIZE}
+UNUSED_BY_DECODERS = (0, 1)
+"""Places of the flags and the group size, which a decoder that copies in order does not need."""
 
 
 def small_contents() -> list[bytes]:
@@ -69,6 +73,22 @@ def test_every_truncation_is_refused(codec: Codec) -> None:
     _, payload = encode(content, codec)
     for size in range(len(payload)):
         assert decode_natively(codec, payload[:size], len(content)) is None
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_decoders_agree_on_every_header_field(codec: Codec) -> None:
+    content = small_contents()[0]
+    _, payload = encode(content, codec)
+    fields = [(place, 1) for place in range(4)] + [(place, 4) for place in range(4, HEADER_SIZES[codec], 4)]
+    for place, size in fields:
+        value = int.from_bytes(payload[place : place + size], "little")
+        largest = (1 << 8 * size) - 1
+        for other in {0, 1, 2, 3, 5, 6, 24, 25, value - 1, value + 1, largest // 2, largest} - {value, -1}:
+            damaged = payload[:place] + other.to_bytes(size, "little") + payload[place + size :]
+            verdict = decode_natively(codec, damaged, len(content))
+            assert verdict == reference_verdict(codec, damaged, len(content)), (place, other)
+            if place not in UNUSED_BY_DECODERS:
+                assert verdict is None, (place, other)
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)

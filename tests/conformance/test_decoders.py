@@ -8,10 +8,20 @@ from hypothesis import strategies as st
 from payloads import CODECS, contents, decode_natively, encode
 
 from gompfs.codec import Codec
+from gompfs.codec.constants import (
+    BIT_MAX_LITERAL_LENGTH,
+    BIT_MAX_MATCH_LENGTH,
+    BYTE_MAX_LITERAL_LENGTH,
+    BYTE_MAX_MATCH_LENGTH,
+)
 from gompfs.codec.reference import decode_payload, read_payload
 from gompfs.codec.sequences import DecodedPayload
 
 CONTENTS = contents()
+LIMITS = {
+    Codec.GOMPRESSO_BYTE: (BYTE_MAX_LITERAL_LENGTH, BYTE_MAX_MATCH_LENGTH),
+    Codec.GOMPRESSO_BIT: (BIT_MAX_LITERAL_LENGTH, BIT_MAX_MATCH_LENGTH),
+}
 
 
 @pytest.mark.parametrize("name", CONTENTS)
@@ -22,15 +32,24 @@ def test_both_decoders_give_the_content(name: str, codec: Codec) -> None:
         for dependency_elimination in (True, False):
             coded_as, payload = encode(content, codec, level, dependency_elimination)
             assert decode_natively(coded_as, payload, len(content)) == content
-            if level == 6 or len(content) < 3000:
-                assert decode_payload(coded_as, payload, len(content)) == content
+            assert decode_payload(coded_as, payload, len(content)) == content
 
 
-@pytest.mark.parametrize("name", ["text", "repeated words", "zeros", "many short sequences"])
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_dependency_elimination_holds(name: str, codec: Codec) -> None:
-    content = CONTENTS[name]
+def test_lengths_reach_what_the_format_holds(codec: Codec) -> None:
+    content = CONTENTS["long literals, then a long match"]
     coded_as, payload = encode(content, codec)
+    assert coded_as is codec
+    sequences = read_payload(codec, payload, len(content)).sequences
+    assert (max(length for length, _, _ in sequences), max(length for _, length, _ in sequences)) == LIMITS[codec]
+
+
+@pytest.mark.parametrize("level", [1, 6, 9])
+@pytest.mark.parametrize("name", ["text", "repeated words", "zeros", "matches with runs between", "period 7"])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_dependency_elimination_holds(name: str, codec: Codec, level: int) -> None:
+    content = CONTENTS[name]
+    coded_as, payload = encode(content, codec, level)
     assert coded_as is codec
     decoded = read_payload(codec, payload, len(content))
     assert decoded.dependency_elimination
@@ -79,6 +98,8 @@ def test_any_content_comes_back(
     coded_as, payload = encode(content, codec, level, dependency_elimination)
     assert decode_natively(coded_as, payload, len(content)) == content
     assert decode_payload(coded_as, payload, len(content)) == content
+    if coded_as is codec and dependency_elimination:
+        assert breaks_of_dependency_elimination(read_payload(codec, payload, len(content)), len(content)) == 0
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)

@@ -17,11 +17,16 @@ CORPUS = ROOT / "examples" / "corpus"
 NOT_INSTALLED = "not installed"
 
 
-def run(tmp_path: Path, *arguments: str | Path) -> list[dict[str, Any]]:
-    """The tables that a command writes as JSON; what it prints has to name each of them and the machine."""
+def run(tmp_path: Path, *arguments: str | Path, first: dict[str, Path] | None = None) -> list[dict[str, Any]]:
+    """The tables that a command writes as JSON; what it prints has to name each of them and the machine.
+
+    The directories of `first` come before all others in the search paths of those names.
+    """
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "tools.bench", *arguments, "--json", result]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(tmp_path)}
+    for name, directory in (first or {}).items():
+        environment[name] = os.pathsep.join([str(directory), environment[name]])
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stderr
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text(), "a mount is left"
@@ -111,9 +116,32 @@ def test_mount(tmp_path: Path) -> None:
     assert not [note for note in tree["notes"] if "DISAGREE" in note or "failed" in note]
 
 
-def test_mount_of_something_else_is_told(tmp_path: Path) -> None:
-    archive = tmp_path / "other.gomp"
-    pack(archive, CORPUS / "carroll")
-    (table,) = run(tmp_path, "mount", CORPUS, "--archive", archive, "--keep-caches", "--rounds", "1")
+def test_packages_that_are_missing_are_listed(tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    for package in ("lz4", "zstandard", "deflate"):
+        (hidden / package).mkdir(parents=True)
+        (hidden / package / "__init__.py").write_text("raise ImportError\n")
+    (ratios,) = run(tmp_path, "ratio", CORPUS, first={"PYTHONPATH": hidden})
+    corpus = ratios["rows"]["corpus"]
+    assert [corpus[codec] for codec in ("lz4hc-9", "zstd-3", "zstd-19")] == [NOT_INSTALLED] * 3
+    assert corpus["gompresso-byte / lz4hc-9"] is None
+    (speeds,) = run(tmp_path, "decode", "--rounds", "1", CORPUS, first={"PYTHONPATH": hidden})
+    assert [speeds["rows"][codec]["ratio"] for codec in ("lz4", "zstd-3", "libdeflate-6")] == [NOT_INSTALLED] * 3
+    assert "gompresso-byte / lz4" not in speeds["rows"]
+
+
+def test_mounts_that_fail_or_show_something_else_are_told(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for program in ("pzstd", "ratarmount"):
+        (programs / program).write_text("#!/bin/sh\necho no luck >&2; cat > /dev/null; exit 3\n")
+        (programs / program).chmod(0o755)
+    other = tmp_path / "other.gomp"
+    pack(other, CORPUS / "carroll")
+    options = ("--archive", other, "--keep-caches", "--rounds", "1")
+    (table,) = run(tmp_path, "mount", CORPUS, *options, first={"PATH": programs})
+    assert table["rows"]["ratarmount tar.zst"]["archive MB"] == "failed"
+    assert [note for note in table["notes"] if "ratarmount" in note and note.endswith("no luck")]
     assert [note for note in table["notes"] if note.startswith("THE MOUNTS DISAGREE")]
-    assert table["rows"]["gompfs"]["archive MB"] == archive.stat().st_size / 1e6
+    assert table["rows"]["gompfs"]["archive MB"] == other.stat().st_size / 1e6
+    assert table["rows"]["gompfs"]["find"] > 0

@@ -26,7 +26,7 @@ _BY_COUNT = r"sort -t $'\t' -k2,2nr -k1,1"
 
 def run_gompfs(*arguments: str | Path) -> None:
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    subprocess.run([sys.executable, "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
+    subprocess.run([sys.executable, "-P", "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
 
 
 def shell(script: str, given: bytes) -> bytes:

@@ -73,6 +73,7 @@ def test_every_truncation_is_refused(codec: Codec) -> None:
     _, payload = encode(content, codec)
     for size in range(len(payload)):
         assert decode_natively(codec, payload[:size], len(content)) is None
+        assert reference_verdict(codec, payload[:size], len(content)) is None
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)

@@ -13,6 +13,7 @@ from gompfs.codec.constants import (
     BIT_MAX_LITERAL_LENGTH,
     BIT_MAX_MATCH_LENGTH,
     BIT_MIN_MATCH_LENGTH,
+    BIT_PADDING,
     BYTE_MAX_LITERAL_LENGTH,
     BYTE_MAX_MATCH_LENGTH,
     BYTE_MIN_MATCH_LENGTH,
@@ -116,3 +117,16 @@ def test_empty_sequences_are_limited(num_empty: int) -> None:
             decode_payload(Codec.GOMPRESSO_BIT, payload, 20)
     else:
         assert decode_payload(Codec.GOMPRESSO_BIT, payload, 20) == expected
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_what_decoders_need_not_look_at_is_ignored(codec: Codec) -> None:
+    """A flag that promises too much, and, in gompresso-bit, the bytes behind the stream."""
+    rng = random.Random(8)
+    decoded, size = random_payload(codec, rng, 100)
+    promised = DecodedPayload(True, decoded.group_size_log2, decoded.sequences, decoded.literals)
+    payload = build(codec, promised, rng)
+    if codec is Codec.GOMPRESSO_BIT:
+        payload = payload[:-BIT_PADDING] + bytes([255] * BIT_PADDING)
+    assert decode_natively(codec, payload, size) == decoded.expand(size)
+    assert decode_payload(codec, payload, size) == decoded.expand(size)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec.codecs import MAX_BLOCK_SIZE, Codec
 from gompfs.errors import ArchiveFormatError
@@ -19,6 +20,7 @@ BLOCK_ALIGNMENT = 16
 _FIELDS = struct.Struct("<4sB3sIIQ")
 _CHECKSUM = struct.Struct("<Q")
 _RESERVED = bytes(3)
+_CODECS = {int(codec): codec for codec in Codec}
 
 Buffer = bytes | bytearray | memoryview
 
@@ -48,9 +50,8 @@ class BlockStatus(IntEnum):
         }[self]
 
 
-@dataclass(frozen=True)
-class BlockHeader:
-    """The fields of a block header; sizes in bytes."""
+class BlockHeader(NamedTuple):
+    """The fields of a block header; sizes in bytes. A tuple, as every block that is read makes one."""
 
     codec: Codec
     payload_size: int
@@ -94,12 +95,13 @@ def parse_block_header(block: Buffer) -> BlockHeader:
     magic, codec, reserved, payload_size, uncompressed_size, content_xxh3 = _FIELDS.unpack_from(block)
     if magic != BLOCK_MAGIC or reserved != _RESERVED:
         raise ArchiveFormatError("this is no block header")
-    if codec not in Codec._value2member_map_:
+    known_codec = _CODECS.get(codec)
+    if known_codec is None:
         raise ArchiveFormatError(f"unknown codec {codec}")
     if not 0 < uncompressed_size <= MAX_BLOCK_SIZE or payload_size > uncompressed_size:
         raise ArchiveFormatError(f"impossible block sizes: {payload_size} of {uncompressed_size} bytes")
     (block_xxh3,) = _CHECKSUM.unpack_from(block, _FIELDS.size)
-    return BlockHeader(Codec(codec), payload_size, uncompressed_size, content_xxh3, block_xxh3)
+    return BlockHeader(known_codec, payload_size, uncompressed_size, content_xxh3, block_xxh3)
 
 
 def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:
@@ -111,5 +113,6 @@ def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:
     if header.compressed_size != len(block):
         return header, BlockStatus.BAD_HEADER
     view = memoryview(block)
-    digest = xxh3_64_intdigest(b"".join((view[: _FIELDS.size], view[BLOCK_HEADER_SIZE:])))
-    return header, BlockStatus.OK if digest == header.block_xxh3 else BlockStatus.BAD_CHECKSUM
+    digest = xxh3_64(view[: _FIELDS.size])
+    digest.update(view[BLOCK_HEADER_SIZE:])
+    return header, BlockStatus.OK if digest.intdigest() == header.block_xxh3 else BlockStatus.BAD_CHECKSUM

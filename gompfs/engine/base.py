@@ -72,6 +72,8 @@ def settle_batch(
     verify: bool,
 ) -> list[BlockStatus]:
     """Zero the places of damaged blocks; with `verify`, check the decoded bytes of the others first."""
+    if not verify and not any(statuses):
+        return statuses
     for index, header in enumerate(headers):
         if header is None or (statuses[index] is BlockStatus.OK and not verify):
             continue

@@ -9,6 +9,7 @@ from collections import OrderedDict, deque
 from queue import SimpleQueue
 
 from gompfs.errors import GompfsError
+from gompfs.model import ROOT_INO
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import pack_directory, pack_dots
 
@@ -20,8 +21,8 @@ _MAX_ENTRIES = 400_000  # in all listings kept, about 100 MB
 class Directories:
     """Packs listings with attributes, and keeps them; safe for any number of threads.
 
-    When a directory is listed, a thread packs its subdirectories while nobody asks: a walk of the tree then
-    waits only for the kernel.
+    A thread packs directories before somebody asks, from the root on and below what was listed last: a walk of
+    the tree then waits only for the kernel.
     """
 
     def __init__(self, operations: Operations, block_size: int) -> None:
@@ -31,8 +32,10 @@ class Directories:
         self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
         self._num_entries = 0
         self._lock = threading.Lock()
-        self._wanted: deque[int] = deque()  # a walk goes depth first: the latest subdirectories come first
+        # A walk goes depth first: the latest subdirectories come first. It begins at the root, as walks do.
+        self._wanted: deque[int] = deque([ROOT_INO])
         self._wake: SimpleQueue[bool] = SimpleQueue()
+        self._wake.put(True)
         self._thread = threading.Thread(target=self._read_ahead, name="gompfs-directories", daemon=True)
         self._thread.start()
 

@@ -7,7 +7,8 @@ import random
 import pytest
 from payloads import CODECS, CORPUS, decode_natively, encode
 
-from gompfs.codec import Codec
+from gompfs import _codec
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec
 from gompfs.codec.constants import BIT_HEADER_SIZE, BYTE_HEADER_SIZE
 from gompfs.codec.reference import PayloadError, decode_payload
 
@@ -99,3 +100,16 @@ def test_a_wrong_size_is_refused(codec: Codec) -> None:
     for size in (1, len(content) - 1, len(content) + 1, 65536):
         assert decode_natively(codec, payload, size) is None
         assert reference_verdict(codec, payload, size) is None
+
+
+def test_missing_code_lengths_are_not_those_of_the_block_before() -> None:
+    content = small_contents()[0]
+    _, intact = encode(content, Codec.GOMPRESSO_BIT)
+    size = int.from_bytes(intact[20:24], "little")
+    without_codes = intact[:20] + bytes(4) + intact[24 + size :]
+    # Refused behind its code lengths, so that these stay in the decoder's memory.
+    refused = intact[:12] + b"\xff" * 4 + intact[16:]
+    out = bytearray(2 * len(content))
+    blocks = [bytes(BLOCK_HEADER_SIZE) + payload for payload in (refused, without_codes)]
+    sizes = [len(content)] * 2
+    assert _codec.decode_blocks([int(Codec.GOMPRESSO_BIT)] * 2, blocks, out, [0, len(content)], sizes, 1) == [0, 1]

@@ -80,7 +80,7 @@ bool Decoder::read_codes(Bytes code_lengths) {
     const auto literal_entry = [&](std::size_t symbol) {
         return static_cast<std::uint16_t>(symbol | literal[symbol] << 8);
     };
-    if (read_code_lengths(code_lengths, lengths) != code_lengths.size() ||
+    if (code_lengths.empty() || read_code_lengths(code_lengths, lengths) != code_lengths.size() ||
         (num_literals != 0 && is_empty(literal)) || (num_sequences != 0 && is_empty(token))) {
         return false;
     }

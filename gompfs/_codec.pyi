@@ -11,15 +11,14 @@ def encode_blocks(
     level: int,
     dependency_elimination: bool,
     num_threads: int,
-) -> list[bytes | None]:
-    """The payload of each block of `stream`; None where it would not be smaller than the block."""
+) -> list[bytes]:
+    """Whole blocks (header and payload) that hold `stream`; stored where no payload would be smaller."""
 
-def decode_blocks(
-    codecs: Sequence[int],
-    blocks: Sequence[Buffer],
-    out: Buffer,
-    targets: Sequence[int],
-    uncompressed_sizes: Sequence[int],
-    num_threads: int,
-) -> list[int]:
-    """Decode the payloads behind the headers of `blocks` into `out` at `targets`; the positions that failed."""
+def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int) -> bytes:
+    """Check and decode whole blocks one behind the other into `out`; one status (a BlockStatus) for each.
+
+    Raises ValueError when `out` is too small.
+    """
+
+def decode_payload(codec: int, payload: Buffer, out: Buffer) -> bool:
+    """Decode one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gompfs.codec.codecs import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
+from gompfs.codec import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
 from gompfs.errors import OptionError
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 

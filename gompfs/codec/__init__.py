@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gompfs.codec.block import (
     BLOCK_ALIGNMENT,
-    BLOCK_HEADER_SIZE,
     BlockHeader,
     BlockStatus,
     EncodedBlock,
@@ -14,12 +13,12 @@ from gompfs.codec.block import (
 )
 from gompfs.codec.codecs import (
     DEFAULT_BLOCK_SIZE,
-    MAX_BLOCK_SIZE,
     MIN_BLOCK_SIZE,
     MIN_LEVEL,
     Codec,
     CodecOptions,
 )
+from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 
 __all__ = [
     "BLOCK_ALIGNMENT",

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64, xxh3_64_intdigest
 
-from gompfs.codec.codecs import MAX_BLOCK_SIZE, Codec
+from gompfs.codec.codecs import Codec
+from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import ArchiveFormatError
 
 BLOCK_MAGIC = b"GBLK"
-BLOCK_HEADER_SIZE = 32
 BLOCK_ALIGNMENT = 16
 
 # magic, codec, 3 reserved bytes, payload_size, uncompressed_size, content_xxh3; then block_xxh3 of all the rest

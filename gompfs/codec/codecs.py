@@ -8,7 +8,6 @@ from enum import IntEnum
 from gompfs.errors import OptionError
 
 MIN_BLOCK_SIZE = 1 << 14
-MAX_BLOCK_SIZE = 1 << 20
 DEFAULT_BLOCK_SIZE = 1 << 16
 MIN_LEVEL = 1
 MAX_LEVEL = 9

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+BLOCK_HEADER_SIZE = 32
+MAX_BLOCK_SIZE = 1 << 20
+
 MIN_GROUP_SIZE_LOG2 = 2
 MAX_GROUP_SIZE_LOG2 = 5
 

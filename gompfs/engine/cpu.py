@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 
 from gompfs import _codec
-from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock, build_block
+from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
-from gompfs.engine.base import check_batch, settle_batch
+
+_STATUSES = tuple(BlockStatus)
 
 
 class CpuEngine:
@@ -23,30 +24,18 @@ class CpuEngine:
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
-        encoded = _codec.encode_blocks(
+        blocks = _codec.encode_blocks(
             stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads
         )
-        view = memoryview(stream).cast("B")
-        blocks = []
-        for index, payload in enumerate(encoded):
-            content = view[index * block_size : (index + 1) * block_size]
-            codec = options.codec if payload is not None else Codec.STORED
-            blocks.append(build_block(codec, content if payload is None else payload, content))
-        return blocks
+        headers = map(parse_block_header, blocks)
+        return [
+            EncodedBlock(block, header.codec, header.uncompressed_size)
+            for block, header in zip(blocks, headers, strict=True)
+        ]
 
     def decode_blocks(
         self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        headers, statuses, places = check_batch(blocks, out)
-        work = [
-            (index, header.codec, blocks[index], places[index], header.uncompressed_size)
-            for index, header in enumerate(headers)
-            if header is not None and statuses[index] is BlockStatus.OK
-        ]
-        if work:
-            indexes, codecs, sources, targets, sizes = zip(*work, strict=True)
-            failed = _codec.decode_blocks(codecs, sources, out, targets, sizes, self.num_threads)
-            for position in failed:
-                statuses[indexes[position]] = BlockStatus.BAD_PAYLOAD
-        return settle_batch(headers, statuses, places, out, verify=verify)
+        statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads)
+        return [_STATUSES[status] for status in statuses]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, CodecOptions, EncodedBlock
+from xxhash import xxh3_64_intdigest
+
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, CodecOptions, EncodedBlock, check_block
 from gompfs.codec.block import Buffer
 from gompfs.codec.reference import PayloadError, decode_payload
-from gompfs.engine.base import check_batch, settle_batch
 from gompfs.errors import EngineUnavailableError
 
 
@@ -26,7 +27,7 @@ class ReferenceEngine:
         self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        headers, statuses, places = check_batch(blocks, out)
+        headers, statuses, places = _check_batch(blocks, out)
         for index, header in enumerate(headers):
             if header is None or statuses[index] is not BlockStatus.OK:
                 continue
@@ -37,4 +38,45 @@ class ReferenceEngine:
                 statuses[index] = BlockStatus.BAD_PAYLOAD
                 continue
             out[places[index] : places[index] + header.uncompressed_size] = content
-        return settle_batch(headers, statuses, places, out, verify=verify)
+        return _settle_batch(headers, statuses, places, out, verify=verify)
+
+
+def _check_batch(
+    blocks: Sequence[Buffer], out: memoryview
+) -> tuple[list[BlockHeader | None], list[BlockStatus], list[int]]:
+    """Headers, statuses and places in `out` (bytes) of a batch whose payloads are still undecoded."""
+    headers: list[BlockHeader | None] = []
+    statuses: list[BlockStatus] = []
+    places: list[int] = []
+    place = 0
+    for block in blocks:
+        header, status = check_block(block)
+        headers.append(header)
+        statuses.append(status)
+        places.append(place)
+        place += header.uncompressed_size if header else 0
+    if place > len(out):
+        raise ValueError(f"the blocks hold {place} bytes, the output only {len(out)}")
+    return headers, statuses, places
+
+
+def _settle_batch(
+    headers: Sequence[BlockHeader | None],
+    statuses: list[BlockStatus],
+    places: Sequence[int],
+    out: memoryview,
+    *,
+    verify: bool,
+) -> list[BlockStatus]:
+    """Zero the places of damaged blocks; with `verify`, check the decoded bytes of the others first."""
+    if not verify and not any(statuses):
+        return statuses
+    for index, header in enumerate(headers):
+        if header is None or (statuses[index] is BlockStatus.OK and not verify):
+            continue
+        content = out[places[index] : places[index] + header.uncompressed_size]
+        if statuses[index] is BlockStatus.OK and xxh3_64_intdigest(content) != header.content_xxh3:
+            statuses[index] = BlockStatus.BAD_CONTENT
+        if statuses[index] is not BlockStatus.OK:
+            content[:] = bytes(len(content))
+    return statuses

@@ -4,6 +4,9 @@
 
 namespace gompfs {
 
+constexpr int kBlockHeaderSize = 32;
+constexpr int kMaxBlockSize = 1 << 20;
+
 // Sequences whose matches may be resolved at once hold no dependency on each other: a group.
 constexpr int kMinGroupSizeLog2 = 2;
 constexpr int kMaxGroupSizeLog2 = 5;

@@ -45,6 +45,4 @@ def encode(content: bytes, codec: Codec, level: int = 6, dependency_elimination:
 def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> bytes | None:
     """What the C++ core makes of a payload, checksums aside; None where it refuses."""
     out = bytearray(uncompressed_size)
-    block = bytes(BLOCK_HEADER_SIZE) + payload
-    failed = _codec.decode_blocks([int(codec)], [block], out, [0], [uncompressed_size], 1)
-    return None if failed else bytes(out)
+    return bytes(out) if _codec.decode_payload(codec, payload, out) else None

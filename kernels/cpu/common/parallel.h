@@ -1,32 +1,106 @@
 // Runs independent pieces of work on several threads.
 #pragma once
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <deque>
+#include <mutex>
 #include <thread>
-#include <vector>
 
 namespace gompfs {
+
+// Threads that wait for work, started when they are first wanted and kept: to start one takes as
+// long as to decode a block. Any number of callers may share them.
+class WorkerPool {
+  public:
+    // The pool of the process. Threads do not survive a fork, so a child starts with a new one.
+    static WorkerPool& shared() {
+        static std::atomic<WorkerPool*> pool{new WorkerPool};
+        [[maybe_unused]] static const int registered =
+            pthread_atfork(nullptr, nullptr, [] { pool.store(new WorkerPool); });
+        return *pool.load();
+    }
+
+    // Calls loop(context) on this thread and on up to num_helpers others; returns when none of them
+    // is in it.
+    void run(void (*loop)(void*), void* context, std::size_t num_helpers) {
+        Job job{loop, context, num_helpers};
+        {
+            const std::lock_guard lock(mutex_);
+            for (; num_threads_ < num_helpers; ++num_threads_) {
+                std::thread([this] { work(); }).detach();
+            }
+            jobs_.push_back(&job);
+        }
+        for (std::size_t index = 0; index < num_helpers; ++index) {
+            work_to_do_.notify_one();
+        }
+        loop(context);
+        std::unique_lock lock(mutex_);
+        std::erase(jobs_, &job);
+        job.left.wait(lock, [&job] { return job.num_working == 0; });
+    }
+
+  private:
+    struct Job {
+        void (*loop)(void*);
+        void* context;
+        std::size_t num_wanted;  // threads that may still join
+        std::size_t num_working = 0;
+        std::condition_variable left;
+    };
+
+    [[noreturn]] void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            work_to_do_.wait(lock, [this] { return !jobs_.empty(); });
+            Job& job = *jobs_.front();
+            ++job.num_working;
+            if (--job.num_wanted == 0) {
+                jobs_.pop_front();
+            }
+            lock.unlock();
+            job.loop(job.context);
+            lock.lock();
+            if (--job.num_working == 0) {
+                job.left.notify_one();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable work_to_do_;
+    std::deque<Job*> jobs_;
+    std::size_t num_threads_ = 0;
+};
 
 // Calls work(index) for every index below count, on up to num_threads threads (this one included),
 // in no particular order. work must not throw.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
-    std::atomic<std::size_t> next{0};
-    auto loop = [&] {
-        for (std::size_t index; (index = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-            work(index);
+    struct Loop {
+        Work& work;
+        std::size_t count;
+        std::atomic<std::size_t> next{0};
+
+        static void run(void* context) {
+            Loop& loop = *static_cast<Loop*>(context);
+            for (std::size_t index;
+                 (index = loop.next.fetch_add(1, std::memory_order_relaxed)) < loop.count;) {
+                loop.work(index);
+            }
         }
     };
-    std::vector<std::thread> threads;
-    const std::size_t wanted = std::min<std::size_t>(std::max(num_threads, 1u), count);
-    for (std::size_t started = 1; started < wanted; ++started) {
-        threads.emplace_back(loop);
-    }
-    loop();
-    for (std::thread& thread : threads) {
-        thread.join();
+    Loop loop{work, count};
+    const std::size_t num_wanted = std::min<std::size_t>(std::max(num_threads, 1u), count);
+    if (num_wanted > 1) {
+        WorkerPool::shared().run(&Loop::run, &loop, num_wanted - 1);
+    } else {
+        Loop::run(&loop);
     }
 }
 

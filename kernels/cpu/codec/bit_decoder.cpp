@@ -27,6 +27,44 @@ bool is_empty(std::span<const std::uint8_t> lengths) {
                        [](std::uint8_t length) { return length == 0; });
 }
 
+// Literals that one copy of the fast loop takes.
+constexpr std::size_t kFastLiterals = 16;
+
+// Where copying stands.
+struct Cursor {
+    std::uint8_t* output;
+    const std::uint8_t* literal;
+};
+
+std::uint32_t literal_length_of(std::uint64_t sequence) { return sequence & 0xffff; }
+std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) & 0xffff; }
+
+// Copies one sequence with every bound checked, and moves the cursor behind it. False for anything
+// invalid.
+[[gnu::noinline]] bool copy_sequence_checked(std::uint64_t sequence, std::uint32_t offset,
+                                             const std::uint8_t* literals_end, MutableBytes content,
+                                             Cursor& at) {
+    const std::size_t literal_length = literal_length_of(sequence);
+    const std::size_t match_length = match_length_of(sequence);
+    if (literal_length > static_cast<std::size_t>(literals_end - at.literal) ||
+        literal_length + match_length >
+            static_cast<std::size_t>(content.data() + content.size() - at.output)) {
+        return false;
+    }
+    std::copy_n(at.literal, literal_length, at.output);
+    at.literal += literal_length;
+    at.output += literal_length;
+    if (match_length == 0) {
+        return true;
+    }
+    if (offset == 0 || offset > static_cast<std::size_t>(at.output - content.data())) {
+        return false;
+    }
+    copy_match(at.output, offset, match_length);
+    at.output += match_length;
+    return true;
+}
+
 struct Decoder {
     // Tables and scratch keep their memory from block to block.
     std::array<std::uint16_t, 1 << kMaxLiteralBits> literal_table;
@@ -47,6 +85,7 @@ struct Decoder {
                     const std::array<int, 2>& widths);
     bool decode_literals();
     bool decode_sequences(MutableBytes content);
+    bool copy_row(const std::uint64_t* fields, int count, MutableBytes content, Cursor& at);
 };
 
 bool Decoder::read_header(Bytes payload, std::size_t content_size) {
@@ -164,80 +203,65 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
     return all_positions == literal_ends;
 }
 
-// Where copying stands: output and literals, with their bounds.
-struct Cursor {
-    const std::uint8_t* start;
-    std::uint8_t* output;
-    const std::uint8_t* output_end;
-    const std::uint8_t* literal;
-    const std::uint8_t* literals_end;
-};
-
-// Copies one sequence with every bound checked. False for anything invalid.
-[[gnu::noinline]] bool copy_sequence_checked(std::uint32_t literal_length,
-                                             std::uint32_t match_length, std::uint32_t offset,
-                                             Cursor& at) {
-    if (literal_length > static_cast<std::size_t>(at.literals_end - at.literal) ||
-        literal_length + match_length > static_cast<std::size_t>(at.output_end - at.output)) {
-        return false;
-    }
-    std::copy_n(at.literal, literal_length, at.output);
-    at.literal += literal_length;
-    at.output += literal_length;
-    if (match_length == 0) {
-        return true;
-    }
-    if (offset == 0 || offset > static_cast<std::size_t>(at.output - at.start)) {
-        return false;
-    }
-    copy_match(at.output, offset, match_length);
-    at.output += match_length;
-    return true;
-}
-
-GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
-    constexpr std::size_t kFastLiterals = 16;
-    Positions positions = sequence_starts;
-    SequenceRow row;
-    const RowTables tables{stream, token_table.data(), offset_table.data()};
-    const DecodeRow decode_row = select_decode_row();
-    const std::uint64_t* const fields = row.data();
-    Cursor at{content.data(), content.data(), content.data() + content.size(), literals.data(),
-              literals.data() + num_literals};
+// Copies the sequences of one row; fields has one of them for each lane.
+[[gnu::always_inline]] inline bool Decoder::copy_row(const std::uint64_t* fields, int count,
+                                                     MutableBytes content, Cursor& at) {
+    const std::uint8_t* const start = content.data();
+    const std::uint8_t* const literals_end = literals.data() + num_literals;
     const std::uint8_t* const fast_output_end =
-        at.output_end -
+        start + content.size() -
         std::min<std::size_t>(content.size(), kFastLiterals + kBitMaxMatchLength + kCopyMargin);
     const std::uint8_t* const fast_literals_end =
-        at.literals_end - std::min<std::size_t>(num_literals, kFastLiterals);
-    for (std::uint32_t first = 0; first < num_sequences; first += kNumSubBlocks) {
-        const int count =
-            static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));
-        if (decode_row(tables, positions.data(), count, row.data()) > stream_bits) {
-            return false;
-        }
-        std::uint32_t last_offset = 0;
-        for (int lane = 0; lane < count; ++lane) {
+        literals_end - std::min<std::size_t>(num_literals, kFastLiterals);
+    std::uint32_t last_offset = 0;
+    for (int lane = 0; lane < count; ++lane) {
+        // The fast loop moves copies of the cursor, as one that is passed on lives in memory.
+        auto [output, literal] = at;
+        for (; lane < count && output < fast_output_end && literal < fast_literals_end; ++lane) {
             const std::uint64_t sequence = fields[lane];
-            const std::uint32_t literal_length = sequence & 0xffff;
-            const std::uint32_t match_length = (sequence >> 16) & 0xffff;
+            const std::uint32_t literal_length = literal_length_of(sequence);
+            const std::uint32_t match_length = match_length_of(sequence);
             const std::uint32_t offset_field = static_cast<std::uint32_t>(sequence >> 32);
+            const std::uint32_t offset = offset_field != 0 ? offset_field : last_offset;
+            std::uint8_t* const match = output + literal_length;
+            if (literal_length > kFastLiterals || match_length == 0 || offset < kMinFastOffset ||
+                offset > static_cast<std::size_t>(match - start)) [[unlikely]] {
+                break;
+            }
+            copy_fixed<kFastLiterals>(output, literal);
+            copy_match_fast(match, offset, match_length);
+            last_offset = offset;
+            literal += literal_length;
+            output = match + match_length;
+        }
+        at = {output, literal};
+        if (lane < count) {
+            const std::uint32_t offset_field = static_cast<std::uint32_t>(fields[lane] >> 32);
             last_offset = offset_field != 0 ? offset_field : last_offset;
-            std::uint8_t* const match = at.output + literal_length;
-            if (literal_length <= kFastLiterals && match_length != 0 &&
-                last_offset >= kMinFastOffset &&
-                last_offset <= static_cast<std::size_t>(match - at.start) &&
-                at.output < fast_output_end && at.literal < fast_literals_end) [[likely]] {
-                copy_fixed<kFastLiterals>(at.output, at.literal);
-                copy_match_fast(match, last_offset, match_length);
-                at.literal += literal_length;
-                at.output = match + match_length;
-            } else if (!copy_sequence_checked(literal_length, match_length, last_offset, at)) {
+            if (!copy_sequence_checked(fields[lane], last_offset, literals_end, content, at)) {
                 return false;
             }
         }
     }
-    return at.output == at.output_end && at.literal == at.literals_end &&
-           positions == sequence_ends;
+    return true;
+}
+
+GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
+    Positions positions = sequence_starts;
+    SequenceRow row;
+    const RowTables tables{stream, token_table.data(), offset_table.data()};
+    const DecodeRow decode_row = select_decode_row();
+    Cursor at{content.data(), literals.data()};
+    for (std::uint32_t first = 0; first < num_sequences; first += kNumSubBlocks) {
+        const int count =
+            static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));
+        if (decode_row(tables, positions.data(), count, row.data()) > stream_bits ||
+            !copy_row(row.data(), count, content, at)) {
+            return false;
+        }
+    }
+    return at.output == content.data() + content.size() &&
+           at.literal == literals.data() + num_literals && positions == sequence_ends;
 }
 
 }  // namespace

@@ -3,9 +3,14 @@
 #include <algorithm>
 
 #include "codec/bit_stream.h"
+#include "codec/copy.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns of its own header, which leaves undefined on purpose what a mask hides.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #endif
 
 namespace gompfs {
@@ -14,8 +19,9 @@ namespace {
 constexpr int kOffsetShift = 32;
 constexpr std::uint64_t kMatchBaseMask = 0xffff0000;
 
-std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positions, int count,
-                                  std::uint64_t* row) {
+GOMPFS_TARGET_CLONES std::uint32_t decode_row_portable(const RowTables& tables,
+                                                       std::uint32_t* positions, int count,
+                                                       std::uint64_t* row) {
     std::uint32_t farthest = 0;
     for (int lane = 0; lane < count; ++lane) {
         const std::uint32_t position = positions[lane];
@@ -44,71 +50,64 @@ std::uint32_t decode_row_portable(const RowTables& tables, std::uint32_t* positi
 }
 
 #if defined(__x86_64__)
-// The same on four sub-blocks at a time; a row that is not full takes the portable way.
-__attribute__((target("avx2"))) std::uint32_t decode_row_avx2(const RowTables& tables,
-                                                              std::uint32_t* positions, int count,
-                                                              std::uint64_t* row) {
+// The same on eight sub-blocks at a time; a row that is not full takes the portable way. (AVX2,
+// with gathers of four, gains 7% only.)
+__attribute__((target("avx512f"))) std::uint32_t decode_row_avx512(const RowTables& tables,
+                                                                   std::uint32_t* positions,
+                                                                   int count, std::uint64_t* row) {
     if (count != kNumSubBlocks) {
         return decode_row_portable(tables, positions, count, row);
     }
-    const __m256i ones = _mm256_set1_epi64x(-1);
-    const __m256i byte_mask = _mm256_set1_epi64x(63);
-    const __m256i token_mask = _mm256_set1_epi64x((1 << kMaxTokenBits) - 1);
-    const __m256i offset_mask = _mm256_set1_epi64x((1 << kMaxOffsetBits) - 1);
-    const __m256i low_half = _mm256_set1_epi64x(0xffffffff);
-    const __m256i match_base_mask = _mm256_set1_epi64x(kMatchBaseMask);
-    const __m256i even_words = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
-    const auto* stream = reinterpret_cast<const long long*>(tables.stream);
-    const auto* token_table = reinterpret_cast<const long long*>(tables.token);
-    const auto* offset_table = reinterpret_cast<const long long*>(tables.offset);
-    __m128i farthest = _mm_setzero_si128();
-    for (int lane = 0; lane < kNumSubBlocks; lane += 4) {
-        const __m128i position =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(positions + lane));
-        const __m256i window =
-            _mm256_srlv_epi64(_mm256_i32gather_epi64(stream, _mm_srli_epi32(position, 3), 1),
-                              _mm256_cvtepu32_epi64(_mm_and_si128(position, _mm_set1_epi32(7))));
-        const __m256i token =
-            _mm256_i64gather_epi64(token_table, _mm256_and_si256(window, token_mask), 8);
-        const __m256i literal_bits = _mm256_and_si256(_mm256_srli_epi64(token, 40), byte_mask);
-        const __m256i match_bits = _mm256_and_si256(_mm256_srli_epi64(token, 48), byte_mask);
-        const __m256i token_bits = _mm256_srli_epi64(token, 56);
-        const __m256i literal_window =
-            _mm256_srlv_epi64(window, _mm256_and_si256(_mm256_srli_epi64(token, 32), byte_mask));
-        const __m256i match_window = _mm256_srlv_epi64(literal_window, literal_bits);
-        const __m256i literal_extra =
-            _mm256_andnot_si256(_mm256_sllv_epi64(ones, literal_bits), literal_window);
-        const __m256i match_extra =
-            _mm256_andnot_si256(_mm256_sllv_epi64(ones, match_bits), match_window);
-        const __m256i lengths =
-            _mm256_add_epi64(_mm256_add_epi64(_mm256_and_si256(token, low_half), literal_extra),
-                             _mm256_slli_epi64(match_extra, 16));
-
-        const __m256i no_match =
-            _mm256_cmpeq_epi64(_mm256_and_si256(token, match_base_mask), _mm256_setzero_si256());
-        const __m256i offset_window = _mm256_srlv_epi64(window, token_bits);
-        const __m256i entry = _mm256_andnot_si256(
-            no_match,
-            _mm256_i64gather_epi64(offset_table, _mm256_and_si256(offset_window, offset_mask), 8));
-        const __m256i extra_bits = _mm256_and_si256(_mm256_srli_epi64(entry, 8), byte_mask);
-        const __m256i offset_extra = _mm256_andnot_si256(
-            _mm256_sllv_epi64(ones, extra_bits),
-            _mm256_srlv_epi64(offset_window, _mm256_and_si256(entry, byte_mask)));
-        const __m256i offset = _mm256_add_epi64(_mm256_andnot_si256(low_half, entry),
-                                                _mm256_slli_epi64(offset_extra, kOffsetShift));
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(row + lane),
-                            _mm256_add_epi64(lengths, offset));
-
-        const __m256i used =
-            _mm256_add_epi64(token_bits, _mm256_and_si256(_mm256_srli_epi64(entry, 16), byte_mask));
-        const __m128i next = _mm_add_epi32(
-            position, _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(used, even_words)));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(positions + lane), next);
-        farthest = _mm_max_epu32(farthest, next);
+    const __m512i ones = _mm512_set1_epi64(-1);
+    const __m512i byte_mask = _mm512_set1_epi64(63);
+    const __m512i token_mask = _mm512_set1_epi64((1 << kMaxTokenBits) - 1);
+    const __m512i offset_mask = _mm512_set1_epi64((1 << kMaxOffsetBits) - 1);
+    const __m512i low_half = _mm512_set1_epi64(0xffffffff);
+    const __m512i match_base_mask = _mm512_set1_epi64(kMatchBaseMask);
+    __m256i farthest = _mm256_setzero_si256();
+    for (int lane = 0; lane < kNumSubBlocks; lane += 8) {
+        const __m256i position =
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(positions + lane));
+        const __m512i window = _mm512_srlv_epi64(
+            _mm512_i32gather_epi64(_mm256_srli_epi32(position, 3), tables.stream, 1),
+            _mm512_cvtepu32_epi64(_mm256_and_si256(position, _mm256_set1_epi32(7))));
+        const __m512i token =
+            _mm512_i64gather_epi64(_mm512_and_si512(window, token_mask), tables.token, 8);
+        const __m512i literal_bits = _mm512_and_si512(_mm512_srli_epi64(token, 40), byte_mask);
+        const __m512i match_bits = _mm512_and_si512(_mm512_srli_epi64(token, 48), byte_mask);
+        const __m512i token_bits = _mm512_srli_epi64(token, 56);
+        const __m512i literal_window =
+            _mm512_srlv_epi64(window, _mm512_and_si512(_mm512_srli_epi64(token, 32), byte_mask));
+        const __m512i match_window = _mm512_srlv_epi64(literal_window, literal_bits);
+        const __m512i literal_extra =
+            _mm512_andnot_si512(_mm512_sllv_epi64(ones, literal_bits), literal_window);
+        const __m512i match_extra =
+            _mm512_andnot_si512(_mm512_sllv_epi64(ones, match_bits), match_window);
+        const __m512i lengths =
+            _mm512_add_epi64(_mm512_add_epi64(_mm512_and_si512(token, low_half), literal_extra),
+                             _mm512_slli_epi64(match_extra, 16));
+        const __m512i offset_window = _mm512_srlv_epi64(window, token_bits);
+        const __m512i entry = _mm512_maskz_mov_epi64(
+            _mm512_test_epi64_mask(token, match_base_mask),
+            _mm512_i64gather_epi64(_mm512_and_si512(offset_window, offset_mask), tables.offset, 8));
+        const __m512i extra_bits = _mm512_and_si512(_mm512_srli_epi64(entry, 8), byte_mask);
+        const __m512i offset_extra = _mm512_andnot_si512(
+            _mm512_sllv_epi64(ones, extra_bits),
+            _mm512_srlv_epi64(offset_window, _mm512_and_si512(entry, byte_mask)));
+        const __m512i offset = _mm512_add_epi64(_mm512_andnot_si512(low_half, entry),
+                                                _mm512_slli_epi64(offset_extra, kOffsetShift));
+        _mm512_storeu_si512(row + lane, _mm512_add_epi64(lengths, offset));
+        const __m512i used =
+            _mm512_add_epi64(token_bits, _mm512_and_si512(_mm512_srli_epi64(entry, 16), byte_mask));
+        const __m256i next = _mm256_add_epi32(position, _mm512_cvtepi64_epi32(used));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(positions + lane), next);
+        farthest = _mm256_max_epu32(farthest, next);
     }
-    farthest = _mm_max_epu32(farthest, _mm_shuffle_epi32(farthest, 0x4e));
-    farthest = _mm_max_epu32(farthest, _mm_shuffle_epi32(farthest, 0xb1));
-    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(farthest));
+    __m128i half =
+        _mm_max_epu32(_mm256_castsi256_si128(farthest), _mm256_extracti128_si256(farthest, 1));
+    half = _mm_max_epu32(half, _mm_shuffle_epi32(half, 0x4e));
+    half = _mm_max_epu32(half, _mm_shuffle_epi32(half, 0xb1));
+    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(half));
 }
 #endif
 
@@ -136,8 +135,8 @@ std::uint64_t offset_entry(std::size_t symbol, std::uint64_t codeword_bits) {
 
 DecodeRow select_decode_row() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) {
-        return decode_row_avx2;
+    if (__builtin_cpu_supports("avx512f")) {
+        return decode_row_avx512;
     }
 #endif
     return decode_row_portable;

@@ -46,44 +46,50 @@ bool split_streams(Bytes payload, Streams& streams) {
     return true;
 }
 
-// Where decoding stands in the output; everything else stands in Streams.
-struct Output {
-    const std::uint8_t* start;
-    std::uint8_t* next;
-    const std::uint8_t* end;
+// Literals that one copy of the fast loop takes.
+constexpr std::size_t kFastLiterals = 16;
+
+// Where decoding stands.
+struct Cursor {
+    std::uint8_t* output;
+    const std::uint8_t* extension;
+    const std::uint8_t* literal;
 };
 
-// Decodes one sequence with every bound checked. False for anything invalid.
-[[gnu::noinline]] bool decode_sequence_checked(std::uint32_t index, Streams& in, Output& out) {
-    const std::uint8_t token = in.tokens[index];
+// Decodes one sequence with every bound checked, and moves the cursor behind it. False for anything
+// invalid.
+[[gnu::noinline]] bool decode_sequence_checked(std::uint32_t index, const Streams& in,
+                                               MutableBytes content, Cursor& at) {
+    const std::uint32_t token = in.tokens[index];
+    const std::uint32_t offset = load<std::uint16_t>(in.offsets + 2 * std::size_t{index});
     std::size_t literal_length = token & kByteLiteralEscape;
     std::size_t match_code = token >> kByteMatchShift;
     for (auto [length, escape] :
          {std::pair{&literal_length, kByteLiteralEscape}, {&match_code, kByteMatchEscape}}) {
         if (*length == static_cast<std::size_t>(escape)) {
-            if (in.extensions == in.extensions_end) {
+            if (at.extension >= in.extensions_end) {
                 return false;
             }
-            *length += *in.extensions++;
+            *length += *at.extension++;
         }
     }
     const std::size_t match_length = match_code == 0 ? 0 : match_code + kByteMinMatchLength - 1;
-    if (literal_length > static_cast<std::size_t>(in.literals_end - in.literals) ||
-        literal_length + match_length > static_cast<std::size_t>(out.end - out.next)) {
+    if (literal_length > static_cast<std::size_t>(in.literals_end - at.literal) ||
+        literal_length + match_length >
+            static_cast<std::size_t>(content.data() + content.size() - at.output)) {
         return false;
     }
-    std::copy_n(in.literals, literal_length, out.next);
-    in.literals += literal_length;
-    out.next += literal_length;
-    const std::uint32_t offset = load<std::uint16_t>(in.offsets + 2 * std::size_t{index});
+    std::copy_n(at.literal, literal_length, at.output);
+    at.literal += literal_length;
+    at.output += literal_length;
     if (match_length == 0) {
         return offset == 0;
     }
-    if (offset == 0 || offset > static_cast<std::size_t>(out.next - out.start)) {
+    if (offset == 0 || offset > static_cast<std::size_t>(at.output - content.data())) {
         return false;
     }
-    copy_match(out.next, offset, match_length);
-    out.next += match_length;
+    copy_match(at.output, offset, match_length);
+    at.output += match_length;
     return true;
 }
 
@@ -142,39 +148,50 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
     if (!split_streams(payload, in)) {
         return false;
     }
-    Output out{content.data(), content.data(), content.data() + content.size()};
+    const std::uint8_t* const start = content.data();
+    const std::uint8_t* const end = start + content.size();
     const std::uint8_t* const fast_output_end =
-        out.end - std::min<std::size_t>(content.size(),
-                                        kCopyMargin + kByteLiteralEscape + kByteMaxMatchLength);
+        end -
+        std::min<std::size_t>(content.size(), kFastLiterals + kByteMaxMatchLength + kCopyMargin);
     const std::uint8_t* const fast_literals_end =
-        in.literals_end - std::min<std::size_t>(in.literals_end - in.literals, 8);
+        in.literals_end - std::min<std::size_t>(in.literals_end - in.literals, kFastLiterals);
+    Cursor at{content.data(), in.extensions, in.literals};
     for (std::uint32_t index = 0; index < in.num_sequences; ++index) {
-        const std::uint32_t token = in.tokens[index];
-        const std::uint32_t offset = load<std::uint16_t>(in.offsets + 2 * std::size_t{index});
-        const std::uint32_t literal_length = token & kByteLiteralEscape;
-        const std::uint32_t match_code = token >> kByteMatchShift;
-        std::uint8_t* const match = out.next + literal_length;
-        // An extension is at hand whether or not the token asks for it: the literals lie behind
-        // them.
-        const bool extended = match_code == kByteMatchEscape;
-        if (literal_length < kByteLiteralEscape && match_code != 0 && offset >= kMinFastOffset &&
-            offset <= static_cast<std::size_t>(match - out.start) && out.next < fast_output_end &&
-            in.literals < fast_literals_end && in.extensions + extended <= in.extensions_end)
-            [[likely]] {
-            const std::uint32_t extension = *in.extensions;
+        // The fast loop moves copies of the cursor, as one that is passed on lives in memory.
+        auto [output, extension, literal] = at;
+        for (; index < in.num_sequences && output < fast_output_end && literal < fast_literals_end;
+             ++index) {
+            const std::uint32_t token = in.tokens[index];
+            const std::uint32_t offset = load<std::uint16_t>(in.offsets + 2 * std::size_t{index});
+            const std::uint32_t match_code = token >> kByteMatchShift;
+            std::uint32_t literal_length = token & kByteLiteralEscape;
+            const std::uint8_t* next_extension = extension;
+            // Bytes are at hand even where they are no extensions: the literals lie behind those.
+            if (literal_length == kByteLiteralEscape) {
+                literal_length += *next_extension++;
+            }
+            const bool extended = match_code == kByteMatchEscape;
             const std::uint32_t match_length =
-                match_code + kByteMinMatchLength - 1 + (extended ? extension : 0);
-            in.extensions += extended;
-            copy_fixed<8>(out.next, in.literals);
+                match_code + kByteMinMatchLength - 1 + (extended ? *next_extension : 0);
+            next_extension += extended;
+            std::uint8_t* const match = output + literal_length;
+            if (literal_length > kFastLiterals || match_code == 0 || offset < kMinFastOffset ||
+                offset > static_cast<std::size_t>(match - start) ||
+                next_extension > in.extensions_end) [[unlikely]] {
+                break;
+            }
+            copy_fixed<kFastLiterals>(output, literal);
             copy_match_fast(match, offset, match_length);
-            in.literals += literal_length;
-            out.next = match + match_length;
-        } else if (!decode_sequence_checked(index, in, out)) {
+            extension = next_extension;
+            literal += literal_length;
+            output = match + match_length;
+        }
+        at = {output, extension, literal};
+        if (index < in.num_sequences && !decode_sequence_checked(index, in, content, at)) {
             return false;
         }
     }
-    return out.next == out.end && in.literals == in.literals_end &&
-           in.extensions == in.extensions_end;
+    return at.output == end && at.literal == in.literals_end && at.extension == in.extensions_end;
 }
 
 }  // namespace gompfs

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "codec/codec.h"
+#include "codec/block.h"
 #include "common/little_endian.h"
 #include "format_constants.h"
 #include "grammar/builder.h"
@@ -73,6 +73,20 @@ bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size) {
     const auto in = std::make_unique<std::uint8_t[]>(payload.size());
     std::copy(payload.begin(), payload.end(), in.get());
     return decode_payload(codec, {in.get(), payload.size()}, {out.get(), size});
+}
+
+// A whole block, whose checksum lets hardly any damage through to the decoder.
+bool block_survives(const Buffer& bytes) {
+    const auto in = std::make_unique<std::uint8_t[]>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), in.get());
+    const Bytes block(in.get(), bytes.size());
+    const auto header = parse_block_header(block);
+    if (!header) {
+        return false;
+    }
+    const auto out = std::make_unique<std::uint8_t[]>(header->uncompressed_size);
+    return decode_block(*header, block, true, {out.get(), header->uncompressed_size}) ==
+           BlockStatus::ok;
 }
 
 // More sequences ask for an extension than there are, while literals are left: mutations hardly
@@ -151,6 +165,20 @@ int main(int, char** arguments) {
                     num_mutations);
     }
     int num_refused = 0;
+    Buffer block;
+    for (int round = 0; round < num_mutations; ++round) {
+        if (round % 50 == 0) {
+            const auto codec = static_cast<Codec>(round / 50 % 3);
+            block = encode_block(make_content(round / 50 % 4), {codec, 6, true});
+            if (!block_survives(block)) {
+                std::puts("an undamaged block was refused");
+                return 1;
+            }
+        }
+        num_refused += !block_survives(mutate(block));
+    }
+    std::printf("block: %d of %d refused\n", num_refused, num_mutations);
+    num_refused = 0;
     Buffer section;
     for (int round = 0; round < num_mutations; ++round) {
         section = round % 50 == 0 ? make_section(round / 50) : section;

@@ -37,5 +37,5 @@ def test_no_damage_reaches_out_of_bounds(tmp_path: Path) -> None:
     result = subprocess.run([program, str(NUM_MUTATIONS)], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     refused = [int(count) for count in re.findall(r"(\d+) of", result.stdout)]
-    assert len(refused) == 3
+    assert len(refused) == 4
     assert min(refused) > NUM_MUTATIONS / 4

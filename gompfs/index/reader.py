@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import islice
 from operator import itemgetter
 from typing import Any
 
@@ -96,21 +97,26 @@ class IndexReader:
         rows = self._query(
             f"{_ENTRIES_QUERY} WHERE parent >= ? ORDER BY parent, name LIMIT ?", first, max_entries
         )
-        groups = {parent: list(group) for parent, group in groupby(rows, itemgetter(0))}
+        counts = Counter(map(itemgetter(0), rows))
         following = first + 1
         if len(rows) == max_entries:
-            following, _ = groups.popitem()  # it may go on
-        if first not in groups:
+            following, count = counts.popitem()  # it may go on
+            del rows[-count:]
+        if first not in counts:
             return {first: self.directory(first)}, following
-        return {parent: self._entries(group) for parent, group in groups.items()}, following
+        try:
+            entries = iter(self._entries(rows))
+        except CorruptIndexError:
+            return {first: self.directory(first)}, first + 1  # the damage may be elsewhere
+        return {parent: list(islice(entries, count)) for parent, count in counts.items()}, following
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:
             return []
         _, names, *columns = zip(*rows, strict=True)
         self._check_names(names)
-        self._check_inodes(columns, f"directory {rows[0][0]}")
-        return list(map(DirectoryEntry, names, map(Inode._make, zip(*columns, strict=True))))
+        self._check_inodes(columns, f"one of the entries from directory {rows[0][0]} on")
+        return list(map(DirectoryEntry._make, zip(names, map(Inode._make, zip(*columns, strict=True)), strict=True)))
 
     def child(self, parent: int, name: bytes) -> Inode | None:
         """The inode that a directory has under a name."""

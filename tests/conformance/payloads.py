@@ -26,6 +26,8 @@ def contents() -> dict[str, bytes]:
         "text of an odd size": text[1000:5001],
         "all byte values": bytes(range(256)) * 8,
         "long literals, then a long match": (half := rng.randbytes(700)) + half,
+        "more literals than a sequence holds": rng.randbytes(1000) + text[:300] + rng.randbytes(262) + text[:300],
+        "runs between other bytes": b"".join(rng.randbytes(20) + bytes(rng.randint(100, 900)) for _ in range(9)),
         "repeated words": b"".join(rng.choices(words, k=3000)),
         "matches with runs between": b"".join(rng.choice(words) + bytes(rng.randint(0, 40)) for _ in range(500)),
         "many short sequences": b"".join(bytes((rng.randint(97, 100), 32)) for _ in range(4000)),

@@ -45,7 +45,9 @@ def test_lengths_reach_what_the_format_holds(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("level", [1, 6, 9])
-@pytest.mark.parametrize("name", ["text", "repeated words", "zeros", "matches with runs between", "period 7"])
+@pytest.mark.parametrize(
+    "name", ["text", "repeated words", "zeros", "matches with runs between", "runs between other bytes", "period 7"]
+)
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
 def test_dependency_elimination_holds(name: str, codec: Codec, level: int) -> None:
     content = CONTENTS[name]

@@ -10,15 +10,15 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <memory>
 
+#include "codec/match_length.h"
+#include "codec/optimal_parser.h"
 #include "format_constants.h"
 
 namespace gompfs {
 namespace {
 
-constexpr int kHashBits = 15;
 constexpr std::uint32_t kNone = ~0u;
 constexpr int kCostOne = 16;  // costs count 1/16 bit
 constexpr std::uint32_t kMissesToSkip =
@@ -26,35 +26,8 @@ constexpr std::uint32_t kMissesToSkip =
 constexpr std::uint32_t kMaxLazySteps = 2;
 constexpr int kLazyBias = 20;  // what a match must save more to make up for the literal before it
 
-std::uint32_t load32(const std::uint8_t* bytes) {
-    std::uint32_t word;
-    std::memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
-std::uint64_t load64(const std::uint8_t* bytes) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
-std::uint32_t hash4(std::uint32_t word) { return (word * 2654435761u) >> (32 - kHashBits); }
-std::uint32_t hash3(std::uint32_t word) { return ((word << 8) * 506832829u) >> (32 - kHashBits); }
-
-std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
-                            std::uint32_t limit) {
-    std::uint32_t length = 0;
-    while (length + 8 <= limit) {
-        const std::uint64_t difference = load64(left + length) ^ load64(right + length);
-        if (difference != 0) {
-            return length + static_cast<std::uint32_t>(std::countr_zero(difference) >> 3);
-        }
-        length += 8;
-    }
-    while (length < limit && left[length] == right[length]) {
-        ++length;
-    }
-    return length;
+std::uint32_t hash3(const std::uint8_t* bytes) {
+    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kHashBits);
 }
 
 struct Match {
@@ -149,11 +122,10 @@ int Parser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) 
 }
 
 void Parser::insert(std::uint32_t position) {
-    const std::uint32_t word = load32(bytes_ + position);
-    std::uint32_t& head = head_[hash4(word)];
+    std::uint32_t& head = head_[hash4(bytes_ + position)];
     previous_[position] = head;
     head = position;
-    head3_[hash3(word)] = position;
+    head3_[hash3(bytes_ + position)] = position;
 }
 
 void Parser::insert_group(std::uint32_t end) {
@@ -219,19 +191,18 @@ Match Parser::find(std::uint32_t position) {
     if (limits_.entropy_coded && last_offset_ != 0 && last_offset_ <= position) {
         consider(position, position - last_offset_, limit, true, best);
     }
-    const std::uint32_t word = load32(bytes_ + position);
     const std::uint32_t near =
-        limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(word)];
+        limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(bytes_ + position)];
     if (near != kNone && position - near <= limits_.max_match_offset) {
         consider(position, near, limit, false, best);
     }
-    std::uint32_t candidate = head_[hash4(word)];
+    std::uint32_t candidate = head_[hash4(bytes_ + position)];
     const std::uint32_t nice = std::min(limit, static_cast<std::uint32_t>(effort_.nice_length));
     for (int step = effort_.chain_length; step > 0 && candidate != kNone && best.length < nice;
          --step) {
         const bool worth = best.length < 4 || best.length >= limit ||
-                           load32(bytes_ + candidate + best.length - 3) ==
-                               load32(bytes_ + position + best.length - 3);
+                           load<std::uint32_t>(bytes_ + candidate + best.length - 3) ==
+                               load<std::uint32_t>(bytes_ + position + best.length - 3);
         if (worth && position - candidate <= limits_.max_match_offset) {
             consider(position, candidate, limit, false, best);
         }
@@ -323,22 +294,27 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
 
 SearchEffort search_effort(int level, bool entropy_coded) {
     // By measurement: about 5% more time from level to level at the fast end, 30% at the other.
-    // Longer searches pay for themselves where offsets cost the same however far they lead.
+    // Longer searches pay for themselves where offsets cost the same however far they lead; there,
+    // weighing all ways takes 1% off the size, and five times the time.
     static constexpr SearchEffort kEntropyCoded[] = {
-        {1, 16, 0, true},    {3, 24, 0, false},    {6, 32, 1, false},
-        {12, 64, 1, false},  {20, 96, 1, false},   {32, 128, 1, false},
-        {48, 128, 2, false}, {160, 256, 2, false}, {512, 426, 2, false},
+        {1, 16, 0, true, false},    {3, 24, 0, false, false},    {6, 32, 1, false, false},
+        {12, 64, 1, false, false},  {20, 96, 1, false, false},   {32, 128, 1, false, false},
+        {48, 128, 2, false, false}, {160, 256, 2, false, false}, {512, 426, 2, false, false},
     };
     static constexpr SearchEffort kByteCoded[] = {
-        {2, 24, 0, true},     {6, 32, 1, false},    {16, 64, 1, false},
-        {32, 128, 1, false},  {64, 192, 1, false},  {128, 256, 2, false},
-        {256, 288, 2, false}, {512, 288, 2, false}, {2048, 288, 2, false},
+        {2, 24, 0, true, false},    {6, 32, 1, false, false},    {16, 64, 1, false, false},
+        {64, 192, 1, false, false}, {128, 256, 2, false, false}, {128, 64, 0, false, true},
+        {192, 96, 0, false, true},  {256, 128, 0, false, true},  {1024, 288, 0, false, true},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }
 
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences) {
+    if (effort.optimal) {
+        parse_block_optimally(content, limits, effort, sequences);
+        return;
+    }
     // By pointer: in a shared library, each access to a thread_local object itself is a call.
     thread_local const auto parser = std::make_unique<Parser>();
     parser->parse(content, limits, effort, sequences);

@@ -28,7 +28,7 @@ class WorkerPool {
     // Calls loop(context) on this thread and on up to num_helpers others; returns when none of them
     // is in it.
     void run(void (*loop)(void*), void* context, std::size_t num_helpers) {
-        Job job{loop, context, num_helpers};
+        Job job{loop, context, num_helpers, 0, {}};
         {
             const std::lock_guard lock(mutex_);
             for (; num_threads_ < num_helpers; ++num_threads_) {
@@ -50,7 +50,7 @@ class WorkerPool {
         void (*loop)(void*);
         void* context;
         std::size_t num_wanted;  // threads that may still join
-        std::size_t num_working = 0;
+        std::size_t num_working;
         std::condition_variable left;
     };
 

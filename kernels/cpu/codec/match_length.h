@@ -1,0 +1,40 @@
+// What both parsers need of the bytes that they look at.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "common/little_endian.h"
+
+namespace gompfs {
+
+constexpr int kHashBits = 15;
+
+inline std::uint32_t hash4(const std::uint8_t* bytes) {
+    return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kHashBits);
+}
+
+inline std::uint32_t hash8(const std::uint8_t* bytes) {
+    return static_cast<std::uint32_t>((load<std::uint64_t>(bytes) * 0x9e3779b97f4a7c15u) >>
+                                      (64 - kHashBits));
+}
+
+// How many bytes are the same, limit at most.
+inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
+                                   std::uint32_t limit) {
+    std::uint32_t length = 0;
+    while (length + 8 <= limit) {
+        const std::uint64_t difference =
+            load<std::uint64_t>(left + length) ^ load<std::uint64_t>(right + length);
+        if (difference != 0) {
+            return length + static_cast<std::uint32_t>(std::countr_zero(difference) >> 3);
+        }
+        length += 8;
+    }
+    while (length < limit && left[length] == right[length]) {
+        ++length;
+    }
+    return length;
+}
+
+}  // namespace gompfs

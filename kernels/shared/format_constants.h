@@ -2,6 +2,13 @@
 // and a test compares the two. Plain constants only: CUDA and C++ include this file alike.
 #pragma once
 
+// Tables that kernels index at run time must lie in device memory.
+#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
+#define GOMPFS_TABLE __device__
+#else
+#define GOMPFS_TABLE
+#endif
+
 namespace gompfs {
 
 constexpr int kBlockHeaderSize = 32;
@@ -44,13 +51,13 @@ constexpr int kMaxSizeWidth = 24;
 // bits.
 constexpr int kNumLiteralClasses = 8;
 constexpr int kNumMatchClasses = 32;
-constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3, 4, 5, 7, 11};
-constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0, 0, 1, 2, 8};
+GOMPFS_TABLE constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3, 4, 5, 7, 11};
+GOMPFS_TABLE constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0, 0, 1, 2, 8};
 // Match class 0 means that the sequence has no match.
-constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {
+GOMPFS_TABLE constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {
     0,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,  17,
     18, 19, 21, 23, 25, 27, 31, 35, 39, 43, 51, 59, 67, 75, 107, 171};
-constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {
+GOMPFS_TABLE constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 5, 6, 8};
 constexpr int kBitMaxLiteralLength = 11 + 255;
 constexpr int kBitMaxMatchLength = 171 + 255;

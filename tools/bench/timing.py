@@ -11,6 +11,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+_SECONDS_OF_A_TURN = 0.1
+
 Key = TypeVar("Key", bound=Hashable)
 
 # A process starts with the peak memory of the one that it was spawned by, so a small one has to stand between the
@@ -29,15 +31,19 @@ print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss * 
 def interleave(jobs: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Key, float]:
     """Median seconds of each job over `rounds` rounds after one that warms up.
 
-    A round runs every job once, so that whatever else the machine does hits all of them alike.
+    In each round every job has its turn, so that whatever else the machine does hits all of them alike. A turn
+    runs the job again and again for a while: small data would else measure what the job before left in the caches.
     """
     seconds: dict[Key, list[float]] = {key: [] for key in jobs}
     for number in range(rounds + 1):
         for key, job in jobs.items():
             started = time.perf_counter()
-            job()
+            runs = 0
+            while time.perf_counter() - started < _SECONDS_OF_A_TURN:
+                job()
+                runs += 1
             if number:
-                seconds[key].append(time.perf_counter() - started)
+                seconds[key].append((time.perf_counter() - started) / runs)
     return {key: statistics.median(values) for key, values in seconds.items()}
 
 

@@ -169,13 +169,16 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
             // Bytes are at hand even where they are no extensions: the literals lie behind those.
             if (literal_length == kByteLiteralEscape) {
                 literal_length += *next_extension++;
+                if (literal_length > kFastLiterals) [[unlikely]] {
+                    break;
+                }
             }
             const bool extended = match_code == kByteMatchEscape;
             const std::uint32_t match_length =
                 match_code + kByteMinMatchLength - 1 + (extended ? *next_extension : 0);
             next_extension += extended;
             std::uint8_t* const match = output + literal_length;
-            if (literal_length > kFastLiterals || match_code == 0 || offset < kMinFastOffset ||
+            if (match_code == 0 || offset < kMinFastOffset ||
                 offset > static_cast<std::size_t>(match - start) ||
                 next_extension > in.extensions_end) [[unlikely]] {
                 break;

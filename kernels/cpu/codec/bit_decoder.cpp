@@ -228,6 +228,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
                 offset > static_cast<std::size_t>(match - start)) [[unlikely]] {
                 break;
             }
+            prefetch_output(output);
             copy_fixed<kFastLiterals>(output, literal);
             copy_match_fast(match, offset, match_length);
             last_offset = offset;

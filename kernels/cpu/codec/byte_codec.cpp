@@ -183,6 +183,7 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
                 next_extension > in.extensions_end) [[unlikely]] {
                 break;
             }
+            prefetch_output(output);
             copy_fixed<kFastLiterals>(output, literal);
             copy_match_fast(match, offset, match_length);
             extension = next_extension;

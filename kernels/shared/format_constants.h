@@ -51,8 +51,10 @@ constexpr int kMaxSizeWidth = 24;
 // bits.
 constexpr int kNumLiteralClasses = 8;
 constexpr int kNumMatchClasses = 32;
-GOMPFS_TABLE constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3, 4, 5, 7, 11};
-GOMPFS_TABLE constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0, 0, 1, 2, 8};
+GOMPFS_TABLE constexpr unsigned short kLiteralClassBase[kNumLiteralClasses] = {0, 1, 2, 3,
+                                                                               4, 5, 7, 11};
+GOMPFS_TABLE constexpr unsigned char kLiteralClassExtraBits[kNumLiteralClasses] = {0, 0, 0, 0,
+                                                                                   0, 1, 2, 8};
 // Match class 0 means that the sequence has no match.
 GOMPFS_TABLE constexpr unsigned short kMatchClassBase[kNumMatchClasses] = {
     0,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16,  17,

@@ -27,8 +27,8 @@ template <std::size_t Size>
     std::memcpy(target, chunk, Size);
 }
 
-// Has the output that comes next brought into the cache while it is not needed yet: where a batch is
-// larger than the cache, that takes 3% off the time.
+// Has the output that comes next brought into the cache while it is not needed yet: where a batch
+// is larger than the cache, that takes 3% off the time.
 [[gnu::always_inline]] inline void prefetch_output(const std::uint8_t* output) {
     __builtin_prefetch(output + 1024, 1);
 }

@@ -28,53 +28,76 @@ class WorkerPool {
     // Calls loop(context) on this thread and on up to num_helpers others; returns when none of them
     // is in it.
     void run(void (*loop)(void*), void* context, std::size_t num_helpers) {
-        Job job{loop, context, num_helpers, 0, {}};
+        Job job{loop, context, num_helpers, 0};
         {
             const std::lock_guard lock(mutex_);
             for (; num_threads_ < num_helpers; ++num_threads_) {
                 std::thread([this] { work(); }).detach();
             }
             jobs_.push_back(&job);
+            ++num_jobs_;
         }
         for (std::size_t index = 0; index < num_helpers; ++index) {
             work_to_do_.notify_one();
         }
         loop(context);
         std::unique_lock lock(mutex_);
-        std::erase(jobs_, &job);
-        job.left.wait(lock, [&job] { return job.num_working == 0; });
+        num_jobs_ -= std::erase(jobs_, &job);
+        lock.unlock();
+        // The others are in their last piece of work: to sleep until then takes longer than to
+        // wait.
+        spin_until([&job] { return job.num_working == 0; });
+        lock.lock();
+        job_done_.wait(lock, [&job] { return job.num_working == 0; });
     }
 
   private:
+    static constexpr int kRoundsBeforeSleep = 2000;  // some 30 us
+
     struct Job {
         void (*loop)(void*);
         void* context;
         std::size_t num_wanted;  // threads that may still join
-        std::size_t num_working;
-        std::condition_variable left;
+        std::atomic<std::size_t> num_working;
     };
+
+    // Looks again and again, for less time than falling asleep and waking up would take.
+    template <typename Condition>
+    static void spin_until(Condition&& condition) {
+        for (int round = 0; round < kRoundsBeforeSleep && !condition(); ++round) {
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+    }
 
     [[noreturn]] void work() {
         std::unique_lock lock(mutex_);
         for (;;) {
+            lock.unlock();
+            spin_until([this] { return num_jobs_ != 0; });
+            lock.lock();
             work_to_do_.wait(lock, [this] { return !jobs_.empty(); });
             Job& job = *jobs_.front();
             ++job.num_working;
             if (--job.num_wanted == 0) {
                 jobs_.pop_front();
+                --num_jobs_;
             }
             lock.unlock();
             job.loop(job.context);
             lock.lock();
             if (--job.num_working == 0) {
-                job.left.notify_one();
+                job_done_.notify_all();
             }
         }
     }
 
     std::mutex mutex_;
     std::condition_variable work_to_do_;
+    std::condition_variable job_done_;
     std::deque<Job*> jobs_;
+    std::atomic<std::size_t> num_jobs_{0};  // in jobs_
     std::size_t num_threads_ = 0;
 };
 

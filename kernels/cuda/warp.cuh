@@ -1,0 +1,62 @@
+// What the lanes of a warp do together, and loads that memory's alignment allows.
+#pragma once
+
+namespace gompfs {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+constexpr u32 kAllLanes = 0xffffffffu;
+constexpr int kWarpSize = 32;
+
+__device__ inline int lane_id() { return static_cast<int>(threadIdx.x % kWarpSize); }
+
+// The lanes below this one, as a mask.
+__device__ inline u32 lanes_below(int lane) { return (1u << lane) - 1; }
+
+// The sum of the values of this lane and all below it.
+__device__ inline u32 inclusive_sum(u32 value, int lane) {
+    for (int step = 1; step < kWarpSize; step *= 2) {
+        const u32 below = __shfl_up_sync(kAllLanes, value, step);
+        value += lane >= step ? below : 0;
+    }
+    return value;
+}
+
+// How many lanes have a value of at most item, where values never fall from lane to lane.
+__device__ inline int count_up_to(u32 ascending, u32 item) {
+    int count = 0;
+    for (int step = kWarpSize / 2; step > 0; step /= 2) {
+        const u32 value = __shfl_sync(kAllLanes, ascending, count + step - 1);
+        count += value <= item ? step : 0;
+    }
+    return count;  // 32 lanes or more are never asked for: the last lane's value is above item
+}
+
+// The four bytes at an address of any alignment, of which those at limit (a multiple of 4) or above
+// are not read.
+__device__ inline u32 load_bytes(const u8* bytes, const u8* limit) {
+    const u64 address = reinterpret_cast<u64>(bytes);
+    const u32* word = reinterpret_cast<const u32*>(address & ~u64{3});
+    const u32 low = word[0];
+    const u32 high = reinterpret_cast<const u8*>(word + 1) < limit ? word[1] : 0;
+    return __funnelshift_r(low, high, static_cast<u32>(address % 4) * 8);
+}
+
+// 64 bits from a bit position on; words begins at a multiple of 4 and has 12 bytes from there on.
+__device__ inline u64 load_bits(const u32* words, u32 position) {
+    const u32* word = words + position / 32;
+    const u32 low = word[0], middle = word[1], high = word[2];
+    return __funnelshift_r(low, middle, position % 32) |
+           static_cast<u64>(__funnelshift_r(middle, high, position % 32)) << 32;
+}
+
+__device__ inline u32 low_bits(u64 bits, u32 count) {
+    return static_cast<u32>(bits) & ((1u << count) - 1);
+}
+
+__device__ inline u32 load_u32(const u8* bytes) { return *reinterpret_cast<const u32*>(bytes); }
+
+}  // namespace gompfs

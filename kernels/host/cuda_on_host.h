@@ -1,0 +1,130 @@
+// Runs kernels on the CPU: included before a .cu file, it makes that plain C++.
+//
+// A launch runs CTA after CTA. Each thread of a CTA is a fiber; fibers take turns at the operations
+// of a warp or of the CTA (shuffles, votes, barriers), which wait until all their lanes have come
+// to the same one. Threads that come to different ones, or end while others wait, end the program:
+// on a GPU that would be undefined. What this does not show is a race between two such operations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __shared__
+#define __launch_bounds__(...)
+
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+
+namespace cuda_on_host {
+
+struct Dimensions {
+    unsigned x = 1, y = 1, z = 1;
+};
+
+// Of the fiber that runs.
+extern Dimensions thread_index, block_index, block_size, grid_size;
+
+// Waits for all lanes of the warp, and gives what each of them brought; operation is the place in
+// the source. mask must be all lanes.
+const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* operation);
+void meet_block(const char* operation);
+
+// Calls kernel() for each thread of a grid. Shared memory is that of the extern array
+// shared_memory; bytes behind the given size are poisoned under AddressSanitizer.
+void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
+            const std::function<void()>& kernel);
+
+constexpr unsigned kWarpSize = 32;
+constexpr std::size_t kMaxSharedBytes = 256 * 1024;
+
+template <typename Value>
+Value shuffle(unsigned mask, Value value, unsigned source, const char* operation) {
+    static_assert(sizeof(Value) <= sizeof(std::uint64_t));
+    const std::uint64_t* values = meet_warp(mask, static_cast<std::uint64_t>(value), operation);
+    return static_cast<Value>(values[source % kWarpSize]);
+}
+
+inline unsigned lane() { return thread_index.x % kWarpSize; }
+
+}  // namespace cuda_on_host
+
+extern uint4 shared_memory[];
+
+#define threadIdx cuda_on_host::thread_index
+#define blockIdx cuda_on_host::block_index
+#define blockDim cuda_on_host::block_size
+#define gridDim cuda_on_host::grid_size
+
+template <typename Value>
+Value __shfl_sync(unsigned mask, Value value, int source) {
+    return cuda_on_host::shuffle(mask, value, static_cast<unsigned>(source), "shfl");
+}
+
+template <typename Value>
+Value __shfl_up_sync(unsigned mask, Value value, unsigned delta) {
+    const unsigned lane = cuda_on_host::lane();
+    return cuda_on_host::shuffle(mask, value, lane < delta ? lane : lane - delta, "shfl_up");
+}
+
+inline unsigned __ballot_sync(unsigned mask, bool predicate) {
+    const std::uint64_t* values = cuda_on_host::meet_warp(mask, predicate, "vote");
+    unsigned votes = 0;
+    for (unsigned lane = 0; lane < cuda_on_host::kWarpSize; ++lane) {
+        votes |= static_cast<unsigned>(values[lane]) << lane;
+    }
+    return votes;
+}
+
+inline bool __any_sync(unsigned mask, bool predicate) {
+    return __ballot_sync(mask, predicate) != 0;
+}
+inline bool __all_sync(unsigned mask, bool predicate) {
+    return __ballot_sync(mask, predicate) == 0xffffffffu;
+}
+inline void __syncwarp() { cuda_on_host::meet_warp(0xffffffffu, 0, "syncwarp"); }
+inline void __syncthreads() { cuda_on_host::meet_block("syncthreads"); }
+
+template <typename Value>
+Value atomicAdd(Value* place, Value value) {
+    const Value before = *place;
+    *place += value;
+    return before;
+}
+
+template <typename Value>
+Value atomicOr(Value* place, Value value) {
+    const Value before = *place;
+    *place |= value;
+    return before;
+}
+
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
+inline int __clz(unsigned bits) { return bits == 0 ? 32 : __builtin_clz(bits); }
+
+inline unsigned __brev(unsigned bits) {
+    unsigned reversed = 0;
+    for (int bit = 0; bit < 32; ++bit) {
+        reversed |= (bits >> bit & 1) << (31 - bit);
+    }
+    return reversed;
+}
+
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
+    return static_cast<unsigned>(((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31)) &
+                                 0xffffffffu);
+}
+
+template <typename Value>
+Value min(Value left, Value right) {
+    return left < right ? left : right;
+}
+
+template <typename Value>
+Value max(Value left, Value right) {
+    return left > right ? left : right;
+}

@@ -1,0 +1,34 @@
+"""C++ programs of the tests, built with sanitizers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_INCLUDES = [ROOT / "kernels", ROOT / "kernels" / "cpu", ROOT / "kernels" / "shared", Path(__file__).parent]
+_SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+
+def core_sources(folders: str = "*") -> list[Path]:
+    """The sources of the C++ core without its Python modules."""
+    return [path for path in sorted((ROOT / "kernels" / "cpu").glob(f"{folders}/*.cpp")) if path.name != "module.cpp"]
+
+
+def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
+    """Compile and link `program` under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    assert compiler is not None, "the tests need a C++ compiler"
+    objects = [program.with_name(f"{program.name}-{number}.o") for number in range(len(sources))]
+    flags = ["-std=c++20", "-O1", "-g1", *_SANITIZERS, *(f"-I{folder}" for folder in _INCLUDES)]
+    running: list[subprocess.Popen[bytes]] = []
+    for source, target in zip(sources, objects, strict=True):
+        running.append(subprocess.Popen([compiler, *flags, "-c", source, "-o", target]))
+        if len(running) >= 2:
+            assert running.pop(0).wait() == 0
+    assert all(process.wait() == 0 for process in running)
+    subprocess.run([compiler, *_SANITIZERS, "-o", program, *objects, "-pthread"], check=True)
+    return program

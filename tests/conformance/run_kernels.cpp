@@ -1,0 +1,128 @@
+// Decodes payloads with the CUDA kernels, on the host and to be built with sanitizers.
+//
+// Usage: run_kernels decode CODEC < PAYLOADS, or run_kernels fuzz NUM_MUTATIONS.
+// PAYLOADS: for each its size and that of its content (u32), then its bytes. For each of them,
+// decode writes a byte, 0 for a valid payload, then the content. fuzz decodes damaged payloads, and
+// ends where the kernels do not say what the C++ core says of them.
+#include "host/cuda_on_host.h"
+// The kernels come before all that could declare what they miss.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "codec/codec.h"
+#include "cuda/decode_bit.cu"
+#include "cuda/decode_byte.cu"
+#include "mutations.h"
+
+namespace {
+
+using Buffer = std::vector<std::uint8_t>;
+constexpr unsigned kNumWarps = 2;
+constexpr std::size_t kPayloadPadding = 16;
+
+struct AlignedBytes {
+    explicit AlignedBytes(std::size_t size)
+        : bytes(static_cast<unsigned char*>(std::aligned_alloc(128, (size + 127) / 128 * 128))) {}
+    ~AlignedBytes() { std::free(bytes); }
+    AlignedBytes(const AlignedBytes&) = delete;
+    AlignedBytes& operator=(const AlignedBytes&) = delete;
+    unsigned char* bytes;
+};
+
+// One launch for one payload, whose output lies between bytes that must not change.
+bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
+    const AlignedBytes in(payload.size() + kPayloadPadding);
+    std::memset(in.bytes, 0xff, payload.size() + kPayloadPadding);
+    std::copy(payload.begin(), payload.end(), in.bytes);
+    const std::size_t size = content.size();
+    const std::size_t out_size = gompfs::kChunk + size + gompfs::kChunk;
+    const AlignedBytes out(out_size);
+    std::memset(out.bytes, 0xee, out_size);
+    const unsigned long long payload_offset = 0, output_offset = gompfs::kChunk;
+    const auto payload_size = static_cast<unsigned>(payload.size());
+    const auto output_size = static_cast<unsigned>(size);
+    unsigned char status = 255;
+    unsigned next_block = 0;
+    const bool bit = codec == gompfs::Codec::gompresso_bit;
+    const std::size_t shared_bytes =
+        bit ? gompfs::bit_shared_bytes(kNumWarps) : gompfs::byte_shared_bytes(kNumWarps);
+    cuda_on_host::launch(1, kNumWarps * 32, shared_bytes, [&] {
+        (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
+                                         &output_offset, &output_size, &status, &next_block, 1);
+    });
+    for (std::size_t index = 0; index < out_size; ++index) {
+        const bool inside = index >= gompfs::kChunk && index < gompfs::kChunk + size;
+        if (!inside && out.bytes[index] != 0xee) {
+            std::fprintf(stderr, "byte %zu of the output of %zu bytes was written\n",
+                         index - gompfs::kChunk, size);
+            std::abort();
+        }
+    }
+    std::copy_n(out.bytes + gompfs::kChunk, size, content.begin());
+    return status == gompfs::kStatusOk;
+}
+
+int decode_all(gompfs::Codec codec) {
+    std::uint32_t sizes[2];
+    while (std::fread(sizes, sizeof sizes, 1, stdin) == 1) {
+        Buffer payload(sizes[0]), content(sizes[1]);
+        if (std::fread(payload.data(), 1, payload.size(), stdin) != payload.size()) {
+            return 2;
+        }
+        std::putchar(decode(codec, payload, content) ? 0 : 1);
+        std::fwrite(content.data(), 1, content.size(), stdout);
+    }
+    return 0;
+}
+
+bool agree(gompfs::Codec codec, const Buffer& payload, std::size_t size, bool& valid) {
+    Buffer expected(size), content(size);
+    valid = gompfs::decode_payload(codec, payload, expected);
+    const bool said_valid = decode(codec, payload, content);
+    return said_valid == valid && (!valid || content == expected);
+}
+
+int fuzz(int num_mutations) {
+    for (const gompfs::Codec codec :
+         {gompfs::Codec::gompresso_byte, gompfs::Codec::gompresso_bit}) {
+        int num_refused = 0;
+        std::optional<Buffer> payload;
+        std::size_t size = 0;
+        bool valid = false;
+        for (int round = 0; round < num_mutations; ++round) {
+            if (round % 50 == 0) {
+                do {
+                    Buffer content = make_content(round / 50 % 4);
+                    content.resize(std::min<std::size_t>(content.size(), 2000));
+                    size = content.size();
+                    payload = gompfs::encode_payload(
+                        content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
+                } while (!payload);
+                if (!agree(codec, *payload, size, valid) || !valid) {
+                    std::puts("an undamaged payload was refused");
+                    return 1;
+                }
+            }
+            if (!agree(codec, mutate(*payload), size, valid)) {
+                std::printf("codec %d, round %d: the kernel disagrees\n", static_cast<int>(codec),
+                            round);
+                return 1;
+            }
+            num_refused += !valid;
+        }
+        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), num_refused,
+                    num_mutations);
+    }
+    return 0;
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+    if (std::strcmp(arguments[1], "decode") == 0) {
+        return decode_all(static_cast<gompfs::Codec>(std::atoi(arguments[2])));
+    }
+    return fuzz(std::atoi(arguments[2]));
+}

@@ -1,0 +1,69 @@
+"""The CUDA kernels, run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from native_builds import ROOT, build_sanitized, core_sources
+from payloads import CODECS, contents, encode
+
+from gompfs.codec import Codec
+
+NUM_MUTATIONS = 2000
+
+
+@pytest.fixture(scope="session")
+def run_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that decodes with the kernels."""
+    sources = [
+        *core_sources("codec"),
+        ROOT / "kernels" / "host" / "cuda_on_host.cpp",
+        Path(__file__).with_name("run_kernels.cpp"),
+    ]
+    return build_sanitized(tmp_path_factory.mktemp("kernels") / "run_kernels", sources)
+
+
+def decode(program: Path, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> list[bytes | None]:
+    """What the kernels make of payloads with the sizes of their contents; None where they refuse."""
+    request = b"".join(struct.pack("<II", len(payload), size) + payload for payload, size in payloads)
+    done = subprocess.run([program, "decode", str(int(codec))], input=request, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    answers: list[bytes | None] = []
+    place = 0
+    for _, size in payloads:
+        content = done.stdout[place + 1 : place + 1 + size]
+        answers.append(content if done.stdout[place] == 0 else None)
+        place += 1 + size
+    assert place == len(done.stdout)
+    return answers
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_kernels_give_the_content(run_kernels: Path, codec: Codec) -> None:
+    expected = []
+    payloads = []
+    for content in contents().values():
+        for level, dependency_elimination in ((1, True), (6, True), (6, False), (9, True)):
+            coded_as, payload = encode(content, codec, level, dependency_elimination)
+            if coded_as is codec:
+                expected.append(content)
+                payloads.append((payload, len(content)))
+    assert len(payloads) > 100
+    assert decode(run_kernels, codec, payloads) == expected
+
+
+@pytest.mark.timeout(400)
+def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
+    done = subprocess.run(
+        [run_kernels, "fuzz", str(NUM_MUTATIONS)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused = [int(count) for count in re.findall(r"(\d+) of", done.stdout)]
+    assert len(refused) == len(CODECS)
+    assert min(refused) > NUM_MUTATIONS / 4

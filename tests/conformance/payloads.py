@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gompfs import _codec
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
+from gompfs.codec.sequences import DecodedPayload
 from gompfs.engine import select_engine
 
 CORPUS = Path(__file__).parents[2] / "examples" / "corpus"
@@ -48,3 +49,21 @@ def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> byt
     """What the C++ core makes of a payload, checksums aside; None where it refuses."""
     out = bytearray(uncompressed_size)
     return bytes(out) if _codec.decode_payload(codec, payload, out) else None
+
+
+def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
+    """Bytes that a match takes from above its group's high-water mark, and not from literals of the group."""
+    is_literal = bytearray(size)
+    position = 0
+    for literal_length, match_length, _ in decoded.sequences:
+        is_literal[position : position + literal_length] = b"\1" * literal_length
+        position += literal_length + match_length
+    breaks = position = high_water_mark = 0
+    for index, (literal_length, match_length, match_offset) in enumerate(decoded.sequences):
+        if index % (1 << decoded.group_size_log2) == 0:
+            high_water_mark = position
+        position += literal_length
+        for source in range(position - match_offset, position - match_offset + match_length):
+            breaks += source >= high_water_mark and not is_literal[source]
+        position += match_length
+    return breaks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from payloads import CODECS, contents, decode_natively, encode
+from payloads import CODECS, breaks_of_dependency_elimination, contents, decode_natively, encode
 
 from gompfs.codec import Codec
 from gompfs.codec.constants import (
@@ -15,7 +15,6 @@ from gompfs.codec.constants import (
     BYTE_MAX_MATCH_LENGTH,
 )
 from gompfs.codec.reference import decode_payload, read_payload
-from gompfs.codec.sequences import DecodedPayload
 
 CONTENTS = contents()
 LIMITS = {
@@ -65,24 +64,6 @@ def test_without_dependency_elimination_matches_depend_on_their_group() -> None:
         decoded = read_payload(codec, payload, len(content))
         assert not decoded.dependency_elimination
         assert breaks_of_dependency_elimination(decoded, len(content)) > 0
-
-
-def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
-    """Bytes that a match takes from above its group's high-water mark, and not from literals of the group."""
-    is_literal = bytearray(size)
-    position = 0
-    for literal_length, match_length, _ in decoded.sequences:
-        is_literal[position : position + literal_length] = b"\1" * literal_length
-        position += literal_length + match_length
-    breaks = position = high_water_mark = 0
-    for index, (literal_length, match_length, match_offset) in enumerate(decoded.sequences):
-        if index % (1 << decoded.group_size_log2) == 0:
-            high_water_mark = position
-        position += literal_length
-        for source in range(position - match_offset, position - match_offset + match_length):
-            breaks += source >= high_water_mark and not is_literal[source]
-        position += match_length
-    return breaks
 
 
 @settings(max_examples=60, deadline=None)

@@ -14,11 +14,6 @@ inline std::uint32_t hash4(const std::uint8_t* bytes) {
     return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kHashBits);
 }
 
-inline std::uint32_t hash8(const std::uint8_t* bytes) {
-    return static_cast<std::uint32_t>((load<std::uint64_t>(bytes) * 0x9e3779b97f4a7c15u) >>
-                                      (64 - kHashBits));
-}
-
 // How many bytes are the same, limit at most.
 inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
                                    std::uint32_t limit) {

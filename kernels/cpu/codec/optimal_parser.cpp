@@ -1,371 +1,384 @@
-// Dynamic programming over the positions of a block. What a match may copy depends on the sequences
-// before it, back to the start of its group, so that each position has one state for each phase:
-// how many sequences of the open group there are. A state knows the cheapest way to it, and
-// extends it by a literal or by the longest match that its high-water mark allows, or any shorter.
+// Dynamic programming over positions, forwards, with one state for each position and phase: how
+// many sequences the open group has. Which sources are legal depends on the whole way to a
+// position, but nearly all on the high-water mark of its group. States of each phase keep ways
+// that reached it at different places, so that the rule of dependency elimination costs little.
 #include "codec/optimal_parser.h"
 
 #include <algorithm>
 #include <array>
 #include <memory>
 
-#include "codec/match_length.h"
+#include "codec/match_finder.h"
 #include "format_constants.h"
 
 namespace gompfs {
 namespace {
 
-constexpr std::uint32_t kNone = ~0u;
-constexpr std::uint32_t kWindow = 1 << 14;  // positions decided at once: their states stay in cache
-constexpr std::uint32_t kWide = 8;          // bytes by which long matches are found
-constexpr int kMaxPhases = 1 << kDefaultGroupSizeLog2;
-// Costs count 1/16 byte.
-constexpr std::uint32_t kByte = 16;
-constexpr std::uint32_t kSequence = 3 * kByte + 1;  // a little more than its bytes: it takes time
-constexpr std::uint32_t kHopeless = 2 * kByte;      // a state that costs so much more is given up
-constexpr std::uint32_t kLongMatch = kByteMatchEscape + kByteMinMatchLength - 1;
+// Costs count 1/16 byte. A sequence takes a token and an offset, and is charged a little more, as
+// fewer sequences are faster to decode.
+constexpr std::int32_t kByteCost = 16;
+constexpr std::int32_t kSequenceCost = 3 * kByteCost + 1;
+constexpr std::int32_t kUnreachable = 1 << 28;
 
-struct State {
-    std::uint32_t cost;
-    std::uint32_t high_water_mark;
-    std::uint16_t literal_run;   // literals since the last sequence ended
-    std::uint16_t match_length;  // of the match that ends here; 0 for a literal
-    std::uint16_t match_offset;
-    bool splits;  // the run began behind a sequence of literals only, which could hold no more
-};
+constexpr std::uint32_t kExtendedMatchLength = kByteMatchEscape + kByteMinMatchLength - 1;
 
-// Whether the step to a state ends a sequence: its own, or the full one before its literal.
-bool ends_sequence(const State& state) {
-    return state.match_length != 0 || (state.splits && state.literal_run == 1);
+// Positions that are parsed together, few enough to stay in the cache.
+constexpr std::uint32_t kWindowSize = 8192;
+
+// The match of a sequence; 0 for none.
+std::int32_t pack_match(std::uint32_t length, std::uint32_t offset) {
+    return static_cast<std::int32_t>(offset << 16 | length);
 }
+std::uint32_t match_length(std::int32_t match) { return match & 0xffff; }
+std::uint32_t match_offset(std::int32_t match) { return static_cast<std::uint32_t>(match) >> 16; }
 
-constexpr State kUnreached{kNone, 0, 0, 0, 0, false};
-
-// Positions of the same hash, the latest first.
-class HashChains {
-  public:
-    void reset(std::size_t size) {
-        head_.assign(std::size_t{1} << kHashBits, kNone);
-        previous_.resize(size);
-    }
-    void insert(std::uint32_t hash, std::uint32_t position) {
-        previous_[position] = head_[hash];
-        head_[hash] = position;
-    }
-    std::uint32_t latest(std::uint32_t hash) const { return head_[hash]; }
-    std::uint32_t before(std::uint32_t position) const { return previous_[position]; }
-
-  private:
-    std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> previous_;
-};
-
-struct Candidate {
-    std::uint32_t position;
-    std::uint32_t length;
-};
-
+// One phase serves where there is no rule to keep: every sequence is a group then.
+template <std::uint32_t kNumPhases>
 class OptimalParser {
   public:
     void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                std::vector<Sequence>& sequences);
 
   private:
-    State& state(std::uint32_t position, std::uint32_t phase) {
-        return states_[(position - start_) * kMaxPhases + phase];
-    }
-    void parse_window(std::uint32_t end);
-    void find_candidates(std::uint32_t position, std::uint32_t low_water_mark);
-    std::uint32_t walk(const HashChains& chains, std::uint32_t candidate, std::uint32_t position,
-                       std::uint32_t low_water_mark, int steps, std::uint32_t least,
-                       std::uint32_t most);
-    std::uint32_t find_start_of_run(std::uint32_t position, std::uint32_t period,
-                                    std::uint32_t limit);
-    void insert_before(std::uint32_t position);
-    void extend_by_literal(std::uint32_t position, std::uint32_t phase);
-    std::uint32_t extend_by_match(std::uint32_t position, std::uint32_t phase);
-    void arrive(std::uint32_t position, std::uint32_t phase, const State& arriving);
-    std::uint32_t allowed_length(std::uint32_t position, std::uint32_t phase,
-                                 const Candidate& candidate);
-    std::uint32_t cheapest_phase(std::uint32_t position);
-    void emit(std::uint32_t end, std::vector<Sequence>& sequences);
+    using Lanes = std::array<std::int32_t, kNumPhases>;  // a number for each phase
 
-    const std::uint8_t* bytes_ = nullptr;
+    // The cheapest way to a position, for each phase: a sequence, then literals, none or more.
+    struct alignas(16 * kNumPhases) States {
+        Lanes cost;
+        Lanes match;           // of the sequence
+        Lanes literal_length;  // of the literals behind it
+        Lanes final_below;     // what lies below is no part of a match of the open group
+    };
+
+    static constexpr std::uint32_t phase_after(std::uint32_t phase) {
+        return (phase + 1) % kNumPhases;
+    }
+    static constexpr std::uint32_t phase_before(std::uint32_t phase) {
+        return (phase + kNumPhases - 1) % kNumPhases;
+    }
+
+    States& at(std::uint32_t position) { return states_[position - begin_]; }
+    void start_window();
+    void parse_window();
+    void arrive(std::uint32_t position);
+    void arrive_behind_full_sequences(std::uint32_t position);
+    void search(std::uint32_t position);
+    std::uint32_t useful_length(const States& here, std::uint32_t position) const;
+    std::uint32_t final_below(const States& here) const;
+    std::uint32_t legal_length(std::uint32_t position, std::uint32_t phase,
+                               const Candidate& candidate);
+    Candidate longest_legal(std::uint32_t position, std::uint32_t phase);
+    void offer(std::uint32_t position, std::uint32_t min_length, const Candidate& match,
+               const Lanes& cost);
+    void offer_lengths(std::uint32_t position, std::uint32_t first, std::uint32_t last,
+                       std::uint32_t offset, const Lanes& cost);
+    std::uint32_t cheapest_phase();
+    std::uint32_t commit(std::vector<Sequence>& sequences);
+
     std::uint32_t size_ = 0;
-    ParserLimits limits_{};
-    SearchEffort effort_{};
-    std::uint32_t num_phases_ = 0;
-    std::uint32_t start_ = 0;         // of the window
-    std::uint32_t inserted_ = 0;      // positions below are in the chains
-    std::uint32_t num_literals_ = 0;  // decided, but in no sequence yet
-    // The run of a short period that was looked at last
-    std::uint32_t run_period_ = 0;
-    std::uint32_t run_position_ = 0;
-    std::uint32_t run_start_ = 0;
-    std::vector<State> states_;
-    std::vector<Candidate> candidates_;  // nearer ones first, each longer than those behind it
-    HashChains narrow_;                  // by 4 bytes
-    HashChains wide_;                    // by kWide bytes
-    std::vector<const State*> path_;
+    std::uint32_t nice_length_ = 0;
+    MatchFinder finder_;
+    Candidates found_;
+    std::uint32_t begin_ = 0;  // of the window, where a group begins
+    std::uint32_t end_ = 0;
+    std::uint32_t search_from_ = 0;
+    std::vector<States> states_;  // of the window's positions
+    Lanes farthest_end_{};        // of the matches that lead to a phase
+    Lanes farthest_cost_{};
+    std::vector<Sequence> way_;  // backwards
 };
 
-void OptimalParser::insert_before(std::uint32_t position) {
-    for (; inserted_ < position && inserted_ + kWide <= size_; ++inserted_) {
-        narrow_.insert(hash4(bytes_ + inserted_), inserted_);
-        wide_.insert(hash8(bytes_ + inserted_), inserted_);
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::parse(Bytes content, const ParserLimits& limits,
+                                      const SearchEffort& effort,
+                                      std::vector<Sequence>& sequences) {
+    size_ = static_cast<std::uint32_t>(content.size());
+    nice_length_ = static_cast<std::uint32_t>(effort.nice_length);
+    finder_.start(content, limits, effort);
+    states_.resize(std::min(size_, kWindowSize) + 1);
+    sequences.clear();
+    for (begin_ = 0; begin_ < size_; begin_ = commit(sequences)) {
+        end_ = begin_ + std::min(size_ - begin_, kWindowSize);
+        parse_window();
     }
 }
 
-// Adds the candidates of a chain whose matches are longer than least and than those that any state
-// may copy; looks for no longer ones than most. Returns the longest that any state may copy.
-//
-// Of two candidates, the farther one is at least as likely to be allowed, and costs the same: the
-// nearer one counts only where it is longer.
-std::uint32_t OptimalParser::walk(const HashChains& chains, std::uint32_t candidate,
-                                  std::uint32_t position, std::uint32_t low_water_mark, int steps,
-                                  std::uint32_t least, std::uint32_t most) {
-    for (; steps > 0 && candidate != kNone && position - candidate <= limits_.max_match_offset &&
-           least < most;
-         --steps, candidate = chains.before(candidate)) {
-        if (load<std::uint32_t>(bytes_ + candidate + least - 3) !=
-            load<std::uint32_t>(bytes_ + position + least - 3)) {
-            continue;
-        }
-        const std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, most);
-        if (length <= least) {
-            continue;
-        }
-        while (!candidates_.empty() && candidates_.back().length <= length) {
-            candidates_.pop_back();
-        }
-        candidates_.push_back({candidate, length});
-        if (candidate + length <= low_water_mark) {
-            least = length;
-        }
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::start_window() {
+    for (std::uint32_t position = begin_; position <= end_; ++position) {
+        at(position).cost.fill(kUnreachable);
+        at(position).match.fill(0);
     }
-    return least;
+    States& first = at(begin_);
+    first.cost[0] = 0;
+    first.literal_length.fill(0);
+    first.final_below.fill(static_cast<std::int32_t>(begin_));
+    farthest_end_.fill(0);
+    farthest_cost_.fill(kUnreachable);
+    search_from_ = begin_;
 }
 
-// Where bytes repeat with a short period, chains hold nothing but the last few of them, which no
-// state may copy. The first of them are a candidate; returns where they are.
-std::uint32_t OptimalParser::find_start_of_run(std::uint32_t position, std::uint32_t period,
-                                               std::uint32_t limit) {
-    if (period != run_period_ || position != run_position_ + 1) {
-        run_period_ = period;
-        run_start_ = position - period;
-        const std::uint32_t least = position - std::min(position, limits_.max_match_offset);
-        while (run_start_ > least && bytes_[run_start_ - 1] == bytes_[run_start_ - 1 + period]) {
-            --run_start_;
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::parse_window() {
+    start_window();
+    search(begin_);
+    for (std::uint32_t position = begin_ + 1; position < end_; ++position) {
+        arrive(position);
+        if (position >= search_from_) {
+            search(position);
         }
     }
-    run_position_ = position;
-    const std::uint32_t first = run_start_ + (position - run_start_) % period;
-    if (first < candidates_.back().position && position - first <= limits_.max_match_offset) {
-        candidates_.push_back({first, common_length(bytes_ + first, bytes_ + position, limit)});
-    }
-    return first;
+    arrive(end_);
 }
 
-// Long matches are looked for first, in chains that hold little else.
-void OptimalParser::find_candidates(std::uint32_t position, std::uint32_t low_water_mark) {
-    candidates_.clear();
-    insert_before(position);
-    if (size_ - position < kWide) {
+// Decides between the matches that were offered to a position, and one more literal behind the
+// position before.
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::arrive(std::uint32_t position) {
+    const States& before = at(position - 1);
+    States& here = at(position);
+    bool any_full = false;
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        const bool extends = before.literal_length[phase] == kByteLiteralEscape - 1;
+        const bool full = before.literal_length[phase] == kByteMaxLiteralLength;
+        const std::int32_t literal_cost = extends ? 2 * kByteCost : kByteCost;
+        const std::int32_t cost = full ? kUnreachable : before.cost[phase] + literal_cost;
+        const bool literal = cost < here.cost[phase];
+        here.cost[phase] = literal ? cost : here.cost[phase];
+        here.match[phase] = literal ? before.match[phase] : here.match[phase];
+        here.literal_length[phase] = literal ? before.literal_length[phase] + 1 : 0;
+        here.final_below[phase] = before.final_below[phase];
+        any_full |= full;
+    }
+    here.final_below[0] = static_cast<std::int32_t>(position);
+    for (std::uint32_t phase = 1; phase < kNumPhases; ++phase) {
+        if (here.literal_length[phase] == 0) {
+            const std::uint32_t match_begin = position - match_length(here.match[phase]);
+            here.final_below[phase] = at(match_begin).final_below[phase - 1];
+        }
+    }
+    if (any_full) [[unlikely]] {
+        arrive_behind_full_sequences(position);
+    }
+}
+
+// Literals that are too many for one sequence: a sequence that holds no match ends before the last.
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::arrive_behind_full_sequences(std::uint32_t position) {
+    const States& before = at(position - 1);
+    States& here = at(position);
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        const std::uint32_t next = phase_after(phase);
+        const std::int32_t cost = before.cost[phase] + kSequenceCost + kByteCost;
+        if (before.literal_length[phase] == kByteMaxLiteralLength && cost < here.cost[next]) {
+            here.cost[next] = cost;
+            here.match[next] = 0;
+            here.literal_length[next] = 1;
+            here.final_below[next] =
+                next == 0 ? static_cast<std::int32_t>(position) : before.final_below[phase];
+        }
+    }
+}
+
+// Offers the matches that begin at a position to the positions where they may end.
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::search(std::uint32_t position) {
+    const States& here = at(position);
+    const std::uint32_t min_length = useful_length(here, position);
+    const std::uint32_t final_end = final_below(here);
+    finder_.find(position, min_length, final_end, found_);
+    if (found_.empty()) {
         return;
     }
-    const std::uint32_t limit = std::min(size_ - position, limits_.max_match_length);
-    std::uint32_t longest = walk(wide_, wide_.latest(hash8(bytes_ + position)), position,
-                                 low_water_mark, effort_.chain_length, kWide - 1, limit);
-    if (longest < kWide && !candidates_.empty()) {
-        const std::uint32_t period = position - candidates_.front().position;
-        const std::uint32_t first = find_start_of_run(position, period, limit);
-        longest = walk(wide_, wide_.before(first), position, low_water_mark, effort_.chain_length,
-                       kWide - 1, limit);
+    const auto is_final = [&](const Candidate& candidate) {
+        return candidate.position + candidate.length <= final_end;
+    };
+    Lanes cost;
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        cost[phase_after(phase)] = here.cost[phase] + kSequenceCost;
     }
-    if (longest < kWide) {
-        walk(narrow_, narrow_.latest(hash4(bytes_ + position)), position, low_water_mark,
-             effort_.chain_length / 2, limits_.min_match_length - 1, kWide - 1);
-    }
-}
-
-// How much of a match a state may copy: what lies below its high-water mark or in literals of its
-// group. Literals that the windows before decided are not looked at.
-std::uint32_t OptimalParser::allowed_length(std::uint32_t position, std::uint32_t phase,
-                                            const Candidate& candidate) {
-    const State* at = &state(position, phase);
-    const std::uint32_t mark = at->high_water_mark;
-    if (candidate.position + candidate.length <= mark) {
-        return candidate.length;
-    }
-    std::uint32_t allowed = candidate.position < mark ? mark - candidate.position : 0;
-    const std::uint32_t wanted = candidate.position + allowed;
-    std::uint32_t end = position;
-    for (std::uint32_t sequence = 0;; ++sequence) {
-        const std::uint32_t literals_start = end - std::min<std::uint32_t>(at->literal_run, end);
-        if (wanted >= literals_start) {
-            return std::min(candidate.length, wanted < end ? end - candidate.position : allowed);
-        }
-        if (sequence == phase || literals_start <= start_ || at->splits) {
-            return allowed;
-        }
-        end = literals_start - state(literals_start, phase - sequence).match_length;
-        at = &state(end, phase - sequence - 1);
-    }
-}
-
-void OptimalParser::arrive(std::uint32_t position, std::uint32_t phase, const State& arriving) {
-    State& known = state(position, phase);
-    if (arriving.cost < known.cost) {
-        known = arriving;
-    }
-}
-
-void OptimalParser::extend_by_literal(std::uint32_t position, std::uint32_t phase) {
-    State next = state(position, phase);
-    next.match_length = next.match_offset = 0;
-    next.cost += kByte;
-    if (next.literal_run == limits_.max_literal_length) {
-        next.cost += kSequence;
-        next.literal_run = 0;
-        next.splits = true;
-        phase = (phase + 1) % num_phases_;
-        if (phase == 0 && limits_.dependency_elimination) {
-            next.high_water_mark = position;
+    if (is_final(found_.longest())) {
+        offer(position, min_length, found_.longest(), cost);
+    } else {
+        for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+            Lanes cost_of_phase;
+            cost_of_phase.fill(kUnreachable);
+            cost_of_phase[phase_after(phase)] = cost[phase_after(phase)];
+            offer(position, min_length, longest_legal(position, phase), cost_of_phase);
         }
     }
-    ++next.literal_run;
-    next.cost += next.literal_run == kByteLiteralEscape ? kByte : 0;
-    arrive(position + 1, phase, next);
+    const Candidate& farthest = found_.farthest();
+    if (is_final(farthest) && farthest.length >= nice_length_) {
+        search_from_ = position + farthest.length;
+    }
 }
 
-// Returns the length of the longest match.
-std::uint32_t OptimalParser::extend_by_match(std::uint32_t position, std::uint32_t phase) {
-    Candidate best{0, limits_.min_match_length - 1};
-    for (const Candidate& candidate : candidates_) {
-        if (candidate.length <= best.length) {
+// The least length of a match that may lead to some place cheaper than literals do, behind a state
+// at hand or behind the farthest match that was offered.
+template <std::uint32_t kNumPhases>
+std::uint32_t OptimalParser<kNumPhases>::useful_length(const States& here,
+                                                       std::uint32_t position) const {
+    std::int32_t useful = kUnreachable;
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        const std::uint32_t next = phase_after(phase);
+        const std::int32_t cost = here.cost[phase] + kSequenceCost;
+        const std::int32_t behind_here = (cost - here.cost[next]) / kByteCost;
+        const std::int32_t num_literals = (cost - farthest_cost_[next]) / kByteCost;
+        const std::int32_t behind_farthest =
+            farthest_end_[next] - static_cast<std::int32_t>(position) + std::max(num_literals, 1);
+        useful = std::min(useful, std::max(behind_here, num_literals < 0 ? 0 : behind_farthest));
+    }
+    return static_cast<std::uint32_t>(std::max(useful, kByteMinMatchLength));
+}
+
+// What lies below may be copied in all phases.
+template <std::uint32_t kNumPhases>
+std::uint32_t OptimalParser<kNumPhases>::final_below(const States& here) const {
+    if (kNumPhases == 1) {
+        return kNoPosition;
+    }
+    return static_cast<std::uint32_t>(
+        *std::min_element(here.final_below.begin(), here.final_below.end()));
+}
+
+// How much of a candidate may be copied in a phase: up to the next match of the open group.
+template <std::uint32_t kNumPhases>
+std::uint32_t OptimalParser<kNumPhases>::legal_length(std::uint32_t position, std::uint32_t phase,
+                                                      const Candidate& candidate) {
+    std::uint32_t legal_end = position;
+    for (; phase > 0; --phase) {
+        const std::uint32_t match_end =
+            position - static_cast<std::uint32_t>(at(position).literal_length[phase]);
+        const std::uint32_t match_begin = match_end - match_length(at(position).match[phase]);
+        if (candidate.position >= match_end) {
             break;
         }
-        const std::uint32_t length = allowed_length(position, phase, candidate);
-        if (length > best.length) {
-            best = {candidate.position, length};
+        if (candidate.position >= match_begin) {
+            return 0;
         }
+        legal_end = match_begin < match_end ? match_begin : legal_end;
+        position = match_begin;
     }
-    const State& from = state(position, phase);
-    const std::uint32_t next_phase = (phase + 1) % num_phases_;
-    State next{from.cost + kSequence, from.high_water_mark, 0, 0, 0, false};
-    next.match_offset = static_cast<std::uint16_t>(position - best.position);
-    const auto arrive_with = [&](std::uint32_t length, std::uint32_t extension) {
-        next.match_length = static_cast<std::uint16_t>(length);
-        next.cost = from.cost + kSequence + extension;
-        if (next_phase == 0 && limits_.dependency_elimination) {
-            next.high_water_mark = position + length;
-        }
-        arrive(position + length, next_phase, next);
-    };
-    if (best.length >= kLongMatch) {
-        arrive_with(best.length, kByte);
-    }
-    for (std::uint32_t length = std::min(best.length, kLongMatch - 1);
-         length >= limits_.min_match_length; --length) {
-        arrive_with(length, 0);
-    }
-    return best.length;
+    return std::min(candidate.length, legal_end - candidate.position);
 }
 
-std::uint32_t OptimalParser::cheapest_phase(std::uint32_t position) {
-    std::uint32_t best = 0;
-    for (std::uint32_t phase = 1; phase < num_phases_; ++phase) {
-        if (state(position, phase).cost < state(position, best).cost) {
-            best = phase;
+template <std::uint32_t kNumPhases>
+Candidate OptimalParser<kNumPhases>::longest_legal(std::uint32_t position, std::uint32_t phase) {
+    Candidate longest{0, 0};
+    for (const Candidate& candidate : found_) {
+        if (candidate.length <= longest.length) {
+            break;
+        }
+        const std::uint32_t length = legal_length(position, phase, candidate);
+        if (length > longest.length) {
+            longest = {candidate.position, length};
         }
     }
-    return best;
+    return longest;
 }
 
-// Finds the cheapest ways from the window's start to the positions up to end.
-void OptimalParser::parse_window(std::uint32_t end) {
-    for (std::uint32_t position = start_; position < end;) {
-        const std::uint32_t cheapest = cheapest_phase(position);
-        const std::uint32_t too_much = state(position, cheapest).cost + kHopeless;
-        std::uint32_t low_water_mark = kNone;
-        for (std::uint32_t phase = 0; phase < num_phases_; ++phase) {
-            State& at = state(position, phase);
-            at.cost = at.cost < too_much ? at.cost : kNone;
-            low_water_mark =
-                std::min(low_water_mark, at.cost == kNone ? kNone : at.high_water_mark);
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::offer(std::uint32_t position, std::uint32_t min_length,
+                                      const Candidate& match, const Lanes& cost) {
+    const std::uint32_t offset = position - match.position;
+    const std::uint32_t length = std::min(match.length, end_ - position);
+    if (length < min_length) {
+        return;
+    }
+    offer_lengths(position, min_length, std::min(length, kExtendedMatchLength - 1), offset, cost);
+    Lanes end_cost = cost;
+    if (length >= kExtendedMatchLength) {
+        for (std::int32_t& lane : end_cost) {
+            lane += kByteCost;
         }
-        find_candidates(position, low_water_mark);
-        std::uint32_t taken = 0;
-        for (std::uint32_t phase = 0; phase < num_phases_; ++phase) {
-            if (state(position, phase).cost != kNone) {
-                extend_by_literal(position, phase);
-                const std::uint32_t length = extend_by_match(position, phase);
-                taken = phase == cheapest ? length : taken;
-            }
+        offer_lengths(position, std::max(min_length, kExtendedMatchLength), length, offset,
+                      end_cost);
+    }
+    const std::int32_t end = static_cast<std::int32_t>(position + length);
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        if (end_cost[phase] < kUnreachable && end > farthest_end_[phase]) {
+            farthest_end_[phase] = end;
+            farthest_cost_[phase] = end_cost[phase];
         }
-        // Inside a long match there is little to gain.
-        const bool jumps =
-            taken >= static_cast<std::uint32_t>(effort_.nice_length) && position + taken <= end;
-        position += jumps ? taken : 1;
     }
 }
 
-// Writes the sequences of the cheapest way to end, and begins the next window there.
-void OptimalParser::emit(std::uint32_t end, std::vector<Sequence>& sequences) {
-    std::uint32_t phase = cheapest_phase(end);
-    const State last = state(end, phase);
-    const std::uint32_t last_phase = phase;
-    path_.clear();
-    for (std::uint32_t position = end; position > start_;) {
-        const State& at = state(position, phase);
-        path_.push_back(&at);
-        phase = ends_sequence(at) ? (phase + num_phases_ - 1) % num_phases_ : phase;
-        position -= std::max<std::uint32_t>(at.match_length, 1);
-    }
-    for (auto step = path_.rbegin(); step != path_.rend(); ++step) {
-        const State& at = **step;
-        if (ends_sequence(at)) {
-            sequences.push_back({num_literals_, at.match_length, at.match_offset});
-            num_literals_ = 0;
+// From the longest down to the first that is of no use: the shorter ones are not either, as what
+// serves better there is most often an earlier match that serves better for all of them.
+template <std::uint32_t kNumPhases>
+void OptimalParser<kNumPhases>::offer_lengths(std::uint32_t position, std::uint32_t first,
+                                              std::uint32_t last, std::uint32_t offset,
+                                              const Lanes& cost) {
+    for (std::uint32_t length = last; length >= first; --length) {
+        States& target = at(position + length);
+        const std::int32_t match = pack_match(length, offset);
+        bool useful = false;
+        for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+            const bool cheaper = cost[phase] < target.cost[phase];
+            target.cost[phase] = cheaper ? cost[phase] : target.cost[phase];
+            target.match[phase] = cheaper ? match : target.match[phase];
+            useful |= cheaper;
         }
-        num_literals_ += at.match_length == 0;
+        if (!useful) {
+            return;
+        }
     }
-    start_ = end;
-    std::fill(states_.begin(), states_.end(), kUnreached);
-    state(start_, last_phase) = last;
-    state(start_, last_phase).cost = 0;
 }
 
-void OptimalParser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                          std::vector<Sequence>& sequences) {
-    bytes_ = content.data();
-    size_ = static_cast<std::uint32_t>(content.size());
-    limits_ = limits;
-    effort_ = effort;
-    num_phases_ = limits.dependency_elimination ? 1u << limits.group_size_log2 : 1;
-    start_ = inserted_ = num_literals_ = run_period_ = 0;
-    narrow_.reset(size_);
-    wide_.reset(size_);
-    states_.assign((kWindow + limits.max_match_length + 1) * kMaxPhases, kUnreached);
-    // Without dependency elimination, every byte below a position may be copied from there.
-    state(0, 0) = {0, limits.dependency_elimination ? 0 : kNone, 0, 0, 0, false};
-    sequences.clear();
-    while (start_ < size_) {
-        const std::uint32_t end = std::min(start_ + kWindow, size_);
-        parse_window(end);
-        emit(end, sequences);
+// The phase to end the window in. Literals at the end of the block take a sequence of their own.
+template <std::uint32_t kNumPhases>
+std::uint32_t OptimalParser<kNumPhases>::cheapest_phase() {
+    Lanes cost = at(end_).cost;
+    for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
+        if (end_ == size_ && at(end_).literal_length[phase] > 0) {
+            cost[phase] += kSequenceCost;
+        }
     }
-    if (num_literals_ != 0) {
-        sequences.push_back({num_literals_, 0, 0});
+    return static_cast<std::uint32_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
+}
+
+// Writes the cheapest way through the window, and returns where it ends: before the end of the
+// block, with the last group that leaves something to the next window, as the match that reaches
+// the window's end may have been cut there.
+template <std::uint32_t kNumPhases>
+std::uint32_t OptimalParser<kNumPhases>::commit(std::vector<Sequence>& sequences) {
+    static_assert(kWindowSize > (kNumPhases + 1) * (kByteMaxLiteralLength + kByteMaxMatchLength));
+    std::uint32_t phase = cheapest_phase();
+    std::uint32_t position = end_;
+    std::uint32_t literal_length = at(end_).literal_length[phase];
+    std::uint32_t committed = end_ == size_ ? end_ : begin_;
+    way_.clear();
+    if (literal_length > 0) {
+        way_.push_back({literal_length, 0, 0});
     }
+    while (position - literal_length > begin_) {
+        const std::uint32_t match_end = position - literal_length;
+        if (committed == begin_ && phase == 0 && match_end < end_) {
+            committed = match_end;
+            way_.clear();
+        }
+        const std::int32_t match = at(position).match[phase];
+        position = match_end - match_length(match);
+        phase = phase_before(phase);
+        literal_length = at(position).literal_length[phase];
+        way_.push_back({literal_length, match_length(match), match_offset(match)});
+    }
+    sequences.insert(sequences.end(), way_.rbegin(), way_.rend());
+    return committed;
 }
 
 }  // namespace
 
 void parse_block_optimally(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                            std::vector<Sequence>& sequences) {
-    // By pointer: in a shared library, each access to a thread_local object itself is a call.
-    thread_local const auto parser = std::make_unique<OptimalParser>();
-    parser->parse(content, limits, effort, sequences);
+    constexpr std::uint32_t kGroupSize = 1u << kDefaultGroupSizeLog2;
+    if (limits.dependency_elimination) {
+        thread_local const auto parser = std::make_unique<OptimalParser<kGroupSize>>();
+        parser->parse(content, limits, effort, sequences);
+    } else {
+        thread_local const auto parser = std::make_unique<OptimalParser<1>>();
+        parser->parse(content, limits, effort, sequences);
+    }
 }
 
 }  // namespace gompfs

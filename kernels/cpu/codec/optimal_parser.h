@@ -1,4 +1,4 @@
-// A near-optimal parser for codecs whose lengths and offsets cost whole bytes.
+// A parser for codecs without entropy coding that searches for the cheapest sequences.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace gompfs {
 
-// Cuts content into the sequences that take the fewest bytes, as far as the search goes.
+// As parse_block: slower, but closer to the fewest bytes.
 void parse_block_optimally(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                            std::vector<Sequence>& sequences);
 

@@ -1,0 +1,140 @@
+#include "codec/match_finder.h"
+
+#include <algorithm>
+
+#include "codec/match_length.h"
+
+namespace gompfs {
+namespace {
+
+constexpr std::uint32_t kHashedLength = 4;
+
+// Longer periods have so few candidates that it does not matter.
+constexpr std::uint32_t kMaxPeriod = 32;
+
+}  // namespace
+
+void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
+    bytes_ = content.data();
+    size_ = static_cast<std::uint32_t>(content.size());
+    max_match_length_ = limits.max_match_length;
+    max_match_offset_ = limits.max_match_offset;
+    chain_length_ = effort.chain_length;
+    head_.assign(std::size_t{1} << kHashBits, kNoPosition);
+    previous_.resize(size_);
+    for (std::uint32_t position = 0; position + kHashedLength <= size_; ++position) {
+        std::uint32_t& head = head_[hash4(bytes_ + position)];
+        previous_[position] = head;
+        head = position;
+    }
+}
+
+MatchFinder::Search MatchFinder::start_search(std::uint32_t position, std::uint32_t limit,
+                                              std::uint32_t final_below) const {
+    Search search{position, limit, final_below, position - previous_[position], 0};
+    if (previous_[position] != kNoPosition && search.period <= kMaxPeriod) {
+        search.run_length = common_length(bytes_ + previous_[position], bytes_ + position, limit);
+    }
+    return search;
+}
+
+// In a run, bytes of a short period, all candidates lead to the end of the run. Of these only the
+// nearest that is final counts, or the farthest if none is.
+Candidate MatchFinder::find_in_run(const Search& search) const {
+    const std::uint32_t period = search.period;
+    const Candidate nearest{search.position - period, search.run_length};
+    std::uint32_t wanted = nearest.position;
+    if (!search.is_final(nearest)) {
+        const std::uint32_t excess = nearest.position + nearest.length - search.final_below;
+        wanted -= std::min((excess + period - 1) / period, wanted / period) * period;
+    }
+    std::uint32_t begin = nearest.position;
+    while (begin > wanted && bytes_[begin - 1] == bytes_[begin - 1 + period]) {
+        --begin;
+    }
+    return {nearest.position - (nearest.position - begin) / period * period, nearest.length};
+}
+
+// Where to go on behind a candidate, if link comes next in the chain. In an earlier run, candidates
+// are the longer the farther away: the one that reaches as far as this run comes next.
+std::uint32_t MatchFinder::next_link(const Search& search, const Candidate& candidate,
+                                     std::uint32_t shift, std::uint32_t link,
+                                     int& num_steps) const {
+    if (candidate.length < search.run_length) {
+        const std::uint32_t missing = search.run_length - candidate.length;
+        const std::uint32_t back = (missing + search.period - 1) / search.period * search.period;
+        const std::uint32_t length = shift + kHashedLength;
+        if (back <= candidate.position &&
+            common_length(bytes_ + candidate.position - back, bytes_ + search.position, length) ==
+                length) {
+            return candidate.position - back + shift;
+        }
+    }
+    while (num_steps > 0 && link != kNoPosition && link >= candidate.position + shift) {
+        --num_steps;
+        link = previous_[link];
+    }
+    return link;
+}
+
+// Looks at the candidates before passed, from the nearest on. A match that is longer than the
+// longest so far must hold the four bytes that end one byte behind it. Their chain is the one that
+// is followed: it is far shorter than that of the first four, as bytes that ended a match are rare
+// in that place.
+void MatchFinder::follow_chains(const Search& search, std::uint32_t passed,
+                                std::uint32_t min_length, Candidates& found) const {
+    const std::uint8_t* const here = bytes_ + search.position;
+    std::uint32_t shift = min_length - kHashedLength;  // from the match to the four bytes
+    std::uint32_t link = previous_[passed + shift];
+    for (int num_steps = chain_length_; num_steps > 0; --num_steps) {
+        if (link == kNoPosition || link < shift ||
+            search.position + shift - link > max_match_offset_) {
+            return;
+        }
+        Candidate candidate{link - shift, 0};
+        const std::uint8_t* const there = bytes_ + candidate.position;
+        link = previous_[link];
+        if (load<std::uint32_t>(there) != load<std::uint32_t>(here) ||
+            load<std::uint32_t>(there + shift) != load<std::uint32_t>(here + shift)) {
+            continue;
+        }
+        candidate.length = common_length(there, here, search.limit);
+        if (candidate.length < shift + kHashedLength) {
+            continue;
+        }
+        found.add(candidate);
+        if (search.is_final(candidate)) {
+            if (candidate.length == search.limit) {
+                return;
+            }
+            shift = candidate.length - kHashedLength + 1;
+            link = previous_[search.position + shift];
+        }
+        link = next_link(search, candidate, shift, link, num_steps);
+    }
+}
+
+void MatchFinder::find(std::uint32_t position, std::uint32_t min_length, std::uint32_t final_below,
+                       Candidates& found) const {
+    found.clear();
+    const std::uint32_t limit = std::min(size_ - position, max_match_length_);
+    if (limit < min_length) {
+        return;
+    }
+    const Search search = start_search(position, limit, final_below);
+    std::uint32_t passed = position;
+    if (search.run_length >= min_length) {
+        const Candidate in_run = find_in_run(search);
+        found.add(in_run);
+        if (!search.is_final(in_run)) {
+            passed = in_run.position;
+        } else if (in_run.length == limit) {
+            return;
+        } else {
+            min_length = in_run.length + 1;
+        }
+    }
+    follow_chains(search, passed, min_length, found);
+}
+
+}  // namespace gompfs

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
@@ -345,7 +344,7 @@ class Archive:
                 good.append(index)
             else:
                 blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
-        out = np.empty(sum(sizes[index] for index in good), np.uint8).data
+        out = self.engine.allocate(sum(sizes[index] for index in good))
         statuses = self.engine.decode_blocks(
             [raw[index] for index in good], out, verify=verify or self._verify
         )

@@ -7,7 +7,7 @@ import dataclasses
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
-from gompfs.cli.parameters import ENGINES, archive_argument
+from gompfs.cli.parameters import archive_argument, check_engine_option, complete_engine
 from gompfs.errors import GompfsError
 
 
@@ -16,7 +16,13 @@ from gompfs.errors import GompfsError
 @click.argument("mountpoint", type=click.Path(readable=False))
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
-@click.option("--engine", type=click.Choice(ENGINES), help="Who decodes; auto is the default.")
+@click.option(
+    "--engine",
+    metavar="[auto|cpu|gpu|gpu:N,...|reference]",
+    callback=check_engine_option,
+    shell_complete=complete_engine,
+    help="Who decodes; auto is the default.",
+)
 def mount_command(
     archive: str, mountpoint: str, *, foreground: bool, mount_options: tuple[str, ...], engine: str | None
 ) -> None:

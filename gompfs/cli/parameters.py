@@ -17,8 +17,24 @@ if TYPE_CHECKING:
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
-ENGINES = ("auto", "cpu", "gpu", "reference")
 _MAX_SUGGESTIONS = 500
+
+
+_ENGINES = ("auto", "cpu", "gpu", "reference")
+
+
+def check_engine_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """The callback of an option that takes an engine's name; gpu may be followed by numbers of devices."""
+    kind, separator, devices = (value or "auto").partition(":")
+    is_numbered = kind == "gpu" and all(number.isdecimal() for number in devices.split(","))
+    if kind not in _ENGINES or (separator and not is_numbered):
+        raise click.BadParameter(f"{value!r} is none of {', '.join(_ENGINES)}, gpu:0, gpu:0,1")
+    return value
+
+
+def complete_engine(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The engines whose names begin so."""
+    return [name for name in _ENGINES if name.startswith(incomplete)]
 
 
 def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
@@ -69,7 +85,9 @@ def engine_option(function: Decorated) -> Decorated:
     """The option --engine."""
     return click.option(
         "--engine",
-        type=click.Choice(ENGINES),
+        metavar="[auto|cpu|gpu|gpu:N,...|reference]",
+        callback=check_engine_option,
+        shell_complete=complete_engine,
         default="auto",
         show_default=True,
         help="Who decodes: auto takes the fastest that works here, reference is slow and readable.",

@@ -24,15 +24,16 @@ class Engine(Protocol):
     def num_threads(self) -> int:
         """Host threads that one batch may use."""
 
+    def allocate(self, size: int) -> memoryview:
+        """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Cut `stream` into blocks of `block_size` bytes (the last may be shorter) and compress each.
 
         A block that does not shrink comes back as `stored`.
         """
 
-    def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False
-    ) -> list[BlockStatus]:
+    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """Decode whole blocks (header and payload) one after another into `out`, a writable byte view.
 
         Block i lands behind the uncompressed sizes of the blocks before it; a block whose header cannot be

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import numpy as np
+
 from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
@@ -22,6 +24,10 @@ class CpuEngine:
         self.num_threads = num_threads or len(os.sched_getaffinity(0))
         self.reason = reason
 
+    def allocate(self, size: int) -> memoryview:
+        """See Engine.allocate."""
+        return np.empty(size, np.uint8).data
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(
@@ -33,9 +39,7 @@ class CpuEngine:
             for block, header in zip(blocks, headers, strict=True)
         ]
 
-    def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False
-    ) -> list[BlockStatus]:
+    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads)
         return [_STATUSES[status] for status in statuses]

@@ -19,13 +19,15 @@ class ReferenceEngine:
     reason = "asked for"
     num_threads = 1
 
+    def allocate(self, size: int) -> memoryview:
+        """See Engine.allocate."""
+        return memoryview(bytearray(size))
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")
 
-    def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False
-    ) -> list[BlockStatus]:
+    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         headers, statuses, places = _check_batch(blocks, out)
         for index, header in enumerate(headers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError, OptionError
 
@@ -11,18 +13,36 @@ ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
 def select_engine(name: str = "auto", num_threads: int = 0) -> Engine:
     """The engine of that name, on `num_threads` host threads (0: one per core).
 
-    `auto` takes the CPU, as this release has no GPU engine. Raises EngineUnavailableError for `gpu`,
-    OptionError for a name that is none of ENGINE_NAMES.
+    `gpu:0,1` names CUDA devices. `auto` takes the CPU, and a GPU too where there is one and it pays. Raises
+    EngineUnavailableError for a GPU that cannot be used, OptionError for a name that is none of ENGINE_NAMES.
     """
-    if name in ("auto", "cpu"):
-        from gompfs.engine.cpu import CpuEngine
-
-        reason = "asked for" if name == "cpu" else "auto: this release decodes on the CPU only"
-        return CpuEngine(num_threads, reason)
-    if name == "reference":
+    kind, _, devices = name.partition(":")
+    if kind not in ENGINE_NAMES or (devices and kind != "gpu"):
+        raise OptionError(f"no engine {name!r}; there are {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
+    if kind == "gpu":
+        return _gpu_engine(devices, num_threads)
+    if kind == "reference":
         from gompfs.engine.reference import ReferenceEngine
 
         return ReferenceEngine()
-    if name == "gpu":
-        raise EngineUnavailableError("this release has no gpu engine; use --engine cpu or auto")
-    raise OptionError(f"no engine {name!r}; there are {', '.join(ENGINE_NAMES)}")
+    if kind == "auto" and find_spec("cupy") is not None:
+        from gompfs.engine.auto import AutoEngine
+
+        return AutoEngine(num_threads)
+    from gompfs.engine.cpu import CpuEngine
+
+    return CpuEngine(num_threads, "asked for" if kind == "cpu" else "auto: the CPU, as CuPy is not installed")
+
+
+def _gpu_engine(devices: str, num_threads: int) -> Engine:
+    try:
+        numbers = [int(number) for number in (devices or "0").split(",")]
+    except ValueError:
+        raise OptionError(f"{devices!r} names no CUDA devices; write gpu:0 or gpu:0,1") from None
+    if find_spec("cupy") is None:
+        raise EngineUnavailableError(
+            "the gpu engine needs CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; --engine cpu needs nothing"
+        )
+    from gompfs.engine.gpu import GpuEngine
+
+    return GpuEngine(numbers, num_threads)

@@ -107,6 +107,7 @@ def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
 
         def __init__(self) -> None:
             self._engine = select_engine("cpu", 1)
+            self.allocate = self._engine.allocate
 
         def decode_blocks(self, blocks, out, *, verify=False):
             self.num_decoded += len(blocks)

@@ -128,7 +128,7 @@ def test_source_that_is_not_there(gompfs, tmp_path):
 def test_engine_that_is_not_there(gompfs, archive):
     result = gompfs("cat", "--engine", "gpu", archive, "z.txt")
     assert (result.status, result.output) == (1, b"")
-    assert "no gpu engine" in result.error_line
+    assert "needs CuPy" in result.error_line
 
 
 @pytest.mark.parametrize(

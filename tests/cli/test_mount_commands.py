@@ -40,7 +40,7 @@ def test_what_cannot_be_mounted_is_said_before_the_command_returns(gompfs, archi
     assert missing.status == 1
     assert "nowhere.gomp" in missing.error_line
     assert "No such file or directory" in missing.error_line
-    assert "no gpu engine" in gompfs("mount", "--engine", "gpu", archive, mountpoint).error_line
+    assert "needs CuPy" in gompfs("mount", "--engine", "gpu", archive, mountpoint).error_line
     assert gompfs("mount", archive, "nowhere").error_line.endswith("the mount point is no directory")
     archive.write_bytes(b"no archive")
     result = gompfs("mount", archive, mountpoint)

@@ -26,19 +26,14 @@ std::uint64_t block_xxh3(Bytes block) {
 
 BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
                            MutableBytes content) {
-    if (block.size() != kBlockHeaderSize + std::size_t{header.payload_size}) {
-        return BlockStatus::bad_header;
-    }
-    if (block_xxh3(block) != header.block_xxh3) {
-        return BlockStatus::bad_checksum;
+    const BlockStatus status = check_block(header, block);
+    if (status != BlockStatus::ok) {
+        return status;
     }
     if (!decode_payload(header.codec, block.subspan(kBlockHeaderSize), content)) {
         return BlockStatus::bad_payload;
     }
-    if (verify && XXH3_64bits(content.data(), content.size()) != header.content_xxh3) {
-        return BlockStatus::bad_content;
-    }
-    return BlockStatus::ok;
+    return verify && !is_content(header, content) ? BlockStatus::bad_content : BlockStatus::ok;
 }
 
 }  // namespace
@@ -74,6 +69,17 @@ std::optional<BlockHeader> parse_block_header(Bytes block) {
         return std::nullopt;
     }
     return header;
+}
+
+BlockStatus check_block(const BlockHeader& header, Bytes block) {
+    if (block.size() != kBlockHeaderSize + std::size_t{header.payload_size}) {
+        return BlockStatus::bad_header;
+    }
+    return block_xxh3(block) == header.block_xxh3 ? BlockStatus::ok : BlockStatus::bad_checksum;
+}
+
+bool is_content(const BlockHeader& header, Bytes content) {
+    return XXH3_64bits(content.data(), content.size()) == header.content_xxh3;
 }
 
 BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify,

@@ -26,6 +26,12 @@ std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& optio
 // The header at the start of block, or nothing where there is none.
 std::optional<BlockHeader> parse_block_header(Bytes block);
 
+// Whether the compressed bytes are those that were written, and in the amount that the header says.
+BlockStatus check_block(const BlockHeader& header, Bytes block);
+
+// Whether decoded bytes are those that were compressed.
+bool is_content(const BlockHeader& header, Bytes content);
+
 // Decodes block, whose header is given, into content of header.uncompressed_size bytes. The
 // compressed bytes are checked before any decoder sees them, the decoded ones where verify is set;
 // content is zeros where the block is damaged.

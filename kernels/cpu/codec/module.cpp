@@ -10,6 +10,7 @@
 #include "codec/block.h"
 #include "codec/codec.h"
 #include "common/buffer_view.h"
+#include "common/little_endian.h"
 #include "common/parallel.h"
 #include "format_constants.h"
 
@@ -43,6 +44,15 @@ nb::list encode_blocks(nb::handle stream, std::size_t block_size, int codec, int
     return result;
 }
 
+std::vector<BufferView> view_all(nb::sequence blocks) {
+    std::vector<BufferView> views;
+    views.reserve(nb::len(blocks));
+    for (nb::handle block : blocks) {
+        views.emplace_back(block, PyBUF_SIMPLE);
+    }
+    return views;
+}
+
 struct DecodeJob {
     Bytes block;
     std::optional<BlockHeader> header;
@@ -71,11 +81,7 @@ std::vector<DecodeJob> place_blocks(const std::vector<BufferView>& views, Mutabl
 
 nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads) {
     const BufferView out_view(out, PyBUF_WRITABLE);
-    std::vector<BufferView> views;
-    views.reserve(nb::len(blocks));
-    for (nb::handle block : blocks) {
-        views.emplace_back(block, PyBUF_SIMPLE);
-    }
+    const std::vector<BufferView> views = view_all(blocks);
     std::vector<DecodeJob> jobs = place_blocks(views, out_view.mutable_bytes());
     {
         nb::gil_scoped_release release;
@@ -91,6 +97,84 @@ nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsign
         statuses.push_back(static_cast<char>(job.status));
     }
     return nb::bytes(statuses.data(), statuses.size());
+}
+
+// What check_blocks tells of each block; gompfs.engine.gpu reads it as an array.
+struct BlockFacts {
+    std::uint32_t status;
+    std::uint32_t codec;
+    std::uint32_t payload_size;
+    std::uint32_t uncompressed_size;  // 0 where there is no header
+};
+
+nb::bytes check_blocks(nb::sequence blocks, unsigned num_threads) {
+    const std::vector<BufferView> views = view_all(blocks);
+    std::vector<BlockFacts> facts(views.size());
+    {
+        nb::gil_scoped_release release;
+        parallel_for(views.size(), num_threads, [&](std::size_t index) {
+            const Bytes block = views[index].bytes();
+            const auto header = parse_block_header(block);
+            facts[index] = {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0};
+            if (header) {
+                facts[index] = {static_cast<std::uint32_t>(check_block(*header, block)),
+                                static_cast<std::uint32_t>(header->codec), header->payload_size,
+                                header->uncompressed_size};
+            }
+        });
+    }
+    return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
+}
+
+// Copies the payloads of blocks to their places in out; places are 64-bit numbers.
+void gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out, unsigned num_threads) {
+    const std::vector<BufferView> views = view_all(blocks);
+    const BufferView place_view(places, PyBUF_SIMPLE);
+    const BufferView out_view(out, PyBUF_WRITABLE);
+    const MutableBytes target = out_view.mutable_bytes();
+    const auto place_of = [&](std::size_t index) {
+        return load<std::uint64_t>(place_view.bytes().data() + index * sizeof(std::uint64_t));
+    };
+    if (place_view.bytes().size() != views.size() * sizeof(std::uint64_t)) {
+        throw nb::value_error("each block needs a place");
+    }
+    for (std::size_t index = 0; index < views.size(); ++index) {
+        const std::size_t size = views[index].bytes().size();
+        if (size < kBlockHeaderSize || place_of(index) > target.size() ||
+            size - kBlockHeaderSize > target.size() - place_of(index)) {
+            throw nb::value_error("a payload lies outside its buffers");
+        }
+    }
+    nb::gil_scoped_release release;
+    parallel_for(views.size(), num_threads, [&](std::size_t index) {
+        const Bytes payload = views[index].bytes().subspan(kBlockHeaderSize);
+        std::copy(payload.begin(), payload.end(), target.begin() + place_of(index));
+    });
+}
+
+// One byte for each block, 1 where its header's checksum is that of the bytes at its place in out.
+nb::bytes check_contents(nb::sequence blocks, nb::handle places, nb::handle out,
+                         unsigned num_threads) {
+    const std::vector<BufferView> views = view_all(blocks);
+    const BufferView place_view(places, PyBUF_SIMPLE);
+    const BufferView out_view(out, PyBUF_SIMPLE);
+    if (place_view.bytes().size() != views.size() * sizeof(std::uint64_t)) {
+        throw nb::value_error("each block needs a place");
+    }
+    std::string matches(views.size(), 0);
+    {
+        nb::gil_scoped_release release;
+        parallel_for(views.size(), num_threads, [&](std::size_t index) {
+            const auto header = parse_block_header(views[index].bytes());
+            const auto place =
+                load<std::uint64_t>(place_view.bytes().data() + index * sizeof(std::uint64_t));
+            const Bytes content = out_view.bytes();
+            matches[index] = header && place <= content.size() &&
+                             header->uncompressed_size <= content.size() - place &&
+                             is_content(*header, content.subspan(place, header->uncompressed_size));
+        });
+    }
+    return nb::bytes(matches.data(), matches.size());
 }
 
 bool decode_payload_into(int codec, nb::handle payload, nb::handle out) {
@@ -109,6 +193,10 @@ NB_MODULE(_codec, module) {
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
                "dependency_elimination"_a, "num_threads"_a);
     module.def("decode_blocks", &decode_blocks, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
+    module.def("check_blocks", &check_blocks, "blocks"_a, "num_threads"_a);
+    module.def("gather_payloads", &gather_payloads, "blocks"_a, "places"_a, "out"_a,
+               "num_threads"_a);
+    module.def("check_contents", &check_contents, "blocks"_a, "places"_a, "out"_a, "num_threads"_a);
     module.def("decode_payload", &decode_payload_into, "codec"_a, "payload"_a, "out"_a);
 }
 

@@ -1,0 +1,129 @@
+"""The engine of `auto`: the CPU, and the GPU for batches that it decodes sooner."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
+from gompfs.codec.block import Buffer
+from gompfs.engine.base import Engine
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import EngineUnavailableError
+
+log = logging.getLogger(__name__)
+
+# To start CUDA and compile takes about so long: work that is done before is not worth it.
+_SECONDS_BEFORE_START = 1.0
+_SAMPLE_BLOCKS = 128
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a batch costs an engine: seconds for any batch, and for each byte of output."""
+
+    seconds: float
+    seconds_per_byte: float
+
+    def of(self, num_bytes: int) -> float:
+        """Seconds for a batch of so many bytes."""
+        return self.seconds + num_bytes * self.seconds_per_byte
+
+
+class AutoEngine:
+    """Decodes on the CPU; once that took a second, starts the GPU, and gives each batch to whom it costs less."""
+
+    def __init__(self, num_threads: int = 0) -> None:
+        """Use `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
+        self._cpu = CpuEngine(num_threads)
+        self.num_threads = self._cpu.num_threads
+        self._gpu: Engine | None = None
+        self._costs: dict[str, Cost] = {}
+        self._seconds = 0.0
+        self._lock = threading.Lock()
+        self._is_started = False
+        self._state = "the CPU; a GPU would start after a second of decoding"
+
+    @property
+    def name(self) -> str:
+        """`cpu`, or `cpu and gpu` when both are used."""
+        return "cpu" if self._gpu is None else "cpu and gpu"
+
+    @property
+    def reason(self) -> str:
+        """What was chosen, and why."""
+        return f"auto: {self._state}"
+
+    def allocate(self, size: int) -> memoryview:
+        """See Engine.allocate."""
+        return (self._gpu or self._cpu).allocate(size)
+
+    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """See Engine.encode_blocks."""
+        return self._cpu.encode_blocks(stream, block_size, options)
+
+    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+        """See Engine.decode_blocks."""
+        gpu = self._gpu
+        if gpu is not None and self._costs["gpu"].of(len(out)) < self._costs["cpu"].of(len(out)):
+            return gpu.decode_blocks(blocks, out, verify=verify)
+        started = time.perf_counter()
+        statuses = self._cpu.decode_blocks(blocks, out, verify=verify)
+        self._count(time.perf_counter() - started)
+        return statuses
+
+    def _count(self, seconds: float) -> None:
+        with self._lock:
+            self._seconds += seconds
+            if self._is_started or self._seconds < _SECONDS_BEFORE_START:
+                return
+            self._is_started = True
+        threading.Thread(target=self._start_gpu, name="gompfs-start-gpu", daemon=True).start()
+
+    def _start_gpu(self) -> None:
+        try:
+            from gompfs.engine.gpu import GpuEngine
+
+            gpu = GpuEngine(num_threads=self.num_threads, reason="auto")
+        except (EngineUnavailableError, ImportError) as error:
+            self._state = f"the CPU, as {error}"
+            log.info("%s", self.reason)
+            return
+        self._costs = {"cpu": measure_cost(self._cpu), "gpu": measure_cost(gpu)}
+        self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
+        self._gpu = gpu
+        log.info("%s", self.reason)
+
+
+def measure_cost(engine: Engine) -> Cost:
+    """Decode one block and many, and draw a line through the two."""
+    rng = random.Random(0)
+    words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
+    text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[:DEFAULT_BLOCK_SIZE]
+    options = CodecOptions(Codec.GOMPRESSO_BIT, 1)
+    block = CpuEngine(1).encode_blocks(text, DEFAULT_BLOCK_SIZE, options)[0].data
+    seconds = []
+    for count in (1, _SAMPLE_BLOCKS):
+        out = engine.allocate(count * len(text))
+        best = float("inf")
+        for _ in range(_ROUNDS):
+            started = time.perf_counter()
+            engine.decode_blocks([block] * count, out)
+            best = min(best, time.perf_counter() - started)
+        seconds.append(best)
+    per_byte = max(seconds[1] - seconds[0], 1e-9) / ((_SAMPLE_BLOCKS - 1) * len(text))
+    return Cost(max(seconds[0] - per_byte * len(text), 0.0), per_byte)
+
+
+def describe_choice(cpu: Cost, gpu: Cost) -> str:
+    """What the costs mean, for people."""
+    speeds = f"CPU {1e-9 / cpu.seconds_per_byte:.1f} GB/s, GPU {1e-9 / gpu.seconds_per_byte:.1f} GB/s"
+    if gpu.seconds_per_byte >= cpu.seconds_per_byte:
+        return f"the CPU for every batch ({speeds})"
+    least = max(gpu.seconds - cpu.seconds, 0.0) / (cpu.seconds_per_byte - gpu.seconds_per_byte)
+    return f"the GPU for batches of {least / 1e6:.1f} MB and more, else the CPU ({speeds})"

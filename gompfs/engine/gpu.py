@@ -1,0 +1,318 @@
+"""The GPU engine: the kernels of kernels/cuda through CuPy. Nothing else imports CuPy."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _codec
+from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
+from gompfs.codec.block import Buffer
+from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
+from gompfs.errors import EngineUnavailableError
+
+# What a batch is cut into: enough to fill a GPU, and so little that the copies of one part hide behind another.
+_PART_BYTES = 64 << 20
+_LEAST_PART_BYTES = 1 << 20
+_NUM_SLOTS = 3
+_PAYLOAD_ALIGNMENT = 16
+_OUTPUT_ALIGNMENT = 32
+_PADDING = 256  # kernels may read so far behind what they need
+_WARPS_PER_CTA = 4
+_FACTS = np.dtype([("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4")])
+_KERNELS = {Codec.GOMPRESSO_BYTE: "decode_byte", Codec.GOMPRESSO_BIT: "decode_bit"}
+_STATUSES = tuple(BlockStatus)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Blocks that are on the device together: their indexes in the batch, and where their bytes lie there."""
+
+    indexes: NDArray[np.intp]
+    payload_places: NDArray[np.uint64]
+    payload_bytes: int
+    output_places: NDArray[np.uint64]
+    output_bytes: int
+
+
+class _Slot:
+    """A stream, and memory for one part at a time, which grows to what is asked of it."""
+
+    def __init__(self) -> None:
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self._pinned: dict[str, NDArray[np.uint8]] = {}
+        self._device: dict[str, cupy.ndarray] = {}
+
+    def pinned(self, name: str, size: int) -> NDArray[np.uint8]:
+        """Host memory that the device reads and writes by itself."""
+        if name not in self._pinned or self._pinned[name].size < size:
+            self._pinned[name] = _pinned_array(size)
+        return self._pinned[name][:size]
+
+    def device(self, name: str, size: int) -> cupy.ndarray:
+        """Device memory, in bytes."""
+        if name not in self._device or self._device[name].size < size:
+            self._device.pop(name, None)
+            self._device[name] = cupy.empty(size, cupy.uint8)
+        return self._device[name][:size]
+
+    def release(self) -> None:
+        """Give all device memory back."""
+        self._device.clear()
+
+
+class _Device:
+    """One GPU: its kernels, and slots that work at the same time."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.lock = threading.Lock()
+        self.part_bytes = _PART_BYTES
+        with cupy.cuda.Device(number) as device:
+            self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
+            self._num_processors = device.attributes["MultiProcessorCount"]
+            self._kernels = {codec: _compile(codec) for codec in _KERNELS}
+            self.slots = [_Slot() for _ in range(_NUM_SLOTS)]
+
+    def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
+        """Start the kernel of a codec on the current stream, with no more CTAs than the device holds at once."""
+        kernel, num_resident = self._kernels[codec]
+        grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_processors * num_resident)
+        kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
+
+    def release(self) -> None:
+        """Give all device memory of the slots back to CUDA."""
+        for slot in self.slots:
+            slot.stream.synchronize()
+            slot.release()
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+class GpuEngine:
+    """Decompresses on one or more GPUs, in turn; compresses on the CPU. Host threads may share it."""
+
+    name = "gpu"
+
+    def __init__(self, devices: Sequence[int] = (0,), num_threads: int = 0, reason: str = "asked for") -> None:
+        """Use the CUDA devices of these numbers, and `num_threads` host threads (0: one per core).
+
+        Raises EngineUnavailableError where one of them cannot be used.
+        """
+        self._cpu = CpuEngine(num_threads)
+        self.num_threads = self._cpu.num_threads
+        try:
+            self._devices = [_Device(number) for number in devices]
+        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
+            raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+        self._turns = itertools.cycle(self._devices)
+        self.reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
+
+    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """See Engine.encode_blocks; the CPU engine does it."""
+        return self._cpu.encode_blocks(stream, block_size, options)
+
+    def allocate(self, size: int) -> memoryview:
+        """See Engine.allocate: pinned memory, to which the device writes without a further copy."""
+        return _pinned_array(size).data
+
+    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+        """See Engine.decode_blocks. Checksums are checked on the host."""
+        batch = _Batch(blocks, out, self.num_threads)
+        device = next(self._turns)
+        with device.lock, cupy.cuda.Device(device.number):
+            batch.decode(device)
+        return batch.settle(verify=verify)
+
+
+class _Batch:
+    """One call of decode_blocks."""
+
+    def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
+        self._blocks = blocks
+        self._num_threads = num_threads
+        self._facts = np.frombuffer(_codec.check_blocks(blocks, num_threads), _FACTS)
+        self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
+        self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
+        total = int(self._sizes.sum())
+        if total > len(out):
+            raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
+        self._out = out
+        self._target = np.frombuffer(out, np.uint8)
+        self._statuses = self._facts["status"].copy()
+        self._is_direct = _is_pinned(self._target)
+
+    def decode(self, device: _Device) -> None:
+        """Decode what passed its checks; parts are halved where the device has too little memory for them."""
+        wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
+        stored = self._facts["codec"][wanted] == Codec.STORED
+        for index in wanted[stored]:
+            start = int(self._places[index])
+            payload = memoryview(self._blocks[index])[-int(self._facts["payload_size"][index]) :]
+            if len(payload) == self._sizes[index]:
+                self._target[start : start + len(payload)] = np.frombuffer(payload, np.uint8)
+            else:
+                self._statuses[index] = BlockStatus.BAD_PAYLOAD
+        rest = wanted[~stored]
+        while rest.size:
+            try:
+                self._decode_parts(device, rest)
+                return
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                device.release()
+                if device.part_bytes <= _LEAST_PART_BYTES:
+                    raise EngineUnavailableError(f"{device.name} has too little free memory") from error
+                device.part_bytes //= 2
+
+    def _decode_parts(self, device: _Device, wanted: NDArray[np.intp]) -> None:
+        """Let parts pass through the slots of the device."""
+        running: deque[tuple[_Slot, _Part]] = deque()
+        for part, slot in zip(self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False):
+            if len(running) == len(device.slots):
+                self._finish(*running.popleft())
+            with slot.stream:
+                self._start(device, slot, part)
+            running.append((slot, part))
+        for slot, part in running:
+            self._finish(slot, part)
+
+    def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> Iterator[_Part]:
+        """Parts with up to `part_bytes` of output each."""
+        sizes = self._sizes[wanted]
+        numbers = (np.cumsum(sizes) - sizes) // np.uint64(part_bytes)
+        starts = np.flatnonzero(np.diff(numbers, prepend=np.uint64(2**63)))
+        for indexes in np.split(wanted, starts[1:]):
+            payload_places, payload_bytes = _lay_out(self._facts["payload_size"][indexes], _PAYLOAD_ALIGNMENT)
+            output_places, output_bytes = _lay_out(self._sizes[indexes], _OUTPUT_ALIGNMENT)
+            yield _Part(indexes, payload_places, payload_bytes, output_places, output_bytes)
+
+    def _start(self, device: _Device, slot: _Slot, part: _Part) -> None:
+        """Queue the copies and kernels of a part."""
+        staging = slot.pinned("payloads", part.payload_bytes)
+        blocks = [self._blocks[index] for index in part.indexes]
+        _codec.gather_payloads(blocks, part.payload_places.data, staging.data, self._num_threads)
+        payloads = slot.device("payloads", part.payload_bytes + _PADDING)
+        payloads[: part.payload_bytes].set(staging, slot.stream)
+        output = slot.device("output", part.output_bytes + _PADDING)
+        statuses = slot.device("statuses", part.indexes.size)
+        codecs = self._facts["codec"][part.indexes]
+        # Blocks of one codec after those of another, so that each kernel has its statuses in a row.
+        order = np.argsort(codecs, kind="stable")
+        fields = self._describe(slot, part, order)
+        start = 0
+        for codec in _KERNELS:
+            count = int(np.count_nonzero(codecs == codec))
+            if count:
+                end = start + count
+                payload_places, output_places, payload_sizes, output_sizes, counter = fields
+                counter = counter[int(codec) :]
+                device.launch(
+                    codec,
+                    (payloads, payload_places[start:end], payload_sizes[start:end], output,
+                     output_places[start:end], output_sizes[start:end], statuses[start:end], counter),
+                    count,
+                )  # fmt: skip
+            start += count
+        self._fetch(slot, part, output, statuses)
+
+    def _describe(self, slot: _Slot, part: _Part, order: NDArray[np.intp]) -> list[cupy.ndarray]:
+        """Send what the kernels must know of each block, and a counter for each codec, in one copy."""
+        facts = self._facts[part.indexes[order]]
+        columns: list[NDArray[np.generic]] = [
+            part.payload_places[order],
+            part.output_places[order],
+            facts["payload_size"].astype(np.uint32),
+            facts["uncompressed_size"].astype(np.uint32),
+            np.zeros(max(_KERNELS) + 1, np.uint32),
+        ]
+        size = sum(column.nbytes for column in columns)
+        staging, fields = slot.pinned("fields", size), slot.device("fields", size)
+        staging[:] = np.frombuffer(b"".join(column.tobytes() for column in columns), np.uint8)
+        fields.set(staging, slot.stream)
+        ends = np.cumsum([column.nbytes for column in columns])
+        return [
+            fields[end - column.nbytes : end].view(column.dtype)
+            for column, end in zip(columns, ends.tolist(), strict=True)
+        ]
+
+    def _fetch(self, slot: _Slot, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+        """Queue the copies of what the kernels made."""
+        statuses.get(slot.stream, out=slot.pinned("statuses", part.indexes.size), blocking=False)
+        if not self._is_direct:
+            output[: part.output_bytes].get(slot.stream, out=slot.pinned("output", part.output_bytes), blocking=False)
+            return
+        for first, place, size in self._runs(part):
+            output[first : first + size].get(slot.stream, out=self._target[place : place + size], blocking=False)
+
+    def _runs(self, part: _Part) -> Iterator[tuple[int, int, int]]:
+        """Blocks that lie behind each other on the device and in the output: place in each, and bytes."""
+        places = self._places[part.indexes]
+        sizes = self._sizes[part.indexes]
+        breaks = (part.output_places[1:] - part.output_places[:-1] != sizes[:-1]) | (
+            places[1:] - places[:-1] != sizes[:-1]
+        )
+        for run in np.split(np.arange(places.size), np.flatnonzero(breaks) + 1):
+            yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
+
+    def _finish(self, slot: _Slot, part: _Part) -> None:
+        """Wait for a part, and take over its statuses and output."""
+        slot.stream.synchronize()
+        order = np.argsort(self._facts["codec"][part.indexes], kind="stable")
+        self._statuses[part.indexes[order]] = slot.pinned("statuses", part.indexes.size)
+        if not self._is_direct:
+            output = slot.pinned("output", part.output_bytes)
+            for first, place, size in self._runs(part):
+                self._target[place : place + size] = output[first : first + size]
+
+    def settle(self, *, verify: bool) -> list[BlockStatus]:
+        """Check the decoded bytes if asked to, and leave zeros for damaged blocks."""
+        if verify:
+            matches = _codec.check_contents(self._blocks, self._places.data, self._out, self._num_threads)
+            wrong = np.frombuffer(matches, np.uint8) == 0
+            self._statuses[(self._statuses == BlockStatus.OK) & wrong] = BlockStatus.BAD_CONTENT
+        for index in np.flatnonzero(self._statuses):
+            start = int(self._places[index])
+            self._target[start : start + int(self._sizes[index])] = 0
+        return [_STATUSES[status] for status in self._statuses]
+
+
+def _lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint64], int]:
+    """Places for pieces of these sizes, one behind the other at multiples of `alignment`, and where they end."""
+    padded = -(-sizes.astype(np.int64) // alignment) * alignment
+    ends = np.cumsum(padded)
+    return (ends - padded).astype(np.uint64), int(ends[-1])
+
+
+def _shared_bytes(codec: Codec) -> int:
+    common, per_warp = SHARED_BYTES[_KERNELS[codec]]
+    return common + _WARPS_PER_CTA * per_warp
+
+
+def _compile(codec: Codec) -> tuple[cupy.RawKernel, int]:
+    """A kernel for the present device, from CuPy's cache where it is there, and how many CTAs a processor holds."""
+    module = cupy.RawModule(code=read_source(_KERNELS[codec]), options=compile_options(), backend="nvrtc")
+    kernel = module.get_function(_KERNELS[codec])
+    kernel.max_dynamic_shared_size_bytes = _shared_bytes(codec)
+    resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        kernel.kernel.ptr, 32 * _WARPS_PER_CTA, _shared_bytes(codec)
+    )
+    return kernel, max(int(resident), 1)
+
+
+def _pinned_array(size: int) -> NDArray[np.uint8]:
+    return np.frombuffer(cupy.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
+
+
+def _is_pinned(array: NDArray[np.uint8]) -> bool:
+    """Whether the device can write to host memory by itself."""
+    if not array.size:
+        return False
+    attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
+    return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost)

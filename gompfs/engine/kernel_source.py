@@ -1,0 +1,27 @@
+"""Where the CUDA sources are, and how they are compiled."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SHARED_BYTES = {"decode_byte": (0, 648), "decode_bit": (1024, 6576)}
+"""Shared memory of each kernel: bytes for a CTA, and for each of its warps."""
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+def kernel_folder() -> Path:
+    """The folder that holds `cuda` and `shared`: in the package, or beside it in a source tree."""
+    installed = _PACKAGE / "kernels"
+    return installed if installed.is_dir() else _PACKAGE.parent / "kernels"
+
+
+def read_source(kernel: str) -> str:
+    """The text of the file of a kernel."""
+    return (kernel_folder() / "cuda" / f"{kernel}.cu").read_text()
+
+
+def compile_options() -> tuple[str, ...]:
+    """Options for NVRTC: the language, and where the sources include from."""
+    folder = kernel_folder()
+    return ("-std=c++17", f"-I{folder / 'cuda'}", f"-I{folder / 'shared'}")

@@ -1,0 +1,121 @@
+"""The GPU engine on a GPU: the bytes and the statuses of the CPU engine, for batches of any shape."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from mutations import mutate
+from payloads import CODECS, CORPUS, contents
+
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
+from gompfs.engine import Engine, select_engine
+
+pytestmark = pytest.mark.gpu
+NUM_MUTATIONS = 20_000
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Engine:
+    return select_engine("gpu")
+
+
+@pytest.fixture(scope="module")
+def cpu() -> Engine:
+    return select_engine("cpu")
+
+
+def decode(engine: Engine, blocks: list[bytes], size: int, *, pinned: bool = False, verify: bool = False) -> bytes:
+    """The output, then the statuses."""
+    out = engine.allocate(size) if pinned else memoryview(bytearray(size))
+    out[:] = b"\xaa" * size
+    statuses = engine.decode_blocks(blocks, out, verify=verify)
+    return bytes(out) + bytes(statuses)
+
+
+def all_blocks(codec: Codec) -> list[bytes]:
+    """Blocks of every content, level and block size, with and without dependency elimination."""
+    cpu = select_engine("cpu")
+    return [
+        block.data
+        for content in contents().values()
+        for level, elimination in ((1, True), (6, True), (6, False), (9, True))
+        for block_size in (1 << 14, 1 << 20)
+        for block in cpu.encode_blocks(content, block_size, CodecOptions(codec, level, elimination))
+    ]
+
+
+def total(blocks: list[bytes]) -> int:
+    return sum(parse_block_header(block).uncompressed_size for block in blocks)
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_all_contents(gpu: Engine, cpu: Engine, codec: Codec, pinned: bool) -> None:
+    blocks = all_blocks(codec)
+    size = total(blocks)
+    assert decode(gpu, blocks, size, pinned=pinned, verify=True) == decode(cpu, blocks, size)
+
+
+def test_codecs_mixed_and_one_block_at_a_time(gpu: Engine, cpu: Engine) -> None:
+    blocks = [block for codec in (*CODECS, Codec.STORED) for block in all_blocks(codec)[::7]]
+    random.Random(3).shuffle(blocks)
+    assert decode(gpu, blocks, total(blocks)) == decode(cpu, blocks, total(blocks))
+    for block in blocks[:50]:
+        assert decode(gpu, [block], total([block])) == decode(cpu, [block], total([block]))
+
+
+def test_batches_larger_than_the_slots(gpu: Engine, cpu: Engine) -> None:
+    text = b"".join(path.read_bytes() for path in sorted(CORPUS.glob("*/*.txt")))
+    blocks = [block.data for block in cpu.encode_blocks(text, 1 << 16, CodecOptions())] * 1200
+    size = total(blocks)
+    assert size > 300 << 20
+    expected = decode(cpu, blocks, size)
+    assert decode(gpu, blocks, size) == expected
+    assert decode(gpu, blocks, size, pinned=True) == expected
+
+
+def test_an_empty_batch(gpu: Engine) -> None:
+    assert gpu.decode_blocks([], memoryview(b"")) == []
+
+
+def test_several_threads(gpu: Engine, cpu: Engine) -> None:
+    blocks = all_blocks(Codec.GOMPRESSO_BIT)
+    expected = decode(cpu, blocks, total(blocks))
+    with ThreadPoolExecutor(8) as executor:
+        results = list(executor.map(lambda _: decode(gpu, blocks, total(blocks)), range(32)))
+    assert results == [expected] * 32
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_damaged_payloads(gpu: Engine, cpu: Engine, codec: Codec) -> None:
+    """Payloads that are damaged under checksums that are right reach the kernels."""
+    rng = random.Random(5)
+    intact = [block for block in all_blocks(codec) if block[4] == codec and len(block) < 3000]
+    blocks = []
+    for _ in range(NUM_MUTATIONS):
+        block = rng.choice(intact)
+        header = parse_block_header(block)
+        payload = mutate(block[BLOCK_HEADER_SIZE:], rng)[: header.uncompressed_size]
+        blocks.append(build_block(codec, payload, bytes(header.uncompressed_size)).data)
+    size = total(blocks)
+    ours, theirs = decode(gpu, blocks, size), decode(cpu, blocks, size)
+    assert ours[size:] == theirs[size:]
+    assert ours == theirs
+    assert 0 < sum(status != BlockStatus.OK for status in ours[size:]) < NUM_MUTATIONS
+
+
+def test_too_little_memory_makes_smaller_parts(gpu: Engine, cpu: Engine) -> None:
+    cupy = pytest.importorskip("cupy")
+    text = (CORPUS / "carroll" / "alice29.txt").read_bytes()
+    blocks = [block.data for block in cpu.encode_blocks(text, 1 << 16, CodecOptions())] * 400
+    expected = decode(cpu, blocks, total(blocks))
+    pool = cupy.get_default_memory_pool()
+    fresh = select_engine("gpu")
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.used_bytes() + (24 << 20))
+    try:
+        assert decode(fresh, blocks, total(blocks)) == expected
+    finally:
+        pool.set_limit(size=0)

@@ -113,6 +113,7 @@ class GpuEngine:
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._turns = itertools.cycle(self._devices)
+        self.first_device = self._devices[0]
         self.reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
@@ -130,6 +131,37 @@ class GpuEngine:
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device)
         return batch.settle(verify=verify)
+
+
+class ResidentBlocks:
+    """Blocks whose payloads stay in the memory of an engine's first device."""
+
+    def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
+        """Upload `blocks`, none of them stored; raises ValueError where one is damaged."""
+        self._facts = np.frombuffer(_codec.check_blocks(blocks, engine.num_threads), _FACTS)
+        if self._facts["status"].any() or not self._facts["codec"].all():
+            raise ValueError("only undamaged, compressed blocks can stay in device memory")
+        self._device = engine.first_device
+        payload_places, payload_bytes = _lay_out(self._facts["payload_size"], _PAYLOAD_ALIGNMENT)
+        output_places, self.output_bytes = _lay_out(self._facts["uncompressed_size"], _OUTPUT_ALIGNMENT)
+        part = _Part(np.arange(len(blocks)), payload_places, payload_bytes, output_places, self.output_bytes)
+        staging = np.zeros(payload_bytes + _PADDING, np.uint8)
+        _codec.gather_payloads(blocks, payload_places.data, staging.data, engine.num_threads)
+        with cupy.cuda.Device(self._device.number):
+            self._payloads = cupy.asarray(staging)
+            self._fields = cupy.asarray(_describe(self._facts, part).view(np.uint8))
+            self._statuses = cupy.empty(len(blocks), cupy.uint8)
+            self.output = cupy.empty(self.output_bytes + _PADDING, cupy.uint8)
+
+    def decode(self) -> None:
+        """Queue the decoding of all blocks into `output`, each at a multiple of 32 bytes, on the current stream."""
+        count = self._facts.size
+        self._fields[24 * count :].fill(0)
+        _launch(self._device, self._facts["codec"], self._payloads, self._fields, self.output, self._statuses)
+
+    def all_decoded(self) -> bool:
+        """Wait for the last decode; whether every payload was valid."""
+        return not bool(self._statuses.any())
 
 
 class _Batch:
@@ -202,45 +234,13 @@ class _Batch:
         payloads[: part.payload_bytes].set(staging, slot.stream)
         output = slot.device("output", part.output_bytes + _PADDING)
         statuses = slot.device("statuses", part.indexes.size)
-        codecs = self._facts["codec"][part.indexes]
-        # Blocks of one codec after those of another, so that each kernel has its statuses in a row.
-        order = np.argsort(codecs, kind="stable")
-        fields = self._describe(slot, part, order)
-        start = 0
-        for codec in _KERNELS:
-            count = int(np.count_nonzero(codecs == codec))
-            if count:
-                end = start + count
-                payload_places, output_places, payload_sizes, output_sizes, counter = fields
-                counter = counter[int(codec) :]
-                device.launch(
-                    codec,
-                    (payloads, payload_places[start:end], payload_sizes[start:end], output,
-                     output_places[start:end], output_sizes[start:end], statuses[start:end], counter),
-                    count,
-                )  # fmt: skip
-            start += count
+        columns = _describe(self._facts[part.indexes], part)
+        fields = slot.pinned("fields", columns.nbytes)
+        fields[:] = columns.view(np.uint8)
+        on_device = slot.device("fields", columns.nbytes)
+        on_device.set(fields, slot.stream)
+        _launch(device, self._facts["codec"][part.indexes], payloads, on_device, output, statuses)
         self._fetch(slot, part, output, statuses)
-
-    def _describe(self, slot: _Slot, part: _Part, order: NDArray[np.intp]) -> list[cupy.ndarray]:
-        """Send what the kernels must know of each block, and a counter for each codec, in one copy."""
-        facts = self._facts[part.indexes[order]]
-        columns: list[NDArray[np.generic]] = [
-            part.payload_places[order],
-            part.output_places[order],
-            facts["payload_size"].astype(np.uint32),
-            facts["uncompressed_size"].astype(np.uint32),
-            np.zeros(max(_KERNELS) + 1, np.uint32),
-        ]
-        size = sum(column.nbytes for column in columns)
-        staging, fields = slot.pinned("fields", size), slot.device("fields", size)
-        staging[:] = np.frombuffer(b"".join(column.tobytes() for column in columns), np.uint8)
-        fields.set(staging, slot.stream)
-        ends = np.cumsum([column.nbytes for column in columns])
-        return [
-            fields[end - column.nbytes : end].view(column.dtype)
-            for column, end in zip(columns, ends.tolist(), strict=True)
-        ]
 
     def _fetch(self, slot: _Slot, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         """Queue the copies of what the kernels made."""
@@ -281,6 +281,47 @@ class _Batch:
             start = int(self._places[index])
             self._target[start : start + int(self._sizes[index])] = 0
         return [_STATUSES[status] for status in self._statuses]
+
+
+def _describe(facts: NDArray[np.void], part: _Part) -> NDArray[np.uint64]:
+    """What kernels must know of each block: rows of payload places, output places and sizes, and a row of zeros.
+
+    Columns are in the order of the codecs, so that the blocks of one lie behind each other.
+    """
+    order = np.argsort(facts["codec"], kind="stable")
+    rows = np.zeros((4, order.size), np.uint64)
+    rows[0] = part.payload_places[order]
+    rows[1] = part.output_places[order]
+    sizes = rows[2].view(np.uint32)
+    sizes[: order.size] = facts["payload_size"][order]
+    sizes[order.size :] = facts["uncompressed_size"][order]
+    return rows.ravel()
+
+
+def _launch(
+    device: _Device,
+    codecs: NDArray[np.uint32],
+    payloads: cupy.ndarray,
+    fields: cupy.ndarray,
+    output: cupy.ndarray,
+    statuses: cupy.ndarray,
+) -> None:
+    """Start a kernel for each codec, on the current stream; `fields` are the bytes of _describe."""
+    count = codecs.size
+    rows = fields.view(cupy.uint64)
+    sizes = rows[2 * count : 3 * count].view(cupy.uint32)
+    counters = rows[3 * count :].view(cupy.uint32)
+    start = 0
+    for codec in _KERNELS:
+        end = start + int(np.count_nonzero(codecs == codec))
+        if end > start:
+            device.launch(
+                codec,
+                (payloads, rows[start:end], sizes[start:end], output, rows[count + start : count + end],
+                 sizes[count + start : count + end], statuses[start:end], counters[start:]),
+                end - start,
+            )  # fmt: skip
+        start = end
 
 
 def _lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint64], int]:

@@ -1,4 +1,4 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|pack|mount`."""
 
 from __future__ import annotations
 
@@ -85,6 +85,16 @@ def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path 
 def decode(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
     """Decoding speed on one thread and on all, in GB/s of output."""
     finish(measure_decode(paths, block_size, every, rounds), json_path)
+
+
+@bench.command()
+@block_options
+@rounds_option(7)
+def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
+    """Decoding speed on a GPU beside nvCOMP's codecs, and with all transfers; needs CuPy."""
+    from .gpu import measure_gpu  # CuPy is not everywhere
+
+    finish(measure_gpu(paths, block_size, every, rounds), json_path)
 
 
 @bench.command()

@@ -1,0 +1,115 @@
+"""The codecs of nvCOMP through its C interface: batches of blocks, device memory to device memory."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from importlib import metadata
+from typing import Any
+
+import cupy
+import numpy as np
+
+PACKAGE = "nvidia-libnvcomp-cu13"
+
+
+class _Options(ctypes.Structure):
+    """The options of any codec, by value: 64 bytes, of which the first number is a level where there are levels."""
+
+    _fields_ = (("level", ctypes.c_int), ("reserved", ctypes.c_char * 60))
+
+
+class NvcompError(RuntimeError):
+    """nvCOMP refused a call, or did not give back what it was given."""
+
+
+def load_library() -> ctypes.CDLL | None:
+    """libnvcomp of its Python package; None where that is not installed."""
+    try:
+        files = metadata.files(PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return None
+    path = next(file.locate() for file in files if file.name.startswith("libnvcomp.so"))
+    return ctypes.CDLL(str(path))
+
+
+def version() -> str:
+    """The version of the package."""
+    return metadata.version(PACKAGE)
+
+
+class NvcompBatch:
+    """Blocks of one size, compressed with one codec, that stay on the device."""
+
+    def __init__(self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes]) -> None:
+        """Compress `blocks` with a codec as nvCOMP spells it, such as LZ4 or Gdeflate. Raises NvcompError."""
+        self._library = library
+        self._codec = codec
+        self._sizes = cupy.asarray([len(block) for block in blocks], cupy.uint64)
+        self._block_size = max(map(len, blocks))
+        self._count = len(blocks)
+        content = cupy.asarray(
+            np.frombuffer(b"".join(block.ljust(self._block_size, b"\0") for block in blocks), np.uint8)
+        )
+        room = ctypes.c_size_t()
+        options = _Options(level)
+        self._call("CompressGetMaxOutputChunkSize", ctypes.c_size_t(self._block_size), options, ctypes.byref(room))
+        stride = -(-room.value // 16) * 16
+        self._compressed = cupy.empty(self._count * stride, cupy.uint8)
+        self._places = self._pointers(self._compressed, stride)
+        self._compressed_sizes = cupy.zeros(self._count, cupy.uint64)
+        self._statuses = cupy.zeros(self._count, cupy.int32)
+        temporary = self._temporary("CompressGetTempSize", options)
+        self._call(
+            "CompressAsync", _pointer(self._pointers(content, self._block_size)), _pointer(self._sizes),
+            ctypes.c_size_t(self._block_size), ctypes.c_size_t(self._count), _pointer(temporary),
+            ctypes.c_size_t(temporary.size), _pointer(self._places), _pointer(self._compressed_sizes), options,
+            _pointer(self._statuses), ctypes.c_void_p(0),
+        )  # fmt: skip
+        self._check()
+        self.compressed_size = int(self._compressed_sizes.sum())
+        self._content = content
+        self.output = cupy.empty(content.size, cupy.uint8)
+        self._output_places = self._pointers(self.output, self._block_size)
+        self._output_sizes = cupy.zeros(self._count, cupy.uint64)
+        self._options = _Options(0)
+        self._temporary_memory = self._temporary("DecompressGetTempSize", self._options)
+
+    def decode(self) -> None:
+        """Queue the decoding of all blocks into `output`."""
+        self._call(
+            "DecompressAsync", _pointer(self._places), _pointer(self._compressed_sizes), _pointer(self._sizes),
+            _pointer(self._output_sizes), ctypes.c_size_t(self._count), _pointer(self._temporary_memory),
+            ctypes.c_size_t(self._temporary_memory.size), _pointer(self._output_places), self._options,
+            _pointer(self._statuses), ctypes.c_void_p(0),
+        )  # fmt: skip
+
+    def is_right(self) -> bool:
+        """Whether the last decode gave the content."""
+        self._check()
+        return bool((self.output == self._content).all())
+
+    def _pointers(self, memory: cupy.ndarray, stride: int) -> cupy.ndarray:
+        return memory.data.ptr + cupy.arange(self._count, dtype=cupy.uint64) * stride
+
+    def _temporary(self, function: str, options: _Options) -> cupy.ndarray:
+        size = ctypes.c_size_t()
+        self._call(
+            function, ctypes.c_size_t(self._count), ctypes.c_size_t(self._block_size), options, ctypes.byref(size),
+            ctypes.c_size_t(self._count * self._block_size), ctypes.c_void_p(0),
+        )  # fmt: skip
+        return cupy.empty(max(size.value, 1), cupy.uint8)
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self._library, f"nvcompBatched{self._codec}{function}")(*arguments)
+        if status != 0:
+            raise NvcompError(f"{self._codec}: {function} gave status {status}")
+
+    def _check(self) -> None:
+        cupy.cuda.Device().synchronize()
+        if self._statuses.any():
+            raise NvcompError(f"{self._codec}: a block failed")
+
+
+def _pointer(memory: cupy.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(memory.data.ptr)

@@ -20,11 +20,11 @@ def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threa
     Raises ValueError when `out` is too small.
     """
 
-def check_blocks(blocks: Sequence[Buffer], num_threads: int) -> bytes:
+def read_headers(blocks: Sequence[Buffer]) -> bytes:
     """Four u32 for each block: status (a BlockStatus), codec, payload size, uncompressed size (0 without a header)."""
 
-def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> None:
-    """Copy what follows the header of each block to its place (u64 each) in `out`; raises ValueError outside of it."""
+def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
+    """Check blocks, and copy their payloads to their places (u64 each) in `out`; a status for each."""
 
 def check_contents(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
     """1 for each block whose decoded bytes, at its place (u64 each) in `out`, are those that were compressed."""

@@ -20,9 +20,10 @@ from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_sour
 from gompfs.errors import EngineUnavailableError
 
 # What a batch is cut into: enough to fill a GPU, and so little that the copies of one part hide behind another.
-_PART_BYTES = 64 << 20
+_PART_BYTES = 32 << 20
+_FIRST_PART_BYTES = 4 << 20  # small, for the device to begin soon
 _LEAST_PART_BYTES = 1 << 20
-_NUM_SLOTS = 3
+_NUM_SLOTS = 4
 _PAYLOAD_ALIGNMENT = 16
 _OUTPUT_ALIGNMENT = 32
 _PADDING = 256  # kernels may read so far behind what they need
@@ -138,7 +139,7 @@ class ResidentBlocks:
 
     def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
         """Upload `blocks`, none of them stored; raises ValueError where one is damaged."""
-        self._facts = np.frombuffer(_codec.check_blocks(blocks, engine.num_threads), _FACTS)
+        self._facts = np.frombuffer(_codec.read_headers(blocks), _FACTS)
         if self._facts["status"].any() or not self._facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
         self._device = engine.first_device
@@ -146,7 +147,8 @@ class ResidentBlocks:
         output_places, self.output_bytes = _lay_out(self._facts["uncompressed_size"], _OUTPUT_ALIGNMENT)
         part = _Part(np.arange(len(blocks)), payload_places, payload_bytes, output_places, self.output_bytes)
         staging = np.zeros(payload_bytes + _PADDING, np.uint8)
-        _codec.gather_payloads(blocks, payload_places.data, staging.data, engine.num_threads)
+        if any(_codec.gather_payloads(blocks, payload_places.data, staging.data, engine.num_threads)):
+            raise ValueError("only undamaged blocks can stay in device memory")
         with cupy.cuda.Device(self._device.number):
             self._payloads = cupy.asarray(staging)
             self._fields = cupy.asarray(_describe(self._facts, part).view(np.uint8))
@@ -170,7 +172,7 @@ class _Batch:
     def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
         self._blocks = blocks
         self._num_threads = num_threads
-        self._facts = np.frombuffer(_codec.check_blocks(blocks, num_threads), _FACTS)
+        self._facts = np.frombuffer(_codec.read_headers(blocks), _FACTS)
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
         self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
@@ -185,13 +187,9 @@ class _Batch:
         """Decode what passed its checks; parts are halved where the device has too little memory for them."""
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
         stored = self._facts["codec"][wanted] == Codec.STORED
-        for index in wanted[stored]:
-            start = int(self._places[index])
-            payload = memoryview(self._blocks[index])[-int(self._facts["payload_size"][index]) :]
-            if len(payload) == self._sizes[index]:
-                self._target[start : start + len(payload)] = np.frombuffer(payload, np.uint8)
-            else:
-                self._statuses[index] = BlockStatus.BAD_PAYLOAD
+        for index in wanted[stored].tolist():
+            place = self._out[int(self._places[index]) :]
+            self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
         rest = wanted[~stored]
         while rest.size:
             try:
@@ -216,11 +214,11 @@ class _Batch:
             self._finish(slot, part)
 
     def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> Iterator[_Part]:
-        """Parts with up to `part_bytes` of output each."""
+        """Parts with up to `part_bytes` of output each, and less at first."""
         sizes = self._sizes[wanted]
-        numbers = (np.cumsum(sizes) - sizes) // np.uint64(part_bytes)
-        starts = np.flatnonzero(np.diff(numbers, prepend=np.uint64(2**63)))
-        for indexes in np.split(wanted, starts[1:]):
+        ends = _part_ends(int(sizes.sum()), part_bytes)
+        numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
+        for indexes in np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1):
             payload_places, payload_bytes = _lay_out(self._facts["payload_size"][indexes], _PAYLOAD_ALIGNMENT)
             output_places, output_bytes = _lay_out(self._sizes[indexes], _OUTPUT_ALIGNMENT)
             yield _Part(indexes, payload_places, payload_bytes, output_places, output_bytes)
@@ -229,17 +227,20 @@ class _Batch:
         """Queue the copies and kernels of a part."""
         staging = slot.pinned("payloads", part.payload_bytes)
         blocks = [self._blocks[index] for index in part.indexes]
-        _codec.gather_payloads(blocks, part.payload_places.data, staging.data, self._num_threads)
+        checks = _codec.gather_payloads(blocks, part.payload_places.data, staging.data, self._num_threads)
+        self._statuses[part.indexes] = np.frombuffer(checks, np.uint8)
         payloads = slot.device("payloads", part.payload_bytes + _PADDING)
         payloads[: part.payload_bytes].set(staging, slot.stream)
         output = slot.device("output", part.output_bytes + _PADDING)
         statuses = slot.device("statuses", part.indexes.size)
-        columns = _describe(self._facts[part.indexes], part)
+        facts = self._facts[part.indexes]
+        facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
+        columns = _describe(facts, part)
         fields = slot.pinned("fields", columns.nbytes)
         fields[:] = columns.view(np.uint8)
         on_device = slot.device("fields", columns.nbytes)
         on_device.set(fields, slot.stream)
-        _launch(device, self._facts["codec"][part.indexes], payloads, on_device, output, statuses)
+        _launch(device, facts["codec"], payloads, on_device, output, statuses)
         self._fetch(slot, part, output, statuses)
 
     def _fetch(self, slot: _Slot, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
@@ -265,7 +266,9 @@ class _Batch:
         """Wait for a part, and take over its statuses and output."""
         slot.stream.synchronize()
         order = np.argsort(self._facts["codec"][part.indexes], kind="stable")
-        self._statuses[part.indexes[order]] = slot.pinned("statuses", part.indexes.size)
+        indexes = part.indexes[order]
+        is_sound = self._statuses[indexes] == BlockStatus.OK
+        self._statuses[indexes[is_sound]] = slot.pinned("statuses", part.indexes.size)[is_sound]
         if not self._is_direct:
             output = slot.pinned("output", part.output_bytes)
             for first, place, size in self._runs(part):
@@ -322,6 +325,16 @@ def _launch(
                 end - start,
             )  # fmt: skip
         start = end
+
+
+def _part_ends(total: int, part_bytes: int) -> NDArray[np.uint64]:
+    """Where parts of `total` bytes end: each is twice the one before, up to `part_bytes`."""
+    size = min(_FIRST_PART_BYTES, part_bytes)
+    ends = [size]
+    while ends[-1] < total:
+        size = min(2 * size, part_bytes)
+        ends.append(ends[-1] + size)
+    return np.array(ends, np.uint64)
 
 
 def _lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint64], int]:

@@ -200,10 +200,9 @@ __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared
     return __all_sync(kAllLanes, ended) && out.position == out.size && out.num_literals == 0;
 }
 
-// Dynamic shared memory of a CTA, in bytes.
-constexpr unsigned long long bit_shared_bytes(unsigned num_warps) {
-    return kNumTokenSymbols * sizeof(TokenClass) + num_warps * sizeof(BitShared);
-}
+// Dynamic shared memory, in bytes.
+constexpr unsigned kBitBytesPerCta = kNumTokenSymbols * sizeof(TokenClass);
+constexpr unsigned kBitBytesPerWarp = sizeof(BitShared);
 
 }  // namespace gompfs
 

@@ -94,10 +94,8 @@ __device__ inline bool decode_byte_block(const BlockTask& task, RowShared& share
     return out.position == out.size && out.num_literals == 0 && in.extensions == in.extensions_end;
 }
 
-// Dynamic shared memory of a CTA, in bytes.
-constexpr unsigned long long byte_shared_bytes(unsigned num_warps) {
-    return num_warps * sizeof(RowShared);
-}
+// Dynamic shared memory, in bytes.
+constexpr unsigned kByteBytesPerWarp = sizeof(RowShared);
 
 }  // namespace gompfs
 

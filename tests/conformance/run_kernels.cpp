@@ -47,7 +47,8 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
     unsigned next_block = 0;
     const bool bit = codec == gompfs::Codec::gompresso_bit;
     const std::size_t shared_bytes =
-        bit ? gompfs::bit_shared_bytes(kNumWarps) : gompfs::byte_shared_bytes(kNumWarps);
+        bit ? gompfs::kBitBytesPerCta + kNumWarps * gompfs::kBitBytesPerWarp
+            : kNumWarps * gompfs::kByteBytesPerWarp;
     cuda_on_host::launch(1, kNumWarps * 32, shared_bytes, [&] {
         (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
                                          &output_offset, &output_size, &status, &next_block, 1);

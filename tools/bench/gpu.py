@@ -19,10 +19,11 @@ from . import nvcomp
 from .blocks import read_blocks
 from .report import NOT_INSTALLED, Cell, Report, divide
 
-_OURS = ((Codec.GOMPRESSO_BIT, 6), (Codec.GOMPRESSO_BYTE, 6), (Codec.GOMPRESSO_BYTE, 1))
+_OURS = ((Codec.GOMPRESSO_BIT, 6), (Codec.GOMPRESSO_BIT, 9), (Codec.GOMPRESSO_BYTE, 6), (Codec.GOMPRESSO_BYTE, 1))
 _PEERS = (("LZ4", 0), ("Snappy", 0), ("Gdeflate", 1), ("Gdeflate", 5), ("Deflate", 5), ("Zstd", 0))
 _PAIRS = (
     ("gompresso-bit -6", "nvCOMP Gdeflate 5"),
+    ("gompresso-bit -9", "nvCOMP Gdeflate 5"),
     ("gompresso-byte -6", "nvCOMP LZ4"),
     ("gompresso-byte -6", "nvCOMP Snappy"),
     ("gompresso-byte -1", "nvCOMP LZ4"),

@@ -99,7 +99,7 @@ nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsign
     return nb::bytes(statuses.data(), statuses.size());
 }
 
-// What check_blocks tells of each block; gompfs.engine.gpu reads it as an array.
+// What read_headers tells of each block; gompfs.engine.gpu reads it as an array.
 struct BlockFacts {
     std::uint32_t status;
     std::uint32_t codec;
@@ -107,49 +107,53 @@ struct BlockFacts {
     std::uint32_t uncompressed_size;  // 0 where there is no header
 };
 
-nb::bytes check_blocks(nb::sequence blocks, unsigned num_threads) {
-    const std::vector<BufferView> views = view_all(blocks);
-    std::vector<BlockFacts> facts(views.size());
-    {
-        nb::gil_scoped_release release;
-        parallel_for(views.size(), num_threads, [&](std::size_t index) {
-            const Bytes block = views[index].bytes();
-            const auto header = parse_block_header(block);
-            facts[index] = {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0};
-            if (header) {
-                facts[index] = {static_cast<std::uint32_t>(check_block(*header, block)),
-                                static_cast<std::uint32_t>(header->codec), header->payload_size,
-                                header->uncompressed_size};
-            }
-        });
+nb::bytes read_headers(nb::sequence blocks) {
+    std::vector<BlockFacts> facts;
+    facts.reserve(nb::len(blocks));
+    for (const BufferView& view : view_all(blocks)) {
+        const auto header = parse_block_header(view.bytes());
+        const bool sound =
+            header && view.bytes().size() == kBlockHeaderSize + std::size_t{header->payload_size};
+        const BlockStatus status = sound ? BlockStatus::ok : BlockStatus::bad_header;
+        facts.push_back({static_cast<std::uint32_t>(status),
+                         header ? static_cast<std::uint32_t>(header->codec) : 0,
+                         header ? header->payload_size : 0,
+                         header ? header->uncompressed_size : 0});
     }
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
-// Copies the payloads of blocks to their places in out; places are 64-bit numbers.
-void gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out, unsigned num_threads) {
+// Checks blocks and copies their payloads to their places in out, which are 64-bit numbers. One
+// status for each block; a damaged one leaves its place as it was.
+nb::bytes gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out,
+                          unsigned num_threads) {
     const std::vector<BufferView> views = view_all(blocks);
     const BufferView place_view(places, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_WRITABLE);
     const MutableBytes target = out_view.mutable_bytes();
-    const auto place_of = [&](std::size_t index) {
-        return load<std::uint64_t>(place_view.bytes().data() + index * sizeof(std::uint64_t));
-    };
     if (place_view.bytes().size() != views.size() * sizeof(std::uint64_t)) {
         throw nb::value_error("each block needs a place");
     }
-    for (std::size_t index = 0; index < views.size(); ++index) {
-        const std::size_t size = views[index].bytes().size();
-        if (size < kBlockHeaderSize || place_of(index) > target.size() ||
-            size - kBlockHeaderSize > target.size() - place_of(index)) {
-            throw nb::value_error("a payload lies outside its buffers");
-        }
+    std::string statuses(views.size(), static_cast<char>(BlockStatus::bad_header));
+    {
+        nb::gil_scoped_release release;
+        parallel_for(views.size(), num_threads, [&](std::size_t index) {
+            const Bytes block = views[index].bytes();
+            const auto place =
+                load<std::uint64_t>(place_view.bytes().data() + index * sizeof(std::uint64_t));
+            const auto header = parse_block_header(block);
+            if (!header || place > target.size() || header->payload_size > target.size() - place) {
+                return;
+            }
+            const BlockStatus status = check_block(*header, block);
+            statuses[index] = static_cast<char>(status);
+            if (status == BlockStatus::ok) {
+                const Bytes payload = block.subspan(kBlockHeaderSize);
+                std::copy(payload.begin(), payload.end(), target.begin() + place);
+            }
+        });
     }
-    nb::gil_scoped_release release;
-    parallel_for(views.size(), num_threads, [&](std::size_t index) {
-        const Bytes payload = views[index].bytes().subspan(kBlockHeaderSize);
-        std::copy(payload.begin(), payload.end(), target.begin() + place_of(index));
-    });
+    return nb::bytes(statuses.data(), statuses.size());
 }
 
 // One byte for each block, 1 where its header's checksum is that of the bytes at its place in out.
@@ -193,7 +197,7 @@ NB_MODULE(_codec, module) {
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
                "dependency_elimination"_a, "num_threads"_a);
     module.def("decode_blocks", &decode_blocks, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
-    module.def("check_blocks", &check_blocks, "blocks"_a, "num_threads"_a);
+    module.def("read_headers", &read_headers, "blocks"_a);
     module.def("gather_payloads", &gather_payloads, "blocks"_a, "places"_a, "out"_a,
                "num_threads"_a);
     module.def("check_contents", &check_contents, "blocks"_a, "places"_a, "out"_a, "num_threads"_a);

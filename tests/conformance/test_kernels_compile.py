@@ -1,0 +1,47 @@
+"""NVRTC compiles every kernel for the GPUs that are supported, without a GPU; sizes of shared memory are as declared."""
+
+from __future__ import annotations
+
+import ctypes
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+# As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
+CHECKS = {
+    "decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
+    "decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",
+}
+
+
+@pytest.fixture(scope="module")
+def nvrtc() -> ctypes.CDLL:
+    files = metadata.files("nvidia-cuda-nvrtc") or []
+    path = next(Path(str(file.locate())) for file in files if file.name.startswith("libnvrtc.so"))
+    return ctypes.CDLL(str(path))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("kernel", SHARED_BYTES)
+def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
+    common, per_warp = SHARED_BYTES[kernel]
+    source = read_source(kernel) + CHECKS[kernel].format(common=common, per_warp=per_warp)
+    program = ctypes.c_void_p()
+    created = nvrtc.nvrtcCreateProgram(
+        ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None
+    )
+    assert created == 0
+    options = [option.encode() for option in (*compile_options(), f"--gpu-architecture={architecture}")]
+    status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    assert status == 0, log.value.decode()
+    nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+    assert size.value > 1000
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))

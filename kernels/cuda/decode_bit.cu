@@ -1,6 +1,6 @@
 // Decodes gompresso-bit, a warp per block.
 //
-// Launch: any number of CTAs of any whole number of warps; warps take blocks until none is left.
+// Launch: any number of CTAs of up to 4 warps; warps take blocks until none is left.
 // Lane i of a warp decodes sequence sub-block i and literal sub-block i, and holds sequence i of
 // each row of 32. Shared memory: the classes of tokens, and for each warp its decode tables and
 // what it needs to write rows (BitShared).
@@ -133,15 +133,19 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
     return __all_sync(kAllLanes, ordered) && in.end - end < 8;
 }
 
-// The sequence of this lane in a row; without is_active, an empty one. match_offset 0 stands for
-// the offset of the sequence before.
-__device__ inline LaneSequence decode_sequence(BitStreams& in, const BitShared& shared,
+// The bits that this lane's next sequence begins with.
+__device__ inline u64 load_sequence_bits(const BitStreams& in) {
+    return load_bits(in.words, min(in.sequence_position, in.end));
+}
+
+// The sequence of this lane in a row, from its bits; without is_active, an empty one. match_offset
+// 0 stands for the offset of the sequence before.
+__device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const BitShared& shared,
                                                const TokenClass* classes, bool is_active) {
     LaneSequence sequence{0, 0, 0};
     if (!is_active) {
         return sequence;
     }
-    u64 window = load_bits(in.words, min(in.sequence_position, in.end));
     const u32 token = shared.token_table[window & ((1 << kMaxTokenBits) - 1)];
     const TokenClass lengths = classes[token & 255];
     window >>= token >> 8;
@@ -187,9 +191,11 @@ __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared
     BlockOutput out{task.output, task.output_size};
     out.num_literals = in.num_literals;
     decode_literals(in, shared.literal_table, out.bytes + out.size - in.num_literals);
+    u64 bits = load_sequence_bits(in);
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
         LaneSequence sequence =
-            decode_sequence(in, shared, classes, first + lane_id() < in.num_sequences);
+            decode_sequence(in, bits, shared, classes, first + lane_id() < in.num_sequences);
+        bits = load_sequence_bits(in);  // of the next row, while this one is written
         repeat_offset(sequence);
         if (!write_row(out, sequence, shared.row)) {
             return false;
@@ -206,12 +212,11 @@ constexpr unsigned kBitBytesPerWarp = sizeof(BitShared);
 
 }  // namespace gompfs
 
-extern "C" __global__ void decode_bit(const unsigned char* compressed,
-                                      const unsigned long long* payload_offsets,
-                                      const unsigned int* payload_sizes, unsigned char* output,
-                                      const unsigned long long* output_offsets,
-                                      const unsigned int* output_sizes, unsigned char* statuses,
-                                      unsigned int* next_block, unsigned int num_blocks) {
+extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCtasPerProcessor)
+    decode_bit(const unsigned char* compressed, const unsigned long long* payload_offsets,
+               const unsigned int* payload_sizes, unsigned char* output,
+               const unsigned long long* output_offsets, const unsigned int* output_sizes,
+               unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks) {
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     TokenClass* const classes = reinterpret_cast<TokenClass*>(shared_memory);

@@ -1,6 +1,6 @@
 // Decodes gompresso-byte, a warp per block.
 //
-// Launch: any number of CTAs of any whole number of warps; warps take blocks until none is left.
+// Launch: any number of CTAs of up to 4 warps; warps take blocks until none is left.
 // Shared memory: RowShared for each warp. Lane i of a warp holds sequence i of each row of
 // 32: tokens and offsets are read at its index, extensions at an index that ballots give.
 #include "batch.cuh"
@@ -43,13 +43,23 @@ __device__ inline bool split_streams(const BlockTask& task, ByteStreams& streams
     return true;
 }
 
-// The sequence of this lane in the row that begins at sequence first; false in all lanes where the
-// extensions are too few.
-__device__ inline bool read_sequence(ByteStreams& in, u32 first, LaneSequence& sequence) {
+// What lies at a sequence's index.
+struct TokenAndOffset {
+    u32 token;
+    u32 offset;
+};
+
+__device__ inline TokenAndOffset load_sequence(const ByteStreams& in, u32 index) {
+    const bool exists = index < in.num_sequences;
+    return {exists ? in.tokens[index] : 0u, exists ? in.offsets[index] : 0u};
+}
+
+// The sequence of this lane in a row; false in all lanes where the extensions are too few.
+__device__ inline bool read_sequence(ByteStreams& in, const TokenAndOffset& loaded,
+                                     LaneSequence& sequence) {
     const int lane = lane_id();
-    const bool active = first + lane < in.num_sequences;
-    const u32 token = active ? in.tokens[first + lane] : 0;
-    sequence.match_offset = active ? in.offsets[first + lane] : 0;
+    const u32 token = loaded.token;
+    sequence.match_offset = loaded.offset;
     u32 literal_length = token & kByteLiteralEscape;
     u32 match_code = token >> kByteMatchShift;
     const u32 long_literals = __ballot_sync(kAllLanes, literal_length == kByteLiteralEscape);
@@ -74,6 +84,26 @@ __device__ inline bool read_sequence(ByteStreams& in, u32 first, LaneSequence& s
     return __all_sync(kAllLanes, match_code != 0 || sequence.match_offset == 0);
 }
 
+// Copies all literals; each lane has four loads under way.
+__device__ inline void copy_literals(const ByteStreams& in, u8* target) {
+    for (u32 first = lane_id(); first < in.num_literals; first += 4 * kWarpSize) {
+        u8 bytes[4];
+#pragma unroll
+        for (u32 part = 0; part < 4; ++part) {
+            const u32 index = first + part * kWarpSize;
+            bytes[part] = index < in.num_literals ? in.literals[index] : 0;
+        }
+#pragma unroll
+        for (u32 part = 0; part < 4; ++part) {
+            const u32 index = first + part * kWarpSize;
+            if (index < in.num_literals) {
+                target[index] = bytes[part];
+            }
+        }
+    }
+    __syncwarp();
+}
+
 __device__ inline bool decode_byte_block(const BlockTask& task, RowShared& shared) {
     ByteStreams in;
     if (!split_streams(task, in) || in.num_literals > task.output_size) {
@@ -81,13 +111,13 @@ __device__ inline bool decode_byte_block(const BlockTask& task, RowShared& share
     }
     BlockOutput out{task.output, task.output_size};
     out.num_literals = in.num_literals;
-    for (u32 index = lane_id(); index < in.num_literals; index += kWarpSize) {
-        out.bytes[out.size - in.num_literals + index] = in.literals[index];
-    }
-    __syncwarp();
+    copy_literals(in, out.bytes + out.size - in.num_literals);
+    TokenAndOffset next = load_sequence(in, lane_id());
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
+        const TokenAndOffset loaded = next;
+        next = load_sequence(in, first + kWarpSize + lane_id());  // while this row is written
         LaneSequence sequence;
-        if (!read_sequence(in, first, sequence) || !write_row(out, sequence, shared)) {
+        if (!read_sequence(in, loaded, sequence) || !write_row(out, sequence, shared)) {
             return false;
         }
     }
@@ -99,12 +129,11 @@ constexpr unsigned kByteBytesPerWarp = sizeof(RowShared);
 
 }  // namespace gompfs
 
-extern "C" __global__ void decode_byte(const unsigned char* compressed,
-                                       const unsigned long long* payload_offsets,
-                                       const unsigned int* payload_sizes, unsigned char* output,
-                                       const unsigned long long* output_offsets,
-                                       const unsigned int* output_sizes, unsigned char* statuses,
-                                       unsigned int* next_block, unsigned int num_blocks) {
+extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCtasPerProcessor)
+    decode_byte(const unsigned char* compressed, const unsigned long long* payload_offsets,
+                const unsigned int* payload_sizes, unsigned char* output,
+                const unsigned long long* output_offsets, const unsigned int* output_sizes,
+                unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks) {
     extern __shared__ uint4 shared_memory[];
     gompfs::RowShared& shared =
         reinterpret_cast<gompfs::RowShared*>(shared_memory)[threadIdx.x / gompfs::kWarpSize];

@@ -1,4 +1,4 @@
-"""NVRTC compiles every kernel for the GPUs that are supported, without a GPU; sizes of shared memory are as declared."""
+"""NVRTC compiles the kernels for every GPU that is supported; their shared memory is what Python says."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
 
 def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: float) -> Measurement:
     """Decode all batches again and again for `seconds`, at least once; raises CorruptBlockError."""
-    out = memoryview(bytearray(max((batch.uncompressed_size for batch in batches), default=0)))
+    out = engine.allocate(max((batch.uncompressed_size for batch in batches), default=0))
     best = float("inf")
     end = time.monotonic() + seconds
     while True:

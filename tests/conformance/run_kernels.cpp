@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "cuda/bit_strategies.cu"
 #include "cuda/decode_bit.cu"
 #include "cuda/decode_byte.cu"
 #include "mutations.h"
@@ -31,8 +32,11 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
+// Kernels by number: of the engine, then those of bit_strategies.cu.
+constexpr int kEngine = 0, kNumKernels = 4;
+
 // One launch for one payload, whose output lies between bytes that must not change.
-bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
+bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, int kernel = kEngine) {
     const AlignedBytes in(payload.size() + kPayloadPadding);
     std::memset(in.bytes, 0xff, payload.size() + kPayloadPadding);
     std::copy(payload.begin(), payload.end(), in.bytes);
@@ -45,13 +49,21 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
     const auto output_size = static_cast<unsigned>(size);
     unsigned char status = 255;
     unsigned next_block = 0;
+    unsigned long long num_rounds = 0;
     const bool bit = codec == gompfs::Codec::gompresso_bit;
     const std::size_t shared_bytes =
         bit ? gompfs::kBitBytesPerCta + kNumWarps * gompfs::kBitBytesPerWarp
             : kNumWarps * gompfs::kByteBytesPerWarp;
     cuda_on_host::launch(1, kNumWarps * 32, shared_bytes, [&] {
-        (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
-                                         &output_offset, &output_size, &status, &next_block, 1);
+        if (kernel == kEngine) {
+            (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
+                                             &output_offset, &output_size, &status, &next_block, 1);
+            return;
+        }
+        constexpr decltype(&decode_bit_sc) kStrategies[] = {decode_bit_sc, decode_bit_mrr,
+                                                            decode_bit_de};
+        kStrategies[kernel - 1](in.bytes, &payload_offset, &payload_size, out.bytes, &output_offset,
+                                &output_size, &status, &next_block, 1, &num_rounds);
     });
     for (std::size_t index = 0; index < out_size; ++index) {
         const bool inside = index >= gompfs::kChunk && index < gompfs::kChunk + size;
@@ -78,6 +90,20 @@ int decode_all(gompfs::Codec codec) {
     return 0;
 }
 
+// The strategies of the paper, on a payload that is what an encoder made.
+bool strategies_agree(const Buffer& payload, const Buffer& expected) {
+    for (int kernel = 1; kernel < kNumKernels; ++kernel) {
+        const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
+        Buffer content(expected.size());
+        if ((kernel != 3 || promised) &&
+            (!decode(gompfs::Codec::gompresso_bit, payload, content, kernel) ||
+             content != expected)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool agree(gompfs::Codec codec, const Buffer& payload, std::size_t size, bool& valid) {
     Buffer expected(size), content(size);
     valid = gompfs::decode_payload(codec, payload, expected);
@@ -101,8 +127,12 @@ int fuzz(int num_mutations) {
                     payload = gompfs::encode_payload(
                         content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
                 } while (!payload);
-                if (!agree(codec, *payload, size, valid) || !valid) {
-                    std::puts("an undamaged payload was refused");
+                Buffer content(size);
+                if (!agree(codec, *payload, size, valid) || !valid ||
+                    (codec == gompfs::Codec::gompresso_bit &&
+                     !(gompfs::decode_payload(codec, *payload, content) &&
+                       strategies_agree(*payload, content)))) {
+                    std::puts("an undamaged payload was not decoded as it should");
                     return 1;
                 }
             }

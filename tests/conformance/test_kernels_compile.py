@@ -26,10 +26,12 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", SHARED_BYTES)
+@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies"])
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
-    common, per_warp = SHARED_BYTES[kernel]
-    source = read_source(kernel) + CHECKS[kernel].format(common=common, per_warp=per_warp)
+    source = read_source(kernel)
+    if kernel in SHARED_BYTES:
+        common, per_warp = SHARED_BYTES[kernel]
+        source += CHECKS[kernel].format(common=common, per_warp=per_warp)
     program = ctypes.c_void_p()
     created = nvrtc.nvrtcCreateProgram(
         ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None

@@ -1,0 +1,216 @@
+// A block of gompresso-bit, decoded by one warp.
+//
+// Lane i decodes sequence sub-block i and literal sub-block i, and holds sequence i of each row of
+// 32. Shared memory: the classes of tokens, and for each warp its decode tables and what it needs
+// to write rows (BitShared).
+#pragma once
+
+#include "batch.cuh"
+#include "format_constants.h"
+#include "huffman.cuh"
+#include "row.cuh"
+#include "warp.cuh"
+
+namespace gompfs {
+
+struct BitShared {
+    RowShared row;
+    u16 token_table[1 << kMaxTokenBits];
+    u16 literal_table[1 << kMaxLiteralBits];
+    u16 offset_table[1 << kMaxOffsetBits];
+    u8 lengths[kNumCodeLengths];
+    u8 sorted[kNumLiteralSymbols];
+};
+
+// A token symbol's lengths: base and number of extra bits of its literal and of its match.
+struct TokenClass {
+    u8 literal_base;
+    u8 match_base;
+    u8 literal_bits;
+    u8 match_bits;
+};
+
+__device__ inline void fill_token_classes(TokenClass* classes) {
+    for (u32 symbol = threadIdx.x; symbol < kNumTokenSymbols; symbol += blockDim.x) {
+        classes[symbol] = {static_cast<u8>(kLiteralClassBase[symbol >> 5]),
+                           static_cast<u8>(kMatchClassBase[symbol & 31]),
+                           kLiteralClassExtraBits[symbol >> 5], kMatchClassExtraBits[symbol & 31]};
+    }
+    __syncthreads();
+}
+
+struct BitStreams {
+    const u32* words;  // the payload
+    u32 end;           // of the stream, in bits of the payload
+    u32 num_sequences;
+    u32 num_literals;
+    // Of this lane's sub-blocks, in bits of the payload
+    u32 sequence_position;
+    u32 sequence_end;
+    u32 literal_position;
+    u32 literal_end;
+};
+
+// Decodes all literals to the end of the output. Each lane decodes four at a time.
+__device__ inline void decode_literals(BitStreams& in, const u16* table, u8* literals) {
+    for (u32 first = lane_id(); first < in.num_literals; first += 4 * kWarpSize) {
+        u64 window = load_bits(in.words, min(in.literal_position, in.end));
+#pragma unroll
+        for (u32 index = first; index < first + 4 * kWarpSize; index += kWarpSize) {
+            if (index < in.num_literals) {
+                const u32 entry = table[window & ((1 << kMaxLiteralBits) - 1)];
+                literals[index] = static_cast<u8>(entry);
+                window >>= entry >> 8;
+                in.literal_position += entry >> 8;
+            }
+        }
+    }
+    __syncwarp();
+}
+
+// Sizes of 32 sub-blocks, one of width bits for each lane: sets where this lane's begins and ends,
+// and returns where the last one ends.
+__device__ inline u32 place_sub_blocks(const u32* words, u32 fields, u32 width, u32 base, u32 start,
+                                       u32& begin, u32& end) {
+    const int lane = lane_id();
+    const u32 size = base + low_bits(load_bits(words, fields + lane * width), width);
+    end = start + inclusive_sum(size, lane);
+    begin = end - size;
+    return __shfl_sync(kAllLanes, end, kWarpSize - 1);
+}
+
+// Reads header, codes and sizes. False in all lanes for anything that is not valid.
+__device__ inline bool open_payload(const BlockTask& task, BitShared& shared, BitStreams& in) {
+    if (task.payload_size < kBitHeaderSize + kBitPadding) {
+        return false;
+    }
+    const u32* header = reinterpret_cast<const u32*>(task.payload);
+    const u32 fixed = header[0];
+    const u32 group_size_log2 = fixed >> 8 & 255;
+    const u32 sequence_width = fixed >> 16 & 255, literal_width = fixed >> 24;
+    in.words = header;
+    in.num_sequences = header[1];
+    in.num_literals = header[2];
+    const u32 sequence_base = header[3], literal_base = header[4], code_lengths_size = header[5];
+    const u32 payload_bits = (task.payload_size - kBitPadding) * 8;
+    if ((fixed & 255) > kFlagDependencyElimination || group_size_log2 < kMinGroupSizeLog2 ||
+        group_size_log2 > kMaxGroupSizeLog2 || sequence_width > kMaxSizeWidth ||
+        literal_width > kMaxSizeWidth || in.num_literals > task.output_size ||
+        in.num_sequences > task.output_size + (1u << group_size_log2) ||
+        code_lengths_size > task.payload_size - kBitHeaderSize - kBitPadding ||
+        sequence_base > payload_bits || literal_base > payload_bits) {
+        return false;
+    }
+    u8* const lengths = shared.lengths;
+    u8* const scratch = shared.sorted;
+    if (!read_code_lengths(in.words, kBitHeaderSize * 8, code_lengths_size, lengths, scratch,
+                           shared.token_table)) {
+        return false;
+    }
+    const u8* const token_lengths = lengths + kNumLiteralSymbols;
+    const u8* const offset_lengths = token_lengths + kNumTokenSymbols;
+    if (!build_decode_table<kMaxLiteralBits>(lengths, kNumLiteralSymbols, scratch,
+                                             shared.literal_table) ||
+        !build_decode_table<kMaxTokenBits>(token_lengths, kNumTokenSymbols, scratch,
+                                           shared.token_table) ||
+        !build_decode_table<kMaxOffsetBits>(offset_lengths, kNumOffsetSymbols, scratch,
+                                            shared.offset_table) ||
+        (in.num_literals != 0 && shared.literal_table[0] == kNoCodeword) ||
+        (in.num_sequences != 0 && shared.token_table[0] == kNoCodeword)) {
+        return false;
+    }
+    const u32 fields = (kBitHeaderSize + code_lengths_size) * 8;
+    in.end = payload_bits;
+    if (fields + kNumSubBlocks * (sequence_width + literal_width) > in.end) {
+        return false;
+    }
+    const u32 start = fields + kNumSubBlocks * (sequence_width + literal_width);
+    const u32 middle = place_sub_blocks(in.words, fields, sequence_width, sequence_base, start,
+                                        in.sequence_position, in.sequence_end);
+    const u32 end =
+        place_sub_blocks(in.words, fields + kNumSubBlocks * sequence_width, literal_width,
+                         literal_base, middle, in.literal_position, in.literal_end);
+    const bool ordered = in.sequence_end <= in.end && in.literal_end <= in.end;
+    return __all_sync(kAllLanes, ordered) && in.end - end < 8;
+}
+
+// The bits that this lane's next sequence begins with.
+__device__ inline u64 load_sequence_bits(const BitStreams& in) {
+    return load_bits(in.words, min(in.sequence_position, in.end));
+}
+
+// The sequence of this lane in a row, from its bits; without is_active, an empty one. match_offset
+// 0 stands for the offset of the sequence before.
+__device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const BitShared& shared,
+                                               const TokenClass* classes, bool is_active) {
+    LaneSequence sequence{0, 0, 0};
+    if (!is_active) {
+        return sequence;
+    }
+    const u32 token = shared.token_table[window & ((1 << kMaxTokenBits) - 1)];
+    const TokenClass lengths = classes[token & 255];
+    window >>= token >> 8;
+    sequence.literal_length = lengths.literal_base + low_bits(window, lengths.literal_bits);
+    window >>= lengths.literal_bits;
+    sequence.match_length = lengths.match_base + low_bits(window, lengths.match_bits);
+    window >>= lengths.match_bits;
+    in.sequence_position += (token >> 8) + lengths.literal_bits + lengths.match_bits;
+    if (lengths.match_base != 0) {
+        const u32 offset = shared.offset_table[window & ((1 << kMaxOffsetBits) - 1)];
+        const u32 symbol = offset & 255;
+        window >>= offset >> 8 & 15;
+        in.sequence_position += offset >> 8;
+        if (symbol != kOffsetSymbolRepeat) {
+            const u32 extra_bits = (symbol - 1) / 2;
+            sequence.match_offset =
+                ((2 + (symbol - 1) % 2) << extra_bits) - 1 + low_bits(window, extra_bits);
+            in.sequence_position += extra_bits;
+        }
+        if (offset == kNoCodeword) {
+            sequence.match_offset = kMaxBlockSize;  // leads before any block
+        }
+    }
+    return sequence;
+}
+
+// Gives a sequence that repeats an offset the one of the nearest lane below that has one.
+__device__ inline void repeat_offset(LaneSequence& sequence) {
+    const int lane = lane_id();
+    const u32 own = __ballot_sync(kAllLanes, sequence.match_offset != 0);
+    const u32 below = own & (lanes_below(lane) | 1u << lane);
+    const u32 offset =
+        __shfl_sync(kAllLanes, sequence.match_offset, below == 0 ? 0 : 31 - __clz(below));
+    sequence.match_offset = below == 0 ? 0 : offset;
+}
+
+// Decodes one block; write_row(out, sequence) makes the bytes of a row.
+template <class WriteRow>
+__device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared,
+                                        const TokenClass* classes, WriteRow&& write_row) {
+    BitStreams in;
+    if (!open_payload(task, shared, in)) {
+        return false;
+    }
+    BlockOutput out{task.output, task.output_size};
+    out.num_literals = in.num_literals;
+    decode_literals(in, shared.literal_table, out.bytes + out.size - in.num_literals);
+    u64 bits = load_sequence_bits(in);
+    for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
+        LaneSequence sequence =
+            decode_sequence(in, bits, shared, classes, first + lane_id() < in.num_sequences);
+        bits = load_sequence_bits(in);  // of the next row, while this one is written
+        repeat_offset(sequence);
+        if (!write_row(out, sequence)) {
+            return false;
+        }
+    }
+    const bool ended =
+        in.sequence_position == in.sequence_end && in.literal_position == in.literal_end;
+    return __all_sync(kAllLanes, ended) && out.position == out.size && out.num_literals == 0;
+}
+
+// Dynamic shared memory, in bytes.
+constexpr unsigned kBitBytesPerCta = kNumTokenSymbols * sizeof(TokenClass);
+constexpr unsigned kBitBytesPerWarp = sizeof(BitShared);
+
+}  // namespace gompfs

@@ -1,0 +1,100 @@
+// The strategies of the paper for a row's matches, for comparison with copy_pieces (row.cuh).
+//
+// Sitaridi et al. (ICPP 2016) give each lane a sequence: its literals, then its match, byte by
+// byte. The strategies differ in when a lane may copy its match.
+#pragma once
+
+#include "row.cuh"
+
+namespace gompfs {
+
+enum class MatchStrategy {
+    sequential_copying,      // SC: one lane after another
+    multi_round_resolution,  // MRR: in rounds, all whose sources are final (the paper's Fig. 5)
+    dependency_elimination,  // DE: a group at once, as the payload promises
+};
+
+// Where one lane's match lies in the output.
+struct LaneMatch {
+    u32 place;
+    u32 length;
+    u32 offset;
+};
+
+// Puts a row's literals to their places. 32 at a time are read before any is written: those that
+// are still to be read lie behind all that is written so far.
+__device__ inline void place_literals(const BlockOutput& out, u32 before, u32 literals_through,
+                                      u32 literals_start, u32 num_literals) {
+    const u32 lane = lane_id();
+    for (u32 first = 0; first < num_literals; first += kWarpSize) {
+        const u32 index = min(first + lane, num_literals - 1);
+        const int owner = count_up_to(literals_through, index);
+        const u32 owner_before = __shfl_sync(kAllLanes, before, owner);
+        const u8 literal = out.bytes[literals_start + index];
+        __syncwarp();
+        out.bytes[out.position + (owner_before >> 16) + index - (owner_before & 0xffff)] = literal;
+        __syncwarp();
+    }
+}
+
+__device__ inline void copy_match(const BlockOutput& out, const LaneMatch& match) {
+    for (u32 done = 0; done < match.length; ++done) {
+        out.bytes[match.place + done] = out.bytes[match.place + done - match.offset];
+    }
+}
+
+// Copies the matches of a row. group_size counts for dependency elimination only. Returns the
+// rounds.
+template <MatchStrategy kStrategy>
+__device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& match, u32 group_size) {
+    const u32 lane = lane_id();
+    u32 rounds = 0;
+    if (kStrategy == MatchStrategy::multi_round_resolution) {
+        bool pending = match.length != 0;
+        for (u32 waiting = __ballot_sync(kAllLanes, pending); waiting != 0; ++rounds) {
+            // All output below the first match that waits is final.
+            const u32 high_water_mark = __shfl_sync(kAllLanes, match.place, __ffs(waiting) - 1);
+            const u32 source_end = match.place - match.offset + min(match.length, match.offset);
+            if (pending && source_end <= high_water_mark) {
+                copy_match(out, match);
+                pending = false;
+            }
+            __syncwarp();
+            waiting = __ballot_sync(kAllLanes, pending);
+        }
+        return rounds;
+    }
+    const u32 step = kStrategy == MatchStrategy::sequential_copying ? 1 : group_size;
+    for (u32 first = 0; first < kWarpSize; first += step, ++rounds) {
+        if (lane >= first && lane < first + step) {
+            copy_match(out, match);
+        }
+        __syncwarp();
+    }
+    return rounds;
+}
+
+// What write_row does, by one of these strategies.
+template <MatchStrategy kStrategy>
+__device__ inline bool write_row_by(BlockOutput& out, const LaneSequence& sequence, u32 group_size,
+                                    u32& rounds) {
+    const int lane = lane_id();
+    const u32 own_length = sequence.literal_length + sequence.match_length;
+    const u32 own = own_length << 16 | sequence.literal_length;
+    const u32 through = inclusive_sum(own, lane);
+    const u32 row = __shfl_sync(kAllLanes, through, kWarpSize - 1);
+    const LaneMatch match{out.position + (through >> 16) - sequence.match_length,
+                          sequence.match_length, sequence.match_offset};
+    const bool bad = match.length != 0 && (match.offset == 0 || match.offset > match.place);
+    if (__any_sync(kAllLanes, bad) || (row >> 16) > out.size - out.position ||
+        (row & 0xffff) > out.num_literals) {
+        return false;
+    }
+    place_literals(out, through - own, through & 0xffff, out.size - out.num_literals, row & 0xffff);
+    rounds += copy_matches<kStrategy>(out, match, group_size);
+    out.position += row >> 16;
+    out.num_literals -= row & 0xffff;
+    return true;
+}
+
+}  // namespace gompfs

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together, and loads that memory's alignment allows.
+// What the lanes of a warp do together, and loads of bits.
 #pragma once
 
 namespace gompfs {
@@ -35,16 +35,6 @@ __device__ inline int count_up_to(u32 ascending, u32 item) {
     return count;  // 32 lanes or more are never asked for: the last lane's value is above item
 }
 
-// The four bytes at an address of any alignment, of which those at limit (a multiple of 4) or above
-// are not read.
-__device__ inline u32 load_bytes(const u8* bytes, const u8* limit) {
-    const u64 address = reinterpret_cast<u64>(bytes);
-    const u32* word = reinterpret_cast<const u32*>(address & ~u64{3});
-    const u32 low = word[0];
-    const u32 high = reinterpret_cast<const u8*>(word + 1) < limit ? word[1] : 0;
-    return __funnelshift_r(low, high, static_cast<u32>(address % 4) * 8);
-}
-
 // 64 bits from a bit position on; words begins at a multiple of 4 and has 12 bytes from there on.
 __device__ inline u64 load_bits(const u32* words, u32 position) {
     const u32* word = words + position / 32;
@@ -56,7 +46,5 @@ __device__ inline u64 load_bits(const u32* words, u32 position) {
 __device__ inline u32 low_bits(u64 bits, u32 count) {
     return static_cast<u32>(bits) & ((1u << count) - 1);
 }
-
-__device__ inline u32 load_u32(const u8* bytes) { return *reinterpret_cast<const u32*>(bytes); }
 
 }  // namespace gompfs

@@ -30,39 +30,15 @@ bool is_empty(std::span<const std::uint8_t> lengths) {
 // Literals that one copy of the fast loop takes.
 constexpr std::size_t kFastLiterals = 16;
 
-// Where copying stands.
-struct Cursor {
-    std::uint8_t* output;
-    const std::uint8_t* literal;
-};
-
 std::uint32_t literal_length_of(std::uint64_t sequence) { return sequence & 0xffff; }
 std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) & 0xffff; }
 
-// Copies one sequence with every bound checked, and moves the cursor behind it. False for anything
-// invalid.
-[[gnu::noinline]] bool copy_sequence_checked(std::uint64_t sequence, std::uint32_t offset,
-                                             const std::uint8_t* literals_end, MutableBytes content,
-                                             Cursor& at) {
-    const std::size_t literal_length = literal_length_of(sequence);
-    const std::size_t match_length = match_length_of(sequence);
-    if (literal_length > static_cast<std::size_t>(literals_end - at.literal) ||
-        literal_length + match_length >
-            static_cast<std::size_t>(content.data() + content.size() - at.output)) {
-        return false;
-    }
-    std::copy_n(at.literal, literal_length, at.output);
-    at.literal += literal_length;
-    at.output += literal_length;
-    if (match_length == 0) {
-        return true;
-    }
-    if (offset == 0 || offset > static_cast<std::size_t>(at.output - content.data())) {
-        return false;
-    }
-    copy_match(at.output, offset, match_length);
-    at.output += match_length;
-    return true;
+// A sequence that the fast loop leaves. Apart, so that it does not grow that loop.
+[[gnu::noinline]] bool copy_slowly(std::uint64_t sequence, std::uint32_t offset,
+                                   const std::uint8_t* literals_end, MutableBytes content,
+                                   CopyCursor& at) {
+    return copy_sequence_checked(literal_length_of(sequence), match_length_of(sequence), offset,
+                                 literals_end, content, at);
 }
 
 struct Decoder {
@@ -85,7 +61,7 @@ struct Decoder {
                     const std::array<int, 2>& widths);
     bool decode_literals();
     bool decode_sequences(MutableBytes content);
-    bool copy_row(const std::uint64_t* fields, int count, MutableBytes content, Cursor& at);
+    bool copy_row(const std::uint64_t* fields, int count, MutableBytes content, CopyCursor& at);
 };
 
 bool Decoder::read_header(Bytes payload, std::size_t content_size) {
@@ -205,7 +181,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
 
 // Copies the sequences of one row; fields has one of them for each lane.
 [[gnu::always_inline]] inline bool Decoder::copy_row(const std::uint64_t* fields, int count,
-                                                     MutableBytes content, Cursor& at) {
+                                                     MutableBytes content, CopyCursor& at) {
     const std::uint8_t* const start = content.data();
     const std::uint8_t* const literals_end = literals.data() + num_literals;
     const std::uint8_t* const fast_output_end =
@@ -239,7 +215,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
         if (lane < count) {
             const std::uint32_t offset_field = static_cast<std::uint32_t>(fields[lane] >> 32);
             last_offset = offset_field != 0 ? offset_field : last_offset;
-            if (!copy_sequence_checked(fields[lane], last_offset, literals_end, content, at)) {
+            if (!copy_slowly(fields[lane], last_offset, literals_end, content, at)) {
                 return false;
             }
         }
@@ -252,7 +228,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
     SequenceRow row;
     const RowTables tables{stream, token_table.data(), offset_table.data()};
     const DecodeRow decode_row = select_decode_row();
-    Cursor at{content.data(), literals.data()};
+    CopyCursor at{content.data(), literals.data()};
     for (std::uint32_t first = 0; first < num_sequences; first += kNumSubBlocks) {
         const int count =
             static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));

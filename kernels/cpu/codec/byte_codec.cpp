@@ -50,10 +50,8 @@ bool split_streams(Bytes payload, Streams& streams) {
 constexpr std::size_t kFastLiterals = 16;
 
 // Where decoding stands.
-struct Cursor {
-    std::uint8_t* output;
+struct Cursor : CopyCursor {
     const std::uint8_t* extension;
-    const std::uint8_t* literal;
 };
 
 // Decodes one sequence with every bound checked, and moves the cursor behind it. False for anything
@@ -74,23 +72,9 @@ struct Cursor {
         }
     }
     const std::size_t match_length = match_code == 0 ? 0 : match_code + kByteMinMatchLength - 1;
-    if (literal_length > static_cast<std::size_t>(in.literals_end - at.literal) ||
-        literal_length + match_length >
-            static_cast<std::size_t>(content.data() + content.size() - at.output)) {
-        return false;
-    }
-    std::copy_n(at.literal, literal_length, at.output);
-    at.literal += literal_length;
-    at.output += literal_length;
-    if (match_length == 0) {
-        return offset == 0;
-    }
-    if (offset == 0 || offset > static_cast<std::size_t>(at.output - content.data())) {
-        return false;
-    }
-    copy_match(at.output, offset, match_length);
-    at.output += match_length;
-    return true;
+    return (match_length != 0 || offset == 0) &&
+           copy_sequence_checked(literal_length, match_length, offset, in.literals_end, content,
+                                 at);
 }
 
 }  // namespace
@@ -155,10 +139,12 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
         std::min<std::size_t>(content.size(), kFastLiterals + kByteMaxMatchLength + kCopyMargin);
     const std::uint8_t* const fast_literals_end =
         in.literals_end - std::min<std::size_t>(in.literals_end - in.literals, kFastLiterals);
-    Cursor at{content.data(), in.extensions, in.literals};
+    Cursor at{{content.data(), in.literals}, in.extensions};
     for (std::uint32_t index = 0; index < in.num_sequences; ++index) {
         // The fast loop moves copies of the cursor, as one that is passed on lives in memory.
-        auto [output, extension, literal] = at;
+        std::uint8_t* output = at.output;
+        const std::uint8_t* literal = at.literal;
+        const std::uint8_t* extension = at.extension;
         for (; index < in.num_sequences && output < fast_output_end && literal < fast_literals_end;
              ++index) {
             const std::uint32_t token = in.tokens[index];
@@ -190,7 +176,7 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
             literal += literal_length;
             output = match + match_length;
         }
-        at = {output, extension, literal};
+        at = {{output, literal}, extension};
         if (index < in.num_sequences && !decode_sequence_checked(index, in, content, at)) {
             return false;
         }

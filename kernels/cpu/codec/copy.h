@@ -1,8 +1,10 @@
 // Copying literals and matches fast: whole vectors, past the end where there is room for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 // Compiles a hot function twice, for any x86-64 and for those with BMI2 and AVX2; the loader
 // chooses.
@@ -43,6 +45,36 @@ inline void copy_match(std::uint8_t* target, std::size_t offset, std::size_t len
     for (std::size_t index = 0; index < length; ++index) {
         target[index] = source[index];
     }
+}
+
+// Where decoding stands in the output and in the literals.
+struct CopyCursor {
+    std::uint8_t* output;
+    const std::uint8_t* literal;
+};
+
+// Copies one sequence with every bound checked, and moves the cursor behind it. False for anything
+// invalid.
+inline bool copy_sequence_checked(std::size_t literal_length, std::size_t match_length,
+                                  std::size_t offset, const std::uint8_t* literals_end,
+                                  std::span<std::uint8_t> content, CopyCursor& at) {
+    if (literal_length > static_cast<std::size_t>(literals_end - at.literal) ||
+        literal_length + match_length >
+            static_cast<std::size_t>(content.data() + content.size() - at.output)) {
+        return false;
+    }
+    std::copy_n(at.literal, literal_length, at.output);
+    at.literal += literal_length;
+    at.output += literal_length;
+    if (match_length == 0) {
+        return true;
+    }
+    if (offset == 0 || offset > static_cast<std::size_t>(at.output - content.data())) {
+        return false;
+    }
+    copy_match(at.output, offset, match_length);
+    at.output += match_length;
+    return true;
 }
 
 // Copies a match of an offset of at least kMinFastOffset; kCopyMargin bytes behind it may change.

@@ -34,7 +34,7 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
-    NotImplementedError,
+    NotImplementedError,  # how zipfile says that it does not know a compression method
     RuntimeError,
     EOFError,
 )

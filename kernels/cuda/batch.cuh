@@ -14,7 +14,7 @@ constexpr int kCtasPerProcessor = 7;
 constexpr u8 kStatusOk = 0;
 constexpr u8 kStatusBadPayload = 3;
 
-// What a kernel gets of each block. Payloads begin at multiples of 16 in compressed, which has 16
+// What a kernel gets of each block. Payloads begin at multiples of 16 in compressed, which has 64
 // bytes more than they need; outputs begin at multiples of 16 in output.
 struct Batch {
     const u8* compressed;

@@ -14,12 +14,17 @@
 namespace gompfs {
 
 struct BitShared {
-    RowShared row;
     u16 token_table[1 << kMaxTokenBits];
-    u16 literal_table[1 << kMaxLiteralBits];
     u16 offset_table[1 << kMaxOffsetBits];
-    u8 lengths[kNumCodeLengths];
-    u8 sorted[kNumLiteralSymbols];
+    // What is needed until all literals are decoded, and what after that.
+    union {
+        struct {
+            u16 literal_table[1 << kMaxLiteralBits];
+            u8 lengths[kNumCodeLengths];
+            u8 sorted[kNumLiteralSymbols];
+        } codes;
+        RowShared row;
+    };
 };
 
 // A token symbol's lengths: base and number of extra bits of its literal and of its match.
@@ -101,8 +106,8 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
         sequence_base > payload_bits || literal_base > payload_bits) {
         return false;
     }
-    u8* const lengths = shared.lengths;
-    u8* const scratch = shared.sorted;
+    u8* const lengths = shared.codes.lengths;
+    u8* const scratch = shared.codes.sorted;
     if (!read_code_lengths(in.words, kBitHeaderSize * 8, code_lengths_size, lengths, scratch,
                            shared.token_table)) {
         return false;
@@ -110,12 +115,12 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
     const u8* const token_lengths = lengths + kNumLiteralSymbols;
     const u8* const offset_lengths = token_lengths + kNumTokenSymbols;
     if (!build_decode_table<kMaxLiteralBits>(lengths, kNumLiteralSymbols, scratch,
-                                             shared.literal_table) ||
+                                             shared.codes.literal_table) ||
         !build_decode_table<kMaxTokenBits>(token_lengths, kNumTokenSymbols, scratch,
                                            shared.token_table) ||
         !build_decode_table<kMaxOffsetBits>(offset_lengths, kNumOffsetSymbols, scratch,
                                             shared.offset_table) ||
-        (in.num_literals != 0 && shared.literal_table[0] == kNoCodeword) ||
+        (in.num_literals != 0 && shared.codes.literal_table[0] == kNoCodeword) ||
         (in.num_sequences != 0 && shared.token_table[0] == kNoCodeword)) {
         return false;
     }
@@ -183,24 +188,25 @@ __device__ inline void repeat_offset(LaneSequence& sequence) {
     sequence.match_offset = below == 0 ? 0 : offset;
 }
 
-// Decodes one block; write_row(out, sequence) makes the bytes of a row.
-template <class WriteRow>
+// Decodes one block; rows makes its bytes (PieceRows, for one).
+template <class Rows>
 __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared,
-                                        const TokenClass* classes, WriteRow&& write_row) {
+                                        const TokenClass* classes, Rows& rows) {
     BitStreams in;
     if (!open_payload(task, shared, in)) {
         return false;
     }
     BlockOutput out{task.output, task.output_size};
     out.num_literals = in.num_literals;
-    decode_literals(in, shared.literal_table, out.bytes + out.size - in.num_literals);
+    decode_literals(in, shared.codes.literal_table, out.bytes + out.size - in.num_literals);
+    rows.begin();
     u64 bits = load_sequence_bits(in);
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
         LaneSequence sequence =
             decode_sequence(in, bits, shared, classes, first + lane_id() < in.num_sequences);
         bits = load_sequence_bits(in);  // of the next row, while this one is written
         repeat_offset(sequence);
-        if (!write_row(out, sequence)) {
+        if (!rows.write(out, sequence)) {
             return false;
         }
     }

@@ -17,10 +17,8 @@ __device__ inline void decode_by(const Batch& batch, uint4* memory,
     u32 rounds = 0;
     for_each_block(batch, [&](const BlockTask& task) {
         const u32 group_size = 1u << (task.payload_size > 1 ? task.payload[1] % 8 : 0);
-        return decode_bit_block(
-            task, shared, classes, [&](BlockOutput& out, const LaneSequence& sequence) {
-                return write_row_by<kStrategy>(out, sequence, group_size, rounds);
-            });
+        StrategyRows<kStrategy> rows{group_size, rounds};
+        return decode_bit_block(task, shared, classes, rows);
     });
     if (lane_id() == 0) {
         atomicAdd(num_rounds, static_cast<unsigned long long>(rounds));

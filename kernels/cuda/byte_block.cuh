@@ -11,14 +11,15 @@
 
 namespace gompfs {
 
+// Where the streams of a payload lie; extensions and literals are counted from its start.
 struct ByteStreams {
-    u32 num_sequences;
+    const u8* payload;
     const u16* offsets;
     const u8* tokens;
-    const u8* extensions;
-    const u8* extensions_end;
-    const u8* literals;
+    u32 num_sequences;
     u32 num_literals;
+    u32 extension;       // the next one
+    u32 extensions_end;  // and where literals begin
 };
 
 __device__ inline bool split_streams(const BlockTask& task, ByteStreams& streams) {
@@ -34,13 +35,13 @@ __device__ inline bool split_streams(const BlockTask& task, ByteStreams& streams
         kByteHeaderSize + 3 * num_sequences + num_extensions + num_literals != task.payload_size) {
         return false;
     }
-    streams.num_sequences = static_cast<u32>(num_sequences);
+    streams.payload = task.payload;
     streams.offsets = reinterpret_cast<const u16*>(task.payload + kByteHeaderSize);
     streams.tokens = task.payload + kByteHeaderSize + 2 * num_sequences;
-    streams.extensions = streams.tokens + num_sequences;
-    streams.extensions_end = streams.extensions + num_extensions;
-    streams.literals = streams.extensions_end;
+    streams.num_sequences = static_cast<u32>(num_sequences);
     streams.num_literals = static_cast<u32>(num_literals);
+    streams.extensions_end = task.payload_size - streams.num_literals;
+    streams.extension = streams.extensions_end - static_cast<u32>(num_extensions);
     return true;
 }
 
@@ -55,44 +56,40 @@ __device__ inline TokenAndOffset load_sequence(const ByteStreams& in, u32 index)
     return {exists ? in.tokens[index] : 0u, exists ? in.offsets[index] : 0u};
 }
 
-// The sequence of this lane in a row; false in all lanes where the extensions are too few.
-__device__ inline bool read_sequence(ByteStreams& in, const TokenAndOffset& loaded,
-                                     LaneSequence& sequence) {
-    const int lane = lane_id();
-    const u32 token = loaded.token;
-    sequence.match_offset = loaded.offset;
-    u32 literal_length = token & kByteLiteralEscape;
-    u32 match_code = token >> kByteMatchShift;
-    const u32 long_literals = __ballot_sync(kAllLanes, literal_length == kByteLiteralEscape);
-    const u32 long_matches = __ballot_sync(kAllLanes, match_code == kByteMatchEscape);
-    const int num_extensions = __popc(long_literals) + __popc(long_matches);
-    if (num_extensions > in.extensions_end - in.extensions) {
-        return false;
+// The sequence of this lane in a row. One that is not valid leads before any block.
+__device__ inline LaneSequence read_sequence(ByteStreams& in, const TokenAndOffset& loaded) {
+    const u32 below = lanes_below(lane_id());
+    u32 literal_length = loaded.token & kByteLiteralEscape;
+    u32 match_code = loaded.token >> kByteMatchShift;
+    const bool is_long = literal_length == kByteLiteralEscape;
+    const bool has_long_match = match_code == kByteMatchEscape;
+    const u32 long_literals = __ballot_sync(kAllLanes, is_long);
+    const u32 long_matches = __ballot_sync(kAllLanes, has_long_match);
+    const u32 extension =
+        in.extension + __popc(long_literals & below) + __popc(long_matches & below);
+    in.extension += __popc(long_literals) + __popc(long_matches);
+    if (is_long) {
+        literal_length += in.payload[extension];
     }
-    const u32 below = lanes_below(lane);
-    const u8* extension =
-        in.extensions + __popc(long_literals & below) + __popc(long_matches & below);
-    if (literal_length == kByteLiteralEscape) {
-        literal_length += *extension++;
+    if (has_long_match) {
+        match_code += in.payload[extension + (is_long ? 1 : 0)];
     }
-    if (match_code == kByteMatchEscape) {
-        match_code += *extension;
+    if (in.extension > in.extensions_end || (match_code == 0 && loaded.offset != 0)) {
+        return {literal_length, 1, kMaxBlockSize};
     }
-    in.extensions += num_extensions;
-    sequence.literal_length = literal_length;
-    sequence.match_length = match_code == 0 ? 0 : match_code + kByteMinMatchLength - 1;
-    // A sequence without a match must have no offset either.
-    return __all_sync(kAllLanes, match_code != 0 || sequence.match_offset == 0);
+    return {literal_length, match_code == 0 ? 0 : match_code + kByteMinMatchLength - 1,
+            loaded.offset};
 }
 
 // Copies all literals; each lane has four loads under way.
 __device__ inline void copy_literals(const ByteStreams& in, u8* target) {
+    const u8* const literals = in.payload + in.extensions_end;
     for (u32 first = lane_id(); first < in.num_literals; first += 4 * kWarpSize) {
         u8 bytes[4];
 #pragma unroll
         for (u32 part = 0; part < 4; ++part) {
             const u32 index = first + part * kWarpSize;
-            bytes[part] = index < in.num_literals ? in.literals[index] : 0;
+            bytes[part] = index < in.num_literals ? literals[index] : 0;
         }
 #pragma unroll
         for (u32 part = 0; part < 4; ++part) {
@@ -105,9 +102,9 @@ __device__ inline void copy_literals(const ByteStreams& in, u8* target) {
     __syncwarp();
 }
 
-// Decodes one block; write_row(out, sequence) makes the bytes of a row.
-template <class WriteRow>
-__device__ inline bool decode_byte_block(const BlockTask& task, WriteRow&& write_row) {
+// Decodes one block; rows makes its bytes (PieceRows, for one).
+template <class Rows>
+__device__ inline bool decode_byte_block(const BlockTask& task, Rows& rows) {
     ByteStreams in;
     if (!split_streams(task, in) || in.num_literals > task.output_size) {
         return false;
@@ -115,16 +112,16 @@ __device__ inline bool decode_byte_block(const BlockTask& task, WriteRow&& write
     BlockOutput out{task.output, task.output_size};
     out.num_literals = in.num_literals;
     copy_literals(in, out.bytes + out.size - in.num_literals);
+    rows.begin();
     TokenAndOffset next = load_sequence(in, lane_id());
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
         const TokenAndOffset loaded = next;
         next = load_sequence(in, first + kWarpSize + lane_id());  // while this row is written
-        LaneSequence sequence;
-        if (!read_sequence(in, loaded, sequence) || !write_row(out, sequence)) {
+        if (!rows.write(out, read_sequence(in, loaded))) {
             return false;
         }
     }
-    return out.position == out.size && out.num_literals == 0 && in.extensions == in.extensions_end;
+    return out.position == out.size && out.num_literals == 0 && in.extension == in.extensions_end;
 }
 
 // Dynamic shared memory, in bytes.

@@ -18,9 +18,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCt
     const Batch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
                       output_sizes, statuses,        next_block,    num_blocks};
     for_each_block(batch, [&](const BlockTask& task) {
-        return decode_bit_block(task, shared, classes,
-                                [&](BlockOutput& out, const LaneSequence& sequence) {
-                                    return write_row(out, sequence, shared.row);
-                                });
+        PieceRows rows{shared.row};
+        return decode_bit_block(task, shared, classes, rows);
     });
 }

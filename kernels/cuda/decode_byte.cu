@@ -16,9 +16,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCt
                               output,     output_offsets,  output_sizes,
                               statuses,   next_block,      num_blocks};
     gompfs::for_each_block(batch, [&](const gompfs::BlockTask& task) {
-        return gompfs::decode_byte_block(
-            task, [&](gompfs::BlockOutput& out, const gompfs::LaneSequence& sequence) {
-                return gompfs::write_row(out, sequence, shared);
-            });
+        gompfs::PieceRows rows{shared};
+        return gompfs::decode_byte_block(task, rows);
     });
 }

@@ -74,27 +74,35 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     return rounds;
 }
 
-// What write_row does, by one of these strategies.
+// Makes a block's bytes from its rows, by one of these strategies.
 template <MatchStrategy kStrategy>
-__device__ inline bool write_row_by(BlockOutput& out, const LaneSequence& sequence, u32 group_size,
-                                    u32& rounds) {
-    const int lane = lane_id();
-    const u32 own_length = sequence.literal_length + sequence.match_length;
-    const u32 own = own_length << 16 | sequence.literal_length;
-    const u32 through = inclusive_sum(own, lane);
-    const u32 row = __shfl_sync(kAllLanes, through, kWarpSize - 1);
-    const LaneMatch match{out.position + (through >> 16) - sequence.match_length,
-                          sequence.match_length, sequence.match_offset};
-    const bool bad = match.length != 0 && (match.offset == 0 || match.offset > match.place);
-    if (__any_sync(kAllLanes, bad) || (row >> 16) > out.size - out.position ||
-        (row & 0xffff) > out.num_literals) {
-        return false;
+struct StrategyRows {
+    u32 group_size;
+    u32& rounds;
+
+    __device__ void begin() {}
+
+    // As PieceRows::write.
+    __device__ bool write(BlockOutput& out, const LaneSequence& sequence) {
+        const int lane = lane_id();
+        const u32 own_length = sequence.literal_length + sequence.match_length;
+        const u32 own = own_length << 16 | sequence.literal_length;
+        const u32 through = inclusive_sum(own, lane);
+        const u32 row = __shfl_sync(kAllLanes, through, kWarpSize - 1);
+        const LaneMatch match{out.position + (through >> 16) - sequence.match_length,
+                              sequence.match_length, sequence.match_offset};
+        const bool bad = match.length != 0 && match.offset - 1 >= match.place;
+        if (__any_sync(kAllLanes, bad) || (row >> 16) > out.size - out.position ||
+            (row & 0xffff) > out.num_literals) {
+            return false;
+        }
+        place_literals(out, through - own, through & 0xffff, out.size - out.num_literals,
+                       row & 0xffff);
+        rounds += copy_matches<kStrategy>(out, match, group_size);
+        out.position += row >> 16;
+        out.num_literals -= row & 0xffff;
+        return true;
     }
-    place_literals(out, through - own, through & 0xffff, out.size - out.num_literals, row & 0xffff);
-    rounds += copy_matches<kStrategy>(out, match, group_size);
-    out.position += row >> 16;
-    out.num_literals -= row & 0xffff;
-    return true;
-}
+};
 
 }  // namespace gompfs

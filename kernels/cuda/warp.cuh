@@ -18,9 +18,20 @@ __device__ inline u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
 // The sum of the values of this lane and all below it.
 __device__ inline u32 inclusive_sum(u32 value, int lane) {
+#pragma unroll
     for (int step = 1; step < kWarpSize; step *= 2) {
+#ifdef __CUDA_ARCH__
+        // The shuffle itself tells whether there is a lane that far below.
+        asm volatile(
+            "{\n.reg .pred exists;\n.reg .u32 below;\n"
+            "shfl.sync.up.b32 below|exists, %0, %1, 0, 0xffffffff;\n"
+            "@exists add.u32 %0, %0, below;\n}"
+            : "+r"(value)
+            : "r"(step));
+#else
         const u32 below = __shfl_up_sync(kAllLanes, value, step);
         value += lane >= step ? below : 0;
+#endif
     }
     return value;
 }

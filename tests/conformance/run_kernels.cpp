@@ -21,7 +21,7 @@ namespace {
 
 using Buffer = std::vector<std::uint8_t>;
 constexpr unsigned kNumWarps = 2;
-constexpr std::size_t kPayloadPadding = 16;
+constexpr std::size_t kPayloadPadding = 64;
 
 struct AlignedBytes {
     explicit AlignedBytes(std::size_t size)

@@ -18,11 +18,12 @@ namespace gompfs {
 constexpr u32 kSector = 32;          // bytes that a warp stores at once
 constexpr u32 kSectorsPerChunk = 8;  // whose loads overlap
 constexpr u32 kChunk = kSector * kSectorsPerChunk;
-constexpr u32 kWindowWords = 64;
+constexpr u32 kWindowWords = 128;
 constexpr u32 kWindow = kWindowWords * kSector;  // bytes whose pieces may be listed
 constexpr u32 kMaxPieces = 2 * kWarpSize;        // of a row
-constexpr u32 kMaxWaiting = 62;                  // pieces that may wait for the next row
-constexpr u32 kNoDistance = 2 * kMaxBlockSize;   // what stands for a distance of 0
+constexpr u32 kMaxWaiting = 62;                  // pieces that may wait for more rows
+constexpr u32 kPieceRoom = 256;
+constexpr u32 kNoDistance = 2 * kMaxBlockSize;  // what stands for a distance of 0
 
 struct LaneSequence {
     u32 literal_length;
@@ -30,12 +31,10 @@ struct LaneSequence {
     u32 match_offset;
 };
 
-// Shared memory of one warp. The window begins where the next chunk does.
+// Shared memory of one warp.
 struct alignas(16) RowShared {
-    u32 starts[kWindowWords];  // a bit for each byte of the window where a piece begins
-    // How far before or behind it each piece has its source, plus kNoDistance; first of the piece
-    // that holds the byte before the window
-    u32 to_source[1 + kMaxWaiting + kMaxPieces + 1];
+    u32 starts[kWindowWords];   // a bit for each byte where a piece begins; position % kWindow
+    u32 to_source[kPieceRoom];  // how far before or behind it each has its source, plus kNoDistance
     u8 chunk[kChunk];
 };
 
@@ -45,16 +44,15 @@ struct BlockOutput {
     u32 size;              // bytes that the block must have
     u32 position = 0;      // bytes whose pieces are known
     u32 num_literals = 0;  // that lie at its end and belong to no piece yet
-    u32 window = 0;        // where chunks are still to be made: a multiple of kChunk
-    u32 num_pieces = 0;    // that begin in the window
+    u32 made = 0;          // bytes that are there: a multiple of kChunk
+    u32 piece = 0;         // that holds the last byte made
+    u32 num_waiting = 0;   // pieces that begin behind it
 };
 
 // Readies the shared memory of a warp for a block.
 __device__ inline void clear_pieces(RowShared& shared) {
-    const int lane = lane_id();
-    shared.starts[lane] = 0;
-    shared.starts[kWarpSize + lane] = 0;
-    shared.to_source[lane] = kNoDistance;
+    reinterpret_cast<uint4*>(shared.starts)[lane_id()] = {0, 0, 0, 0};
+    shared.to_source[0] = kNoDistance;
     __syncwarp();
 }
 
@@ -88,14 +86,14 @@ __device__ inline void copy_inside_chunk(u8* chunk, u32* values, const u32* sour
     }
 }
 
-// Makes the chunk at a place of the window. piece is the one that holds the byte before it;
-// returns the one that holds its last byte.
-__device__ inline u32 copy_chunk(const BlockOutput& out, u32 chunk, u32 piece, RowShared& shared) {
+// Makes the next chunk.
+__device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
     const u32 lane = lane_id();
     const u32 up_to_lane = 0xffffffffu >> (31 - lane);
-    u8* const target = out.bytes + (out.window + chunk + lane);
+    u8* const target = out.bytes + (out.made + lane);
     const u8* const before = target - kNoDistance;
-    const uint4* const starts = reinterpret_cast<const uint4*>(shared.starts + chunk / kSector);
+    uint4* const starts = reinterpret_cast<uint4*>(shared.starts + out.made % kWindow / kSector);
+    u32 piece = out.piece;
     const uint4 low = starts[0], high = starts[1];
     const u32 words[kSectorsPerChunk] = {low.x,  low.y,  low.z,  low.w,
                                          high.x, high.y, high.z, high.w};
@@ -116,7 +114,10 @@ __device__ inline u32 copy_chunk(const BlockOutput& out, u32 chunk, u32 piece, R
         copy_inside_chunk(shared.chunk, values, sources);
     }
     __syncwarp();  // literals lie where output will be: all are read before any is overwritten
-    const u32 left = out.size - out.window - chunk;
+    if (lane < kSectorsPerChunk / 4) {
+        starts[lane] = {0, 0, 0, 0};
+    }
+    const u32 left = out.size - out.made;
     if (left >= kChunk) {
 #pragma unroll
         for (u32 sector = 0; sector < kSectorsPerChunk; ++sector) {
@@ -131,77 +132,76 @@ __device__ inline u32 copy_chunk(const BlockOutput& out, u32 chunk, u32 piece, R
         }
     }
     __syncwarp();
-    return piece;
+    out.made += kChunk;
+    out.num_waiting -= piece - out.piece;
+    out.piece = piece;
 }
 
-// Lets the window begin behind what was made of it, which ends in a piece.
-__device__ inline void move_window(BlockOutput& out, u32 made, u32 piece, RowShared& shared) {
+// Makes room for the pieces of a row behind those that wait.
+__device__ inline void move_pieces(BlockOutput& out, RowShared& shared) {
+    constexpr u32 kPerLane = (kMaxWaiting + 2) / kWarpSize;
     const u32 lane = lane_id();
-    const u32 word = made / kSector + lane;
-    const u32 starts = lane < kSectorsPerChunk && word < kWindowWords ? shared.starts[word] : 0;
-    const u32 waiting = out.num_pieces - piece;
-    const u32 first = shared.to_source[piece + min(lane, waiting)];
-    const u32 second = shared.to_source[piece + min(lane + kWarpSize, waiting)];
+    u32 moved[kPerLane];
+#pragma unroll
+    for (u32 index = 0; index < kPerLane; ++index) {
+        moved[index] = shared.to_source[out.piece + min(index * kWarpSize + lane, out.num_waiting)];
+    }
     __syncwarp();
-    shared.starts[lane] = starts;
-    shared.starts[kWarpSize + lane] = 0;
-    shared.to_source[lane] = first;
-    shared.to_source[kWarpSize + lane] = second;
+#pragma unroll
+    for (u32 index = 0; index < kPerLane; ++index) {
+        shared.to_source[index * kWarpSize + lane] = moved[index];
+    }
     __syncwarp();
-    out.window += made;
-    out.num_pieces = waiting;
+    out.piece = 0;
 }
 
-// Lists the pieces of some lanes behind those in the window; their output begins at start.
+__device__ inline void add_piece(RowShared& shared, u32 piece, u32 position, u32 to_source) {
+    shared.to_source[piece] = kNoDistance + to_source;
+    atomicOr(&shared.starts[position % kWindow / kSector], 1u << position % kSector);
+}
+
+// Lists the pieces of some lanes behind those that wait; their output begins at start.
 __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequence, u32 start,
                                    u32 literal, bool is_here, RowShared& shared) {
-    const int lane = lane_id();
+    if (out.piece + 1 + out.num_waiting + kMaxPieces >= kPieceRoom) {
+        move_pieces(out, shared);
+    }
     const bool has_literals = is_here && sequence.literal_length != 0;
     const bool has_match = is_here && sequence.match_length != 0;
-    const u32 below = lanes_below(lane);
+    const u32 below = lanes_below(lane_id());
     const u32 literals = __ballot_sync(kAllLanes, has_literals);
     const u32 matches = __ballot_sync(kAllLanes, has_match);
-    u32 piece = out.num_pieces + 1 + __popc(literals & below) + __popc(matches & below);
-    const u32 place = start - out.window;
+    u32 piece =
+        out.piece + 1 + out.num_waiting + __popc(literals & below) + __popc(matches & below);
     if (has_literals) {
-        shared.to_source[piece++] = kNoDistance + literal - start;
-        atomicOr(&shared.starts[place / kSector], 1u << place % kSector);
+        add_piece(shared, piece++, start, literal - start);
     }
     if (has_match) {
-        const u32 match_place = place + sequence.literal_length;
-        shared.to_source[piece] = kNoDistance - sequence.match_offset;
-        atomicOr(&shared.starts[match_place / kSector], 1u << match_place % kSector);
+        add_piece(shared, piece, start + sequence.literal_length, -sequence.match_offset);
     }
-    out.num_pieces += __popc(literals) + __popc(matches);
+    out.num_waiting += __popc(literals) + __popc(matches);
     __syncwarp();
 }
 
-// Makes all chunks whose pieces are known; with the rest, less than a chunk, where it is asked for.
-// That chunk is made once more when more of its pieces are known; what is there by then is copied
-// onto itself.
-__device__ inline void copy_pieces(BlockOutput& out, bool with_rest, RowShared& shared) {
-    const u32 known = out.position - out.window;
-    const u32 end = with_rest ? known : known / kChunk * kChunk;
-    if (end == 0) {
-        return;
-    }
-    if (end % kChunk != 0) {
+// Makes all chunks whose pieces are known; and what is left behind them, if that is asked for. That
+// chunk is made once more later; what is there by then is copied onto itself.
+__device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared) {
+    const bool has_rest = all && out.position % kChunk != 0;
+    if (has_rest) {
         if (lane_id() == 0) {
-            shared.to_source[out.num_pieces + 1] = kNoDistance;
-            shared.starts[end / kSector] |= 1u << end % kSector;
+            add_piece(shared, out.piece + 1 + out.num_waiting, out.position, 0);
         }
         __syncwarp();
     }
-    u32 piece = 0;
-    for (u32 chunk = 0; chunk < end; chunk += kChunk) {
-        piece = copy_chunk(out, chunk, piece, shared);
+    const u32 end = all ? out.position : out.position / kChunk * kChunk;
+    while (out.made < end) {
+        copy_chunk(out, shared);
     }
-    if (with_rest) {
-        clear_pieces(shared);
-        out.num_pieces = 0;
-        out.window += end / kChunk * kChunk;
-    } else {
-        move_window(out, end, piece, shared);
+    if (has_rest) {
+        out.made -= kChunk;
+        out.piece = out.num_waiting = 0;
+        shared.to_source[0] = kNoDistance;
+        __syncwarp();
     }
 }
 
@@ -227,12 +227,14 @@ struct PieceRows {
             return false;
         }
         out.num_literals -= __shfl_sync(kAllLanes, literals, kWarpSize - 1);
+        // So far back in the block, much has left the L2 cache already.
+        prefetch(out.bytes + (start + sequence.literal_length - sequence.match_offset));
         // All at once for most rows; those that are long, in parts.
         for (int first = 0; first < kWarpSize;) {
-            const int last = __popc(__ballot_sync(kAllLanes, end <= out.window + kWindow));
+            const int last = __popc(__ballot_sync(kAllLanes, end <= out.made + kWindow));
             list_pieces(out, sequence, start, literal, lane >= first && lane < last, shared);
             out.position = __shfl_sync(kAllLanes, end, last - 1);
-            const bool all = out.num_pieces > kMaxWaiting || out.position == out.size;
+            const bool all = out.num_waiting > kMaxWaiting || out.position == out.size;
             copy_pieces(out, all, shared);
             first = last;
         }

@@ -16,6 +16,15 @@ __device__ inline int lane_id() { return static_cast<int>(threadIdx.x % kWarpSiz
 // The lanes below this one, as a mask.
 __device__ inline u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
+// Starts to bring what lies at an address nearer; nothing waits for it.
+__device__ inline void prefetch(const u8* address) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#else
+    static_cast<void>(address);
+#endif
+}
+
 // The sum of the values of this lane and all below it.
 __device__ inline u32 inclusive_sum(u32 value, int lane) {
 #pragma unroll

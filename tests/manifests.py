@@ -38,7 +38,8 @@ def escaped(raw: bytes) -> str:
 def num_links(seen: dict[bytes, Seen]) -> dict[bytes, int]:
     """The link count of each entry: its names, or for a directory 2 and its subdirectories."""
     names = Counter(item.inode for item in seen.values())
-    subdirectories = Counter(path.rpartition(b"/")[0] for path, item in seen.items() if stat.S_ISDIR(item.mode) and path)
+    directories = [path for path, item in seen.items() if path and stat.S_ISDIR(item.mode)]
+    subdirectories = Counter(path.rpartition(b"/")[0] for path in directories)
     return {
         path: 2 + subdirectories[path] if stat.S_ISDIR(item.mode) else names[item.inode] for path, item in seen.items()
     }

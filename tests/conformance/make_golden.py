@@ -13,8 +13,8 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import shutil
 import stat
+import struct
 import sys
 import tempfile
 from collections import Counter
@@ -43,7 +43,7 @@ ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 
 def main(target: Path) -> None:
     """Make all archives that are defined here in a directory."""
-    for name, make in MAKERS.items():
+    for name in MAKERS:
         archive = target / f"{name}.gomp"
         if archive.exists():
             raise SystemExit(f"{archive} is there already; golden archives are never made again")
@@ -102,7 +102,8 @@ def make_generations(archive: Path, root: Path) -> None:
     (first / "inner").mkdir(parents=True)
     (first / "inner/kept").write_bytes(ALICE[6000:12000])
     (first / "inner/replaced").write_bytes(b"Words of the first, that don't count any more.\n" * 30)
-    (first / "text").write_bytes("It\u2019s \u201cna\u00efve\u201d, isn't it? \u03a3 x\u00b2 \u65e5\u672c 42.\n".encode() * 500 + b"\xff'd ")
+    line = "It\u2019s \u201cna\u00efve\u201d, isn't it? \u03a3 x\u00b2 \u65e5\u672c 42.\n"
+    (first / "text").write_bytes(line.encode() * 500 + b"\xff'd ")
     os.link(first / "text", first / "text-too")
     (first / "becomes-a-link").write_bytes(b"gone, but for its words in the grammar\n")
     (second / "inner").mkdir(parents=True)
@@ -116,9 +117,8 @@ def make_generations(archive: Path, root: Path) -> None:
     options = PackOptions(codec, block_size=16 << 10, grammar_builder="sequitur", words="letters")
     pack_archive([open_source(first)], archive, options, engine=engine)
     before = list_directory(first)
-    write_manifest(
-        archive, before, "Generation 1 of 2: blocks of 16 KiB, gompresso-byte level 9, sequitur, words of letters.", "-1"
-    )
+    title = "Generation 1 of 2: blocks of 16 KiB, gompresso-byte level 9, sequitur, words of letters."
+    write_manifest(archive, before, title, suffix="-1")
     add_to_archive(archive, [open_source(second)], PackOptions(CodecOptions(Codec.STORED)), engine=engine)
     seen = {**before, **list_directory(second)}
     seen[b"text-too"] = seen[b"text-too"]._replace(inode=b"text-too")  # the other name has another file now
@@ -170,7 +170,8 @@ def write_links(root: Path) -> None:
     (root / "first").write_bytes(b"one file of three names\n")
     os.link(root / "first", root / "another")
     os.link(root / "first", root / "other/third")
-    for name, target in {"to-first": b"first", "dangling": b"../no/where", "bytes": b"\xff\n", "long": b"t/" * 150}.items():
+    targets = {"to-first": b"first", "dangling": b"../no/where", "bytes": b"\xff\n", "long": b"t/" * 150}
+    for name, target in targets.items():
         os.symlink(target, os.fsencode(root / name))
     os.link(root / "to-first", root / "to-first-too", follow_symlinks=False)
 
@@ -255,7 +256,8 @@ def make_foreign(archive: Path, _root: Path) -> None:
     binary = " UNION ".join(f"SELECT {number}" for number in range(2, ino))
     builder.statements.append(f"INSERT INTO binary_file {binary} UNION SELECT {ino + 1}")
     archive.write_bytes(builder.build())
-    write_manifest(archive, foreign_entries(contents), "Written by hand: all groups, random codes, a grammar of two parts.")
+    title = "Written by hand: all groups, random codes, a grammar of two parts."
+    write_manifest(archive, foreign_entries(contents), title)
     archive.with_suffix(".wordcount").write_bytes(b"be\t2\nto\t2\nnot\t1\nor\t1\n")
 
 
@@ -308,7 +310,7 @@ def one_symbol_sequences() -> list[Sequence]:
 def make_grammar(ino: int) -> bytes:
     """`to be or not to be` as a file that goes on in a second part; numbers are longer than they need be."""
     words = [b"be", b"not", b"or", b"to"]
-    header = b"GGRM" + b"\1\0" + b"\0" + b"\1" + len(words).to_bytes(4, "little") + (2).to_bytes(4, "little") + bytes(16)
+    header = struct.pack("<4sHBBII16x", b"GGRM", 1, 0, 1, len(words), 2)
     dictionary = bytes(len(words)) + b"".join(grammar_number(len(word), 2) for word in words) + b"".join(words)
     # Part 1: the root holds rule 1, `or`, the splitter; rule 1 is `to be`. Part 2: `not to be`.
     first = make_part(0, ino, 3, (3, 0, 2), [[2, 5, 0], [1, 3]])

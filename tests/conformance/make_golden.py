@@ -14,14 +14,13 @@ import hashlib
 import os
 import random
 import stat
-import struct
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from archive_builder import BLOCK_SIZE, ArchiveBuilder, grammar_difference, grammar_number
+from archive_builder import BLOCK_SIZE, ArchiveBuilder, grammar_part, grammar_section
 from manifests import entry_lines, frame_lines
 from payload_builder import build_bit, build_byte
 from payloads import CORPUS, breaks_of_dependency_elimination
@@ -309,29 +308,10 @@ def one_symbol_sequences() -> list[Sequence]:
 
 def make_grammar(ino: int) -> bytes:
     """`to be or not to be` as a file that goes on in a second part; numbers are longer than they need be."""
-    words = [b"be", b"not", b"or", b"to"]
-    header = struct.pack("<4sHBBII16x", b"GGRM", 1, 0, 1, len(words), 2)
-    dictionary = bytes(len(words)) + b"".join(grammar_number(len(word), 2) for word in words) + b"".join(words)
     # Part 1: the root holds rule 1, `or`, the splitter; rule 1 is `to be`. Part 2: `not to be`.
-    first = make_part(0, ino, 3, (3, 0, 2), [[2, 5, 0], [1, 3]])
-    second = make_part(1, ino, 3, (1, 3, 0), [[1, 3, 5, 0]])
-    return header + dictionary + first + second
-
-
-def make_part(continues: int, ino: int, num_words: int, places: tuple[int, ...], rules: list[list[int]]) -> bytes:
-    """A part of one file, with the words at `places` of the dictionary and rules of coded symbols."""
-    differences = b"".join(map(grammar_difference, (0, *places[:-1]), places))
-    return b"".join(
-        [
-            *map(grammar_number, (continues, num_words, 1)),
-            grammar_difference(0, ino),
-            grammar_number(len(places)),
-            differences,
-            grammar_number(len(rules)),
-            *(grammar_number(len(rule)) for rule in rules),
-            *(grammar_number(symbol, 3) for rule in rules for symbol in rule),
-        ]
-    )
+    first = grammar_part(ino, 3, [3, 0, 2], [[2, 5, 0], [1, 3]])
+    second = grammar_part(ino, 3, [1, 3, 0], [[1, 3, 5, 0]], continues=True)
+    return grammar_section([b"be", b"not", b"or", b"to"], [first, second])
 
 
 MAKERS: dict[str, Callable[[Path, Path], None]] = {

@@ -151,6 +151,7 @@ def test_engine_that_is_not_there(gompfs, archive):
         ("pack", "--block-size", "wide", "source", "x.gomp"),
         ("pack", "--level", "10", "source", "x.gomp"),
         ("pack", "--mtime", "yesterday", "source", "x.gomp"),
+        ("pack", "--mtime", "2300-01-01", "source", "x.gomp"),
         ("pack", "--owner", "no such user", "source", "x.gomp"),
         ("mount", "x.gomp", "somewhere", "-o", "frobnicate"),
         ("completion", "tcsh"),

@@ -202,13 +202,11 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
         "UPDATE inode SET uid = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6c656166')",
     )
     with Archive(path) as archive:
-        before = archive.resolve("big").ino
-        for ino in range(before, before + 4):
-            if ino == archive.resolve("big/noise").ino:
-                with pytest.raises(CorruptIndexError, match="extents"):
-                    archive.extents(ino)
-            else:
-                archive.extents(ino)
+        noise = archive.resolve("big/noise").ino
+        archive.extents(noise - 1)
+        archive.extents(noise + 1)
+        with pytest.raises(CorruptIndexError, match="extents"):
+            archive.extents(noise)
         assert archive.read(archive.resolve("big/text").ino, 0, 1 << 22) == (tree / "big/text").read_bytes()
         with pytest.raises(CorruptIndexError, match="fields"):
             archive.resolve("small/deep/deeper/leaf")

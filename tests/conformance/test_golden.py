@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,8 @@ from gompfs.archive.verify import verify_archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import StatsUnavailableError
 from gompfs.mount.virtual_files import wordcount
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive, open_source
 
 ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
 ENGINES = ["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
@@ -70,14 +71,35 @@ def test_a_generation_before(engine: Engine, tmp_path: Path) -> None:
     with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
         compare(archive, "generations-1.manifest")
         expected = entry_lines(list_archive(archive))
-    os.truncate(tmp_path / "cut.gomp", end)
-    with open(tmp_path / "cut.gomp", "ab") as file:
-        file.write(whole[end:-1])
+    (tmp_path / "cut.gomp").write_bytes(whole[:-1])
     with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
         assert entry_lines(list_archive(archive)) == expected
         assert [warning.partition(": ")[2] for warning in archive.warnings] == [
             f"{len(whole) - 1 - end} bytes behind generation 1 are ignored: an interrupted add"
         ]
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
+    """What was there stays, sections and facts that this release does not know included."""
+    target = tmp_path / "added.gomp"
+    target.write_bytes((GOLDEN / f"{name}.gomp").read_bytes())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/zz-added").write_bytes(b"added words, added")
+    cpu = select_engine("cpu")
+    with Archive(target, engine=cpu) as archive:
+        before, meta, sections = list_archive(archive), archive.meta, archive.sections
+    add_to_archive(target, [open_source(tmp_path / "more")], PackOptions(), engine=cpu)
+    with Archive(target, engine=cpu) as archive:
+        after = list_archive(archive)
+        assert after.pop(b"zz-added").content == b"added words, added"
+        assert {**after, b"": before[b""]} == before
+        assert archive.meta.items() >= {**meta, "next_ino": archive.meta["next_ino"]}.items()
+        places = {(section.segment, section.kind): len(section.places) for section in archive.sections}
+        assert places.items() >= {(section.segment, section.kind): len(section.places) for section in sections}.items()
+        assert verify_archive(archive).damages == []
+        if (GOLDEN / f"{name}.wordcount").exists():
+            assert b"added\t2" in wordcount(archive).splitlines()
 
 
 def test_what_the_archives_have_between_them() -> None:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 ROOT_INO = 1
+MAX_TIME_NS = (1 << 63) - 1  # of either sign: what the index holds
 GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters")
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 from xxhash import xxh3_64_intdigest
 
@@ -25,6 +26,7 @@ from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
 from gompfs.index import IndexReader
 from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
 
+_Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 128
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
@@ -115,7 +117,7 @@ class Archive:
         if found is None:
             if len(self._inodes) > _MAX_CACHED_INODES:
                 self._inodes.clear()
-            self._inodes |= (inodes := self._index.inodes(ino, _NEIGHBOURS))
+            self._inodes |= (inodes := _with_neighbours(self._index.inodes, ino))
             found = inodes.get(ino)
             if found is None:
                 raise EntryNotFoundError(f"no inode {ino}", archive=self.path)
@@ -127,7 +129,7 @@ class Archive:
         if found is None:
             if len(self._extents) > _MAX_CACHED_INODES:
                 self._extents.clear()
-            self._extents |= (extents := self._index.extents(ino, _NEIGHBOURS))
+            self._extents |= (extents := _with_neighbours(self._index.extents, ino))
             found = extents[ino]
         return found
 
@@ -376,3 +378,11 @@ class Archive:
             memoryview(os.pread(self._file, size, offset))
             for offset, size in zip(offsets, sizes, strict=True)
         ]
+
+
+def _with_neighbours(look_up: Callable[[int, int], dict[int, _Found]], ino: int) -> dict[int, _Found]:
+    """What `look_up(first, count)` has for an inode and some behind it; for it alone if one of them is damaged."""
+    try:
+        return look_up(ino, _NEIGHBOURS)
+    except CorruptIndexError:
+        return look_up(ino, 1)

@@ -14,7 +14,7 @@ import click
 from gompfs.cli.application import EXIT_FAILURE, print_error
 from gompfs.cli.output import print_json_array, print_line
 from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
-from gompfs.errors import GompfsError
+from gompfs.errors import CorruptIndexError, GompfsError
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -91,10 +91,16 @@ def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) ->
         yield place, inode
         return
     pending = _children(archive, b"" if place in (b"", b".") else place + b"/", inode)
+    seen = {inode.ino}
     while pending:
         place, inode = pending.pop()
         yield place, inode
         if recursive and stat.S_ISDIR(inode.mode):
+            if inode.ino in seen:
+                raise CorruptIndexError(
+                    "the index is damaged: a directory has two names", archive=archive.path, path=place
+                )
+            seen.add(inode.ino)
             pending += _children(archive, place + b"/", inode)
 
 

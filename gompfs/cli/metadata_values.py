@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
+from gompfs.model import MAX_TIME_NS
+
 _SECOND_NS = 1_000_000_000
 _MAX_ID = (1 << 32) - 2
 
@@ -15,16 +17,23 @@ def parse_mtime(_ctx: click.Context, _param: click.Parameter, value: str | None)
     if value is None:
         return None
     try:
-        if value.startswith("@"):
-            seconds, _, fraction = value[1:].partition(".")
-            return int(seconds) * _SECOND_NS + int(fraction[:9].ljust(9, "0"))
-        time = datetime.fromisoformat(value)
-        time = time.replace(tzinfo=time.tzinfo or UTC)
-        return int(time.replace(microsecond=0).timestamp()) * _SECOND_NS + time.microsecond * 1000
+        time_ns = _time_ns(value)
     except ValueError:
         raise click.BadParameter(
             f"{value!r} is neither @SECONDS nor a date as 2026-01-31T12:00:00."
         ) from None
+    if abs(time_ns) > MAX_TIME_NS:
+        raise click.BadParameter(f"{value!r} is not between the years 1678 and 2261.")
+    return time_ns
+
+
+def _time_ns(value: str) -> int:
+    if value.startswith("@"):
+        seconds, _, fraction = value[1:].partition(".")
+        return int(seconds) * _SECOND_NS + int(fraction[:9].ljust(9, "0"))
+    time = datetime.fromisoformat(value)
+    time = time.replace(tzinfo=time.tzinfo or UTC)
+    return int(time.replace(microsecond=0).timestamp()) * _SECOND_NS + time.microsecond * 1000
 
 
 def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:

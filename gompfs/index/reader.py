@@ -18,12 +18,21 @@ from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Section, Se
 
 # What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
-_TABLES = {"meta", "inode", "dirent", "extent", "xattr", "segment", "section", "binary_file"}
 _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((0, _ANY), (1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
 _NO_NAMES = {b"", b".", b".."}
 _INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
+_TABLES = {
+    "meta": "key, value",
+    "inode": _INODE_COLUMNS,
+    "dirent": "parent, name, ino",
+    "extent": "ino, file_offset, stream_offset, size",
+    "xattr": "ino, name, value",
+    "segment": "number, first_block, num_blocks, uncompressed_size, archive_offsets, compressed_sizes, codecs",
+    "section": "segment, kind, uncompressed_size, archive_offsets, compressed_sizes",
+    "binary_file": "ino",
+}
 _ENTRIES_QUERY = f"""
     SELECT parent, name, {", ".join(f"inode.{column}" for column in _INODE_COLUMNS.split(", "))}
     FROM dirent CROSS JOIN inode USING (ino)
@@ -57,13 +66,16 @@ class IndexReader:
         self._connection.close()
 
     def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
-        """Refuse all that would compute: views, triggers, virtual tables, generated columns."""
+        """Refuse all but the known tables and columns; what would compute above all, such as views."""
         names = {str(name) for _, name, _ in objects if not str(name).startswith("sqlite_")}
-        if names != _TABLES or any(kind not in ("table", "index") or not page for kind, _, page in objects):
+        if names != set(_TABLES) or any(kind not in ("table", "index") or not page for kind, _, page in objects):
             raise self._corrupt("it has other tables than an index has")
-        for table in sorted(_TABLES):
-            if any(column[6] != 0 for column in self._query(f"PRAGMA table_xinfo({table})")):
+        for table, expected in _TABLES.items():
+            columns = self._query(f"PRAGMA table_xinfo({table})")
+            if any(column[6] != 0 for column in columns):
                 raise self._corrupt(f"table {table} has computed columns")
+            if [column[1] for column in columns] != expected.split(", "):
+                raise self._corrupt(f"table {table} has other columns than an index has")
 
     def meta(self) -> dict[str, str]:
         """Facts about the archive by name."""

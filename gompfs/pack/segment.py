@@ -12,7 +12,7 @@ from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.index import IndexReader, IndexWriter
-from gompfs.model import ROOT_INO, Extent, Inode
+from gompfs.model import MAX_TIME_NS, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.stream import BlockWriter, StreamWriter
@@ -174,6 +174,11 @@ class SegmentBuilder:
 
     def _add_inode(self, ino: int, entry: SourceEntry, size: int) -> None:
         options = self._options
+        mtime_ns = entry.mtime_ns if options.mtime_ns is None else options.mtime_ns
+        if abs(mtime_ns) > MAX_TIME_NS:
+            path = display_path(entry.path)
+            self.warnings.append(f"{path}: the modification time is out of range; the nearest taken")
+            mtime_ns = MAX_TIME_NS if mtime_ns > 0 else -MAX_TIME_NS
         self._index.add_inode(
             Inode(
                 ino,
@@ -181,7 +186,7 @@ class SegmentBuilder:
                 entry.uid if options.owner is None else options.owner,
                 entry.gid if options.group is None else options.group,
                 size,
-                entry.mtime_ns if options.mtime_ns is None else options.mtime_ns,
+                mtime_ns,
                 1,
                 entry.rdev,
                 entry.symlink_target,

@@ -80,6 +80,8 @@ OPENING = {
     "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
     "no inode table": "DROP TABLE inode",
     "another table": "CREATE TABLE more (a)",
+    "another column": "ALTER TABLE extent ADD COLUMN more",
+    "a column of another name": "ALTER TABLE meta RENAME COLUMN value TO other",
     "a view": "CREATE VIEW more AS SELECT 1",
     "a trigger": "CREATE TRIGGER extra AFTER INSERT ON inode BEGIN SELECT 1; END",
 }
@@ -191,6 +193,23 @@ def test_odd_but_readable(forge: Forge, tmp_path: Path, statement: str) -> None:
     path = forge(statement)
     with contextlib.suppress(GompfsError):
         use_everything(path, tmp_path / "out")
+
+
+def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) -> None:
+    """Others are readable, although files are looked up many at a time."""
+    path = forge(
+        "UPDATE extent SET size = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6e6f697365')",
+        "UPDATE inode SET uid = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6c656166')",
+    )
+    with Archive(path) as archive:
+        noise = archive.resolve("big/noise").ino
+        archive.extents(noise - 1)
+        archive.extents(noise + 1)
+        with pytest.raises(CorruptIndexError, match="extents"):
+            archive.extents(noise)
+        assert archive.read(archive.resolve("big/text").ino, 0, 1 << 22) == (tree / "big/text").read_bytes()
+        with pytest.raises(CorruptIndexError, match="fields"):
+            archive.resolve("small/deep/deeper/leaf")
 
 
 def test_extents_of_a_short_segment_end(forge: Forge) -> None:

@@ -112,6 +112,15 @@ def test_damaged_index(gompfs, archive):
     assert result.error_line == f"{archive}: the index is damaged: its checksum does not match"
 
 
+def test_ls_of_a_directory_within_itself_ends(gompfs, tmp_path):
+    looped = Path(__file__).parents[1] / "data/invalid/directory-with-two-names.gomp"
+    for options in ("-R", "-lR"):
+        result = gompfs("ls", options, looped)
+        assert result.status == 1
+        assert result.error_line == f"{looped}: folder/up: the index is damaged: a directory has two names"
+        assert len(result.lines) == 3
+
+
 def test_a_directory_is_no_archive(gompfs, tree):
     result = gompfs("ls", tree)
     assert result.status == 1
@@ -142,6 +151,7 @@ def test_engine_that_is_not_there(gompfs, archive):
         ("pack", "--block-size", "wide", "source", "x.gomp"),
         ("pack", "--level", "10", "source", "x.gomp"),
         ("pack", "--mtime", "yesterday", "source", "x.gomp"),
+        ("pack", "--mtime", "2300-01-01", "source", "x.gomp"),
         ("pack", "--owner", "no such user", "source", "x.gomp"),
         ("mount", "x.gomp", "somewhere", "-o", "frobnicate"),
         ("completion", "tcsh"),

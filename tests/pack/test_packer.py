@@ -48,6 +48,22 @@ def test_a_tree_comes_out_as_it_went_in(shared_odd_tree: Path, tmp_path: Path, b
     assert list_directory(tmp_path / "out") == expected
 
 
+def test_a_time_that_the_index_cannot_hold(tmp_path: Path) -> None:
+    """ext4 has times up to 2446, the index nanoseconds in 64 bits."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/late").touch()
+    try:
+        os.utime(tmp_path / "tree/late", (0, 10_413_792_000))
+    except (OSError, OverflowError):
+        pytest.skip("this file system has no such times")
+    if (tmp_path / "tree/late").stat().st_mtime != 10_413_792_000:
+        pytest.skip("this file system has no such times")
+    report = pack(tmp_path / "a.gomp", tmp_path / "tree")
+    assert report.warnings == ["late: the modification time is out of range; the nearest taken"]
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert archive.resolve("late").mtime_ns == (1 << 63) - 1
+
+
 @pytest.mark.parametrize(
     "codec",
     [

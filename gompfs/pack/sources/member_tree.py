@@ -11,6 +11,7 @@ import stat
 from dataclasses import replace
 
 from gompfs.errors import display_path
+from gompfs.model import MAX_TIME_NS
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 
@@ -20,7 +21,6 @@ MAX_NAME_SIZE = 255
 MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_ID = 0xFFFFFFFF
 NOBODY = 65534
-MAX_TIME_NS = (1 << 63) - 1
 _MADE_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
 

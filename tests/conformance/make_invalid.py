@@ -1,0 +1,186 @@
+"""Makes archives that break a rule: `PYTHONPATH=tests python tests/conformance/make_invalid.py DIRECTORY`.
+
+Each has a file `sound`, the first block, and a file `damaged`, the second; what is wrong is all that is wrong, and
+checksums are right but where they are what is wrong. Archives that are there already stay as they are: what was once
+refused must stay refused, however it is made today. tests/data/invalid/expected.toml says what is to come of each.
+"""
+
+from __future__ import annotations
+
+import random
+import stat
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from unittest import mock
+
+from archive_builder import BLOCK_SIZE, ArchiveBuilder, append_index, grammar_part, grammar_section
+from payload_builder import build_bit, build_byte
+from xxhash import xxh3_64_intdigest
+
+from gompfs.codec import Codec, build_block
+from gompfs.codec.constants import OFFSET_SYMBOL_REPEAT
+from gompfs.codec.sequences import DecodedPayload, Sequence
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock
+
+SOUND = (b"what is sound stays readable; " * 600)[:BLOCK_SIZE]
+DAMAGED = b"a" * 500
+SEQUENCES = [Sequence(1, 0, 0), Sequence(0, 200, 1), Sequence(0, 200, 1), Sequence(0, 99, 1)]
+GRAMMAR = ([b"be", b"to"], [2, [1, 0]])
+
+
+def main(target: Path) -> None:
+    """Make those archives that a directory has not yet."""
+    for name, make in MAKERS.items():
+        path = target / f"{name}.gomp"
+        if not path.exists():
+            path.write_bytes(make())
+
+
+def archive(block: bytes | None = None, *statements: str, section: bytes = b"") -> bytes:
+    """An archive with that second block, with an index that the statements changed, and with a grammar."""
+    builder = ArchiveBuilder(statements=list(statements))
+    builder.blocks.append((sealed(Codec.GOMPRESSO_BYTE, sound_payload(), SOUND), BLOCK_SIZE))
+    builder.blocks.append((block or sealed(Codec.GOMPRESSO_BYTE, build_byte(decoded(SEQUENCES))), len(DAMAGED)))
+    builder.add_file(b"sound", BLOCK_SIZE, 0)
+    builder.add_file(b"damaged", len(DAMAGED), BLOCK_SIZE)
+    builder.add_entry(b"folder", stat.S_IFDIR | 0o755)
+    if section:
+        builder.sections["grammar"] = [(build_block(Codec.STORED, section, section).data, len(section))]
+    return builder.build()
+
+
+def sound_payload() -> bytes:
+    """30 literals, and matches that repeat them."""
+    sequences = [Sequence(30, 0, 0), *[Sequence(0, 289, 30)] * 56, Sequence(0, 170, 30)]
+    assert decoded(sequences, SOUND[:30]).expand(BLOCK_SIZE) == SOUND
+    return build_byte(decoded(sequences, SOUND[:30]))
+
+
+def decoded(sequences: list[Sequence], literals: bytes = b"a") -> DecodedPayload:
+    return DecodedPayload(False, 2, sequences, literals)
+
+
+def sealed(codec: Codec, payload: bytes, content: bytes = DAMAGED) -> bytes:
+    """A block with right checksums."""
+    return build_block(codec, payload, content).data
+
+
+def resealed(block: bytes, place: int, value: bytes) -> bytes:
+    """A block with other bytes in its header, and its checksum right again."""
+    fields = block[:place] + value + block[place + len(value) : 24]
+    return fields + xxh3_64_intdigest(fields + block[32:]).to_bytes(8, "little") + block[32:]
+
+
+def patched(content: bytes, place: int, value: bytes) -> bytes:
+    return content[:place] + value + content[place + len(value) :]
+
+
+def checked(fields: bytes) -> bytes:
+    """The fields of a superblock or a footer, with their checksum."""
+    return fields + xxh3_64_intdigest(fields).to_bytes(8, "little")
+
+
+def bit_payload(sequences: list[Sequence] = SEQUENCES) -> bytes:
+    return build_bit(decoded(sequences), random.Random(1))
+
+
+def incomplete_code() -> bytes:
+    """Codewords of the greatest length for all, so that most bit strings begin with none."""
+
+    def longest(used: set[int], num_symbols: int, max_bits: int, _rng: random.Random) -> list[int]:
+        return [max_bits if symbol in used else 0 for symbol in range(num_symbols)]
+
+    with mock.patch("payload_builder.random_code", longest):
+        return bit_payload()
+
+
+def repeat_in_new_row() -> bytes:
+    """Sequence 32, the first of the second row, repeats an offset that only the first row has."""
+
+    def repeat(_decoded: DecodedPayload, fields: list[tuple[object, ...]], _rng: random.Random) -> None:
+        fields[32] = (*fields[32][:2], OFFSET_SYMBOL_REPEAT, (0, 0))
+
+    sequences = [Sequence(1, 3, 1)] + [Sequence(0, 3, 1)] * 32 + [Sequence(0, 400, 1)]
+    with mock.patch("payload_builder.repeat_offsets", repeat):
+        return bit_payload(sequences)
+
+
+def wrong_content() -> bytes:
+    block = sealed(Codec.GOMPRESSO_BYTE, build_byte(decoded(SEQUENCES)))
+    return resealed(block, 16, xxh3_64_intdigest(b"b" * len(DAMAGED)).to_bytes(8, "little"))
+
+
+def with_superblock(superblock: bytes) -> bytes:
+    return superblock + archive()[SUPERBLOCK_SIZE:]
+
+
+def footer_reserved() -> bytes:
+    whole = archive()
+    footer = whole[-FOOTER_SIZE:-8]
+    return whole[:-FOOTER_SIZE] + checked(patched(footer, 12, b"\1"))
+
+
+def index_start(whole: bytes) -> int:
+    return struct.unpack_from("<Q", whole, len(whole) - FOOTER_SIZE + 16)[0]
+
+
+def index_checksum() -> bytes:
+    whole = archive()
+    place = index_start(whole) + 2000
+    return patched(whole, place, bytes([whole[place] ^ 1]))
+
+
+def damaged_archive(codec: Codec, payload: bytes) -> bytes:
+    return archive(sealed(codec, payload))
+
+
+def stats_archive(words: list[bytes], rules: list[list[int]], version: int = 1) -> bytes:
+    part = grammar_part(3, 2, list(range(len(words))), rules)
+    return archive(section=grammar_section(words, [part], version))
+
+
+BYTE = build_byte(decoded(SEQUENCES))
+BYTE_BLOCK = sealed(Codec.GOMPRESSO_BYTE, BYTE)
+ID = Superblock(BLOCK_SIZE, ArchiveBuilder().uuid)
+MANY = [*SEQUENCES, *[Sequence(0, 0, 0)] * (len(DAMAGED) + 1)]
+
+MAKERS: dict[str, Callable[[], bytes]] = {
+    "version-2": lambda: with_superblock(Superblock(BLOCK_SIZE, ID.uuid, version=2).to_bytes()),
+    "superblock-reserved": lambda: with_superblock(checked(patched(ID.to_bytes()[:56], 40, b"\1"))),
+    "superblock-block-size": lambda: with_superblock(Superblock(8192, ID.uuid).to_bytes()),
+    "truncated": lambda: archive()[:-16],
+    "footer-reserved": footer_reserved,
+    "index-checksum": index_checksum,
+    "index-no-database": lambda: append_index(archive()[: index_start(archive())], b"no database" * 100),
+    "index-view": lambda: archive(None, "DROP TABLE binary_file", "CREATE VIEW binary_file AS SELECT 1 AS ino"),
+    "index-column": lambda: archive(None, "ALTER TABLE inode ADD COLUMN atime_ns INTEGER"),
+    "index-block-behind-index": lambda: archive(
+        None, "UPDATE segment SET archive_offsets = CAST(x'4000000000000000' || x'0030000000000000' AS BLOB)"
+    ),
+    "block-checksum": lambda: archive(patched(BYTE_BLOCK, 40, bytes([BYTE_BLOCK[40] ^ 1]))),
+    "block-codec": lambda: archive(resealed(BYTE_BLOCK, 4, b"\3")),
+    "block-reserved": lambda: archive(resealed(BYTE_BLOCK, 6, b"\1")),
+    "block-size": lambda: archive(resealed(BYTE_BLOCK, 12, (len(DAMAGED) - 1).to_bytes(4, "little"))),
+    "block-content": lambda: archive(wrong_content()),
+    "stored-too-short": lambda: damaged_archive(Codec.STORED, DAMAGED[1:]),
+    "byte-flag": lambda: damaged_archive(Codec.GOMPRESSO_BYTE, patched(BYTE, 0, b"\2")),
+    "byte-match-before-block": lambda: damaged_archive(
+        Codec.GOMPRESSO_BYTE, build_byte(decoded([Sequence(1, 250, 2), Sequence(0, 249, 1)]))
+    ),
+    "bit-flag": lambda: damaged_archive(Codec.GOMPRESSO_BIT, patched(bit_payload(), 0, b"\2")),
+    "bit-incomplete-code": lambda: damaged_archive(Codec.GOMPRESSO_BIT, incomplete_code()),
+    "bit-repeat-in-new-row": lambda: damaged_archive(Codec.GOMPRESSO_BIT, repeat_in_new_row()),
+    "bit-too-many-sequences": lambda: damaged_archive(Codec.GOMPRESSO_BIT, bit_payload(MANY)),
+    "extent-outside-stream": lambda: archive(None, "UPDATE extent SET stream_offset = 32768 WHERE ino = 3"),
+    "extents-overlap": lambda: archive(None, "INSERT INTO extent VALUES (3, 100, 0, 10)"),
+    "name-with-slash": lambda: archive(None, "UPDATE dirent SET name = x'2f666f6f' WHERE name = x'666f6c646572'"),
+    "directory-with-two-names": lambda: archive(None, "INSERT INTO dirent VALUES (4, x'7570', 1)"),
+    "grammar-version": lambda: stats_archive([b"be", b"to"], [[3, 1, 0]], version=2),
+    "grammar-rule-loop": lambda: stats_archive([b"be", b"to"], [[2, 0], [3, 2]]),
+    "grammar-word-order": lambda: stats_archive([b"to", b"be"], [[1, 3, 0]]),
+}
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

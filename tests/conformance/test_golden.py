@@ -1,0 +1,124 @@
+"""Golden archives, which earlier releases wrote: every engine reads what their manifests say (tests/data/README.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from manifests import GOLDEN, entry_lines, frame_lines, num_links, read_manifest
+from tree_helpers import list_archive
+
+from gompfs.archive import Archive
+from gompfs.archive.verify import verify_archive
+from gompfs.engine import Engine, select_engine
+from gompfs.errors import StatsUnavailableError
+from gompfs.mount.virtual_files import wordcount
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive, open_source
+
+ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
+ENGINES = ["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    return select_engine(request.param)
+
+
+@pytest.fixture(params=ARCHIVES)
+def archive(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Archive]:
+    with Archive(GOLDEN / f"{request.param}.gomp", engine=engine) as opened:
+        yield opened
+
+
+def compare(archive: Archive, manifest: str) -> None:
+    """All of an archive with a manifest."""
+    content = archive.path.read_bytes()
+    seen = list_archive(archive)
+    assert [
+        f"archive size={len(content)} sha256={hashlib.sha256(content).hexdigest()}",
+        *frame_lines(archive),
+        *entry_lines(seen),
+    ] == read_manifest(GOLDEN / manifest)
+    assert {path: inode.nlink for path, inode in archive.walk()} == num_links(seen)
+    assert archive.warnings == []
+
+
+def test_every_engine_reads_what_the_manifest_says(archive: Archive) -> None:
+    compare(archive, f"{archive.path.stem}.manifest")
+    assert verify_archive(archive).damages == []
+
+
+def test_word_counts(archive: Archive) -> None:
+    expected = archive.path.with_suffix(".wordcount")
+    if expected.exists():
+        assert wordcount(archive) == expected.read_bytes()
+    else:
+        assert archive.path.stem in ("large-blocks", "nothing")
+        with pytest.raises(StatsUnavailableError):
+            wordcount(archive)
+
+
+def test_a_generation_before(engine: Engine, tmp_path: Path) -> None:
+    """Cut behind the footer before, an archive is what it was; cut elsewhere, it is that too, with a warning."""
+    whole = (GOLDEN / "generations.gomp").read_bytes()
+    with Archive(GOLDEN / "generations.gomp", engine=engine) as archive:
+        end = archive.footer.previous_footer + 64
+    (tmp_path / "cut.gomp").write_bytes(whole[:end])
+    with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
+        compare(archive, "generations-1.manifest")
+        expected = entry_lines(list_archive(archive))
+    (tmp_path / "cut.gomp").write_bytes(whole[:-1])
+    with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
+        assert entry_lines(list_archive(archive)) == expected
+        assert [warning.partition(": ")[2] for warning in archive.warnings] == [
+            f"{len(whole) - 1 - end} bytes behind generation 1 are ignored: an interrupted add"
+        ]
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
+    """What was there stays, sections and facts that this release does not know included."""
+    target = tmp_path / "added.gomp"
+    target.write_bytes((GOLDEN / f"{name}.gomp").read_bytes())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/zz-added").write_bytes(b"added words, added")
+    cpu = select_engine("cpu")
+    with Archive(target, engine=cpu) as archive:
+        before, meta, sections = list_archive(archive), archive.meta, archive.sections
+    add_to_archive(target, [open_source(tmp_path / "more")], PackOptions(), engine=cpu)
+    with Archive(target, engine=cpu) as archive:
+        after = list_archive(archive)
+        assert after.pop(b"zz-added").content == b"added words, added"
+        assert {**after, b"": before[b""]} == before
+        assert archive.meta.items() >= {**meta, "next_ino": archive.meta["next_ino"]}.items()
+        places = {(section.segment, section.kind): len(section.places) for section in archive.sections}
+        assert places.items() >= {(section.segment, section.kind): len(section.places) for section in sections}.items()
+        assert verify_archive(archive).damages == []
+        if (GOLDEN / f"{name}.wordcount").exists():
+            assert b"added\t2" in wordcount(archive).splitlines()
+
+
+def test_what_the_archives_have_between_them() -> None:
+    """Whoever adds to the format sees here what has no golden archive yet."""
+    lines = "\n".join(line for path in GOLDEN.glob("*.manifest") for line in read_manifest(path))
+    assert "version=1 " in lines
+    for word in ("1048576", "65536", "16384"):
+        assert f"block_size={word} " in lines
+    for codec in ("gompresso-byte", "gompresso-bit"):
+        for groups in (4, 8, 16, 32):
+            for elimination in ("yes", "no"):
+                assert re.search(f"{codec} .* groups={groups} elimination={elimination}", lines)
+    assert re.search(r"^block \d+ stored", lines, re.MULTILINE)
+    assert set(re.findall(r"type=(\w+)", lines)) == {"file", "dir", "link", "fifo", "socket", "char", "block"}
+    assert set(re.findall(r"words=(\w+) builder=(\w+)", lines)) == {
+        ("whitespace", "repair"),
+        ("whitespace", "sequitur"),
+        ("letters", "repair"),
+        ("letters", "sequitur"),
+    }
+    for piece in ("hardlink=", "xattr=", "mtime_ns=-", "size=0 ", "size=1 ", "data=none", "previous=yes", "binary "):
+        assert piece in lines

@@ -1,0 +1,94 @@
+"""Archives that break one rule each: the commands say which in one line, and what is sound stays readable."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from make_invalid import DAMAGED, MAKERS, SOUND
+from manifests import INVALID
+
+from gompfs.cli.application import run
+
+EXPECTED: dict[str, dict[str, str]] = tomllib.loads((INVALID / "expected.toml").read_text())
+ENGINES = ["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
+NO_STATS = "the archive was packed without stats"
+
+
+class Answer(NamedTuple):
+    """Status, standard output, and the lines of standard error without the names of program and archive."""
+
+    status: int
+    output: bytes
+    errors: list[str]
+
+
+Ask = Callable[..., Answer]
+
+
+@pytest.fixture
+def ask(capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
+    """Run a command on an invalid archive."""
+
+    def run_command(command: str, name: str, *arguments: str) -> Answer:
+        archive = INVALID / f"{name}.gomp"
+        capfdbinary.readouterr()
+        status = run([command, str(archive), *arguments])
+        captured = capfdbinary.readouterr()
+        errors = captured.err.decode().splitlines()
+        assert all(line.startswith(f"gompfs: {archive}: ") for line in errors)
+        return Answer(
+            status,
+            captured.out.replace(f"{archive}: ".encode(), b""),
+            [line.removeprefix(f"gompfs: {archive}: ") for line in errors],
+        )
+
+    return run_command
+
+
+def answer(error: str | None, output: bytes) -> Answer:
+    """What a command answers that fails with that error, or else with that output."""
+    return Answer(0, output, []) if error is None else Answer(1, b"", [error])
+
+
+def test_each_archive_is_expected() -> None:
+    assert set(EXPECTED) == set(MAKERS) == {path.stem for path in INVALID.glob("*.gomp")}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_contents(ask: Ask, name: str, engine: str) -> None:
+    expected = EXPECTED[name]
+    opening = expected.get("opening")
+    assert ask("cat", name, "sound", "--engine", engine) == answer(opening, SOUND)
+    damaged = f"damaged: {expected['damaged']}" if "damaged" in expected else opening
+    assert ask("cat", name, "damaged", "--engine", engine) == answer(damaged, DAMAGED)
+    if opening is None:  # the sound file comes, whatever is with the other
+        both = ask("cat", name, "damaged", "sound", "--verify", "--engine", engine)
+        assert both.output.removeprefix(DAMAGED) == SOUND
+        assert both.status == len(both.errors) == int("damaged" in expected or "verify" in expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", EXPECTED)
+def test_verify(ask: Ask, name: str, engine: str) -> None:
+    expected = EXPECTED[name]
+    found = ask("verify", name, "-q", "--engine", engine)
+    if "verify" in expected:
+        assert found == Answer(1, f"{expected['verify']}\n1 damaged blocks, 1 files touched\n".encode(), [])
+    else:
+        assert found == answer(expected.get("opening"), b"")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_names_and_statistics(ask: Ask, name: str) -> None:
+    expected = EXPECTED[name]
+    opening = expected.get("opening")
+    listing = ask("ls", name, "-R")
+    if "ls" in expected:
+        assert (listing.status, listing.errors) == (1, [expected["ls"]])
+    else:
+        assert listing == answer(opening, b"damaged\nfolder/\nsound\n")
+    assert ask("stats", name, "wordcount") == answer(opening or expected.get("stats", NO_STATS), b"")

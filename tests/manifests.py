@@ -1,0 +1,125 @@
+"""Manifests of archives: all that an archive holds, as lines that a reviewer can read and a test can compare."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from tree_helpers import Seen
+
+from gompfs.archive import Archive
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, parse_block_header
+from gompfs.grammar import Grammar
+from gompfs.model import BlockPlaces
+
+GOLDEN = Path(__file__).parent / "data" / "golden" / "v1"
+INVALID = Path(__file__).parent / "data" / "invalid"
+
+_TYPES = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "dir",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "fifo",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "char",
+    stat.S_IFBLK: "block",
+}
+
+
+def escaped(raw: bytes) -> str:
+    """Bytes as visible ASCII, all others as octal numbers, as in mtree(5)."""
+    return "".join(chr(byte) if 0x21 <= byte <= 0x7E and byte not in b"\\#=," else f"\\{byte:03o}" for byte in raw)
+
+
+def num_links(seen: dict[bytes, Seen]) -> dict[bytes, int]:
+    """The link count of each entry: its names, or for a directory 2 and its subdirectories."""
+    names = Counter(item.inode for item in seen.values())
+    directories = [path for path, item in seen.items() if path and stat.S_ISDIR(item.mode)]
+    subdirectories = Counter(path.rpartition(b"/")[0] for path in directories)
+    return {
+        path: 2 + subdirectories[path] if stat.S_ISDIR(item.mode) else names[item.inode] for path, item in seen.items()
+    }
+
+
+def entry_lines(seen: dict[bytes, Seen]) -> list[str]:
+    """A line for each entry, in the manner of mtree(5); holes do not show."""
+    links = num_links(seen)
+    return [_entry_line(path, seen[path], links[path]) for path in sorted(seen)]
+
+
+def _entry_line(path: bytes, item: Seen, nlink: int) -> str:
+    words = [f"./{escaped(path)}" if path else "."]
+    if item.inode != path:
+        return f"{words[0]} hardlink=./{escaped(item.inode)}"
+    words += [
+        f"type={_TYPES[stat.S_IFMT(item.mode)]}",
+        f"mode={stat.S_IMODE(item.mode):04o}",
+        f"uid={item.uid}",
+        f"gid={item.gid}",
+        f"nlink={nlink}",
+        f"mtime_ns={item.mtime_ns}",
+    ]
+    if item.content is not None:
+        words += [f"size={len(item.content)}", f"sha256={hashlib.sha256(item.content).hexdigest()}"]
+    if item.target is not None:
+        words.append(f"link={escaped(item.target)}")
+    if stat.S_IFMT(item.mode) in (stat.S_IFCHR, stat.S_IFBLK):
+        words.append(f"device={os.major(item.rdev)},{os.minor(item.rdev)}")
+    words += [f"xattr={escaped(name)}:{value.hex()}" for name, value in item.xattrs]
+    return " ".join(words)
+
+
+def frame_lines(archive: Archive) -> list[str]:
+    """What an archive is made of: generation, blocks, sections, grammars, and where its files have holes."""
+    superblock, footer = archive.superblock, archive.footer
+    lines = [
+        f"superblock version={superblock.version} block_size={superblock.block_size} uuid={superblock.uuid}",
+        f"footer generation={footer.generation} previous={'yes' if footer.previous_footer else 'no'}",
+        *(f"meta {key}={value}" for key, value in sorted(archive.meta.items())),
+    ]
+    for segment in archive.segments:
+        lines.append(f"segment {segment.number} size={segment.places.uncompressed_size}")
+        lines += _block_lines(archive, segment.places, segment.first_block)
+    for section in archive.sections:
+        lines.append(f"section {section.kind} segment={section.segment} size={section.places.uncompressed_size}")
+        lines += _block_lines(archive, section.places, 0)
+        if section.kind == "grammar":
+            grammar = Grammar.from_bytes(archive.read_section(section))
+            parts = list(grammar.parts())
+            lines.append(
+                f"grammar words={grammar.word_rule} builder={grammar.builder} dictionary={grammar.num_words}"
+                f" parts={len(parts)} rules={sum(part.num_rules for part in parts)}"
+            )
+    lines += [f"binary ./{escaped(archive.path_of(ino))}" for ino in archive.binary_files()]
+    return lines + list(_holes(archive))
+
+
+def _block_lines(archive: Archive, places: BlockPlaces, first: int) -> list[str]:
+    lines = []
+    content = archive.path.read_bytes()
+    sizes = places.compressed_sizes.tolist()
+    for number, (start, size) in enumerate(zip(places.archive_offsets.tolist(), sizes, strict=True), first):
+        header = parse_block_header(content[start : start + size])
+        line = f"block {number} {header.codec.label} {header.payload_size}/{header.uncompressed_size}"
+        if header.codec is not Codec.STORED:
+            flags, group_size_log2 = content[start + BLOCK_HEADER_SIZE :][:2]
+            line += f" groups={1 << group_size_log2} elimination={'yes' if flags & 1 else 'no'}"
+        lines.append(line)
+    return lines
+
+
+def _holes(archive: Archive) -> Iterable[str]:
+    for path, inode in archive.walk():
+        extents = archive.extents(inode.ino)
+        if stat.S_ISREG(inode.mode) and sum(extent.size for extent in extents) < inode.size:
+            data = ",".join(f"{extent.file_offset}+{extent.size}" for extent in extents)
+            yield f"sparse ./{escaped(path)} data={data or 'none'}"
+
+
+def read_manifest(path: Path) -> list[str]:
+    """The lines of a manifest, without comments."""
+    return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]

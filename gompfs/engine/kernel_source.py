@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-SHARED_BYTES = {"decode_byte": (0, 1792), "decode_bit": (1024, 5936)}
+SHARED_BYTES = {"decode_byte": (0, 1792), "decode_bit": (1024, 6064)}
 """Shared memory of each kernel: bytes for a CTA, and for each of its warps."""
 
 _PACKAGE = Path(__file__).parents[1]

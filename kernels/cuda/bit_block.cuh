@@ -20,8 +20,8 @@ struct BitShared {
     union {
         struct {
             u16 literal_table[1 << kMaxLiteralBits];
+            CodeScratch scratch;
             u8 lengths[kNumCodeLengths];
-            u8 sorted[kNumLiteralSymbols];
         } codes;
         RowShared row;
     };
@@ -107,7 +107,7 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
         return false;
     }
     u8* const lengths = shared.codes.lengths;
-    u8* const scratch = shared.codes.sorted;
+    CodeScratch& scratch = shared.codes.scratch;
     if (!read_code_lengths(in.words, kBitHeaderSize * 8, code_lengths_size, lengths, scratch,
                            shared.token_table)) {
         return false;

@@ -11,162 +11,206 @@ constexpr int kNumCodeLengths = kNumLiteralSymbols + kNumTokenSymbols + kNumOffs
 // Decode tables hold a symbol in the low byte and the codeword's length above it.
 constexpr u16 kNoCodeword = 0xffff;
 
-// Reads bits of a payload in order; every lane has its own copy of the same state.
-struct CommonBits {
-    const u32* words;
-    u32 position;  // in bits
-
-    __device__ u32 peek(u32 count) const { return low_bits(load_bits(words, position), count); }
-    __device__ u32 take(u32 count) {
-        const u32 value = peek(count);
-        position += count;
-        return value;
-    }
+// What it takes to make tables, in shared memory.
+struct CodeScratch {
+    u32 counts[kWarpSize];          // of each length; then the place of its next symbol in sorted
+    u8 sorted[kNumLiteralSymbols];  // symbols in the order of their codewords
 };
 
-// What canonical codewords look like, length by length. A codeword of length k, with its first bit
-// highest and at the top of max_bits bits, lies below limit[k] and not below limit[k - 1].
-template <int kMaxBits>
-struct CodeShape {
-    u32 limit[kMaxBits + 1];
-    u32 first[kMaxBits + 1];  // the place of the first symbol of each length in their sorted row
-    u32 num_symbols;
-    bool decodable;
+// The codewords of one length, in its lane: all codewords of kMaxBits bits, first bit highest, that
+// begin with one of up to this length lie below limit; places are those of sorted.
+struct LengthShape {
+    u32 limit;
+    u32 end_place;
+    u32 num_symbols;  // of the whole code, in all lanes
+    bool decodable;   // likewise
 };
 
-// lengths are in shared memory; sorted gets the symbols in the order of their codewords.
+// Counts the symbols of each length. lengths are in shared memory.
 template <int kMaxBits>
-__device__ inline CodeShape<kMaxBits> sort_symbols(const u8* lengths, int num_lengths, u8* sorted) {
+__device__ inline LengthShape shape_code(const u8* lengths, int num_lengths, CodeScratch& scratch) {
     const int lane = lane_id();
-    CodeShape<kMaxBits> shape;
-    u32 count[kMaxBits + 1] = {};
+    scratch.counts[lane] = 0;
+    __syncwarp();
     bool in_bounds = true;
-    for (int first = 0; first < num_lengths; first += kWarpSize) {
-        const u32 length = first + lane < num_lengths ? lengths[first + lane] : 0;
+    for (int symbol = lane; symbol < num_lengths; symbol += kWarpSize) {
+        const u32 length = lengths[symbol];
         in_bounds = in_bounds && length <= kMaxBits;
-#pragma unroll
-        for (int bits = 1; bits <= kMaxBits; ++bits) {
-            count[bits] += __popc(__ballot_sync(kAllLanes, length == bits));
-        }
-    }
-    shape.limit[0] = shape.first[0] = 0;
-    u32 place = 0;
-#pragma unroll
-    for (int bits = 1; bits <= kMaxBits; ++bits) {
-        shape.first[bits] = place;
-        place += count[bits];
-        shape.limit[bits] = shape.limit[bits - 1] + (count[bits] << (kMaxBits - bits));
-    }
-    shape.num_symbols = place;
-    const bool lone = place == 1 && count[1] == 1;
-    shape.decodable = __all_sync(kAllLanes, in_bounds) &&
-                      (place == 0 || lone || shape.limit[kMaxBits] == 1u << kMaxBits);
-    u32 next[kMaxBits + 1];
-#pragma unroll
-    for (int bits = 1; bits <= kMaxBits; ++bits) {
-        next[bits] = shape.first[bits];
-    }
-    for (int first = 0; first < num_lengths && shape.decodable; first += kWarpSize) {
-        const u32 length = first + lane < num_lengths ? lengths[first + lane] : 0;
-#pragma unroll
-        for (int bits = 1; bits <= kMaxBits; ++bits) {
-            const u32 same = __ballot_sync(kAllLanes, length == bits);
-            if (length == bits) {
-                sorted[next[bits] + __popc(same & lanes_below(lane))] =
-                    static_cast<u8>(first + lane);
-            }
-            next[bits] += __popc(same);
+        if (length != 0 && length <= kMaxBits) {
+            atomicAdd(&scratch.counts[length], 1u);
         }
     }
     __syncwarp();
-    return shape;
+    constexpr u32 kPlaceBits = 10;
+    const u32 count = scratch.counts[lane];
+    const u32 codewords = lane <= kMaxBits ? count << (kMaxBits - lane) : 0;
+    const u32 through = inclusive_sum(codewords << kPlaceBits | count, lane);
+    const u32 all = __shfl_sync(kAllLanes, through, kWarpSize - 1);
+    const u32 end_place = low_bits(through, kPlaceBits);
+    const u32 num_symbols = low_bits(all, kPlaceBits);
+    const u32 num_codewords = all >> kPlaceBits;
+    scratch.counts[lane] = end_place - count;
+    const bool lone = num_symbols == 1 && num_codewords == 1u << (kMaxBits - 1);
+    const bool complete = num_symbols == 0 || lone || num_codewords == 1u << kMaxBits;
+    return {through >> kPlaceBits, end_place, num_symbols,
+            __all_sync(kAllLanes, in_bounds) && complete};
+}
+
+// Sorts the symbols of a code that is decodable.
+__device__ inline void sort_symbols(const u8* lengths, int num_lengths, CodeScratch& scratch) {
+    const int lane = lane_id();
+    for (int first = 0; first < num_lengths; first += kWarpSize) {
+        const u32 length = first + lane < num_lengths ? lengths[first + lane] : 0;
+        const u32 same = __match_any_sync(kAllLanes, length);
+        const u32 place = scratch.counts[length] + __popc(same & lanes_below(lane));
+        __syncwarp();
+        if (length != 0) {
+            scratch.sorted[place] = static_cast<u8>(first + lane);
+            if (same >> lane == 1) {  // the last lane of this length
+                scratch.counts[length] = place + 1;
+            }
+        }
+        __syncwarp();
+    }
+}
+
+// Fills a table with the codewords of a complete code. Each lane writes the entries of a run of
+// codewords, as they are with their first bit highest.
+template <int kMaxBits>
+__device__ inline void fill_table(const u8* lengths, const LengthShape& shape,
+                                  const CodeScratch& scratch, u16* table) {
+    constexpr u32 kPerLane = (1u << kMaxBits) / kWarpSize;
+    const u32 first = lane_id() * kPerLane;
+    u32 bits = 1;
+    u32 start = 0;
+    u32 place = 0;
+#pragma unroll
+    for (int shorter = 1; shorter < kMaxBits; ++shorter) {
+        const u32 limit = __shfl_sync(kAllLanes, shape.limit, shorter);
+        const u32 end_place = __shfl_sync(kAllLanes, shape.end_place, shorter);
+        const bool longer = first >= limit;
+        bits = longer ? shorter + 1 : bits;
+        start = longer ? limit : start;
+        place = longer ? end_place : place;
+    }
+    place += (first - start) >> (kMaxBits - bits);
+    u32 left = (1u << (kMaxBits - bits)) - ((first - start) & ((1u << (kMaxBits - bits)) - 1));
+    u32 entry = bits << 8 | scratch.sorted[place];
+    for (u32 codeword = first; codeword < first + kPerLane; ++codeword, --left) {
+        if (left == 0) {
+            const u32 symbol = scratch.sorted[++place];
+            const u32 length = lengths[symbol];
+            entry = length << 8 | symbol;
+            left = 1u << (kMaxBits - length);
+        }
+        table[__brev(codeword) >> (32 - kMaxBits)] = static_cast<u16>(entry);
+    }
 }
 
 // Fills a table of 2^kMaxBits entries, indexed by the next bits of a stream. False in all lanes
-// where the lengths make no code. scratch has room for all symbols.
+// where the lengths make no code. No part of its caller, as it would take registers from the rows.
 template <int kMaxBits>
-__device__ inline bool build_decode_table(const u8* lengths, int num_lengths, u8* scratch,
+__device__ __noinline__ bool build_decode_table(const u8* lengths, int num_lengths, CodeScratch& scratch,
                                           u16* table) {
-    const CodeShape<kMaxBits> shape = sort_symbols<kMaxBits>(lengths, num_lengths, scratch);
+    const LengthShape shape = shape_code<kMaxBits>(lengths, num_lengths, scratch);
     if (!shape.decodable) {
         return false;
     }
-    for (u32 index = lane_id(); index < 1u << kMaxBits; index += kWarpSize) {
-        const u32 codeword = __brev(index) >> (32 - kMaxBits);
-        u32 bits = 1;
-        u32 start = 0;
-        u32 place = 0;
-#pragma unroll
-        for (int shorter = 1; shorter < kMaxBits; ++shorter) {
-            const bool longer = codeword >= shape.limit[shorter];
-            bits = longer ? shorter + 1 : bits;
-            start = longer ? shape.limit[shorter] : start;
-            place = longer ? shape.first[shorter + 1] : place;
-        }
-        place += (codeword - start) >> (kMaxBits - bits);
+    __syncwarp();
+    sort_symbols(lengths, num_lengths, scratch);
+    if (shape.num_symbols > 1) {
+        fill_table<kMaxBits>(lengths, shape, scratch, table);
+    } else {
         // A lone symbol takes the whole table; without symbols, nothing can be decoded.
-        u16 entry = kNoCodeword;
-        if (shape.num_symbols == 1) {
-            entry = static_cast<u16>(1 << 8 | scratch[0]);
-        } else if (shape.num_symbols != 0) {
-            entry = static_cast<u16>(bits << 8 | scratch[place]);
+        const u16 entry =
+            shape.num_symbols == 1 ? static_cast<u16>(1 << 8 | scratch.sorted[0]) : kNoCodeword;
+        for (u32 index = lane_id(); index < 1u << kMaxBits; index += kWarpSize) {
+            table[index] = entry;
         }
-        table[index] = entry;
     }
     __syncwarp();
     return true;
 }
 
-// Reads the lengths of all codes into shared memory. All lanes follow the same bits. False in all
-// lanes where they are not valid or do not end in the last byte of size bytes from position on.
-// table has 2^kMaxLengthBits entries.
-__device__ inline bool read_code_lengths(const u32* words, u32 position, u32 size, u8* lengths,
-                                         u8* scratch, u16* table) {
+// A symbol of the code for code lengths, as one lane reads it.
+struct LengthSymbol {
+    bool exists;
+    bool repeats;  // the length before
+    u32 length;
+    u32 run;   // how many lengths it stands for
+    u32 used;  // bits
+};
+
+__device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) {
+    const u32 entry = table[window & ((1 << kMaxLengthBits) - 1)];
+    const u32 symbol = entry & 255;
+    const u32 codeword_bits = entry >> 8 & 15;
+    const u32 extra = window >> codeword_bits;
+    const bool is_length = symbol < kLengthSymbolRepeat;
+    const bool repeats = symbol == kLengthSymbolRepeat;
+    const bool many = symbol == kLengthSymbolManyZeros;
+    const u32 extra_bits = is_length ? 0 : repeats ? 2 : many ? 7 : 3;
+    const u32 run = is_length ? 1 : (many ? 11 : 3) + low_bits(extra, extra_bits);
+    return {entry != kNoCodeword, repeats, is_length ? symbol : 0, run, codeword_bits + extra_bits};
+}
+
+// Reads the lengths of all codes into shared memory. False in all lanes where they are not valid or
+// do not end in the last byte of size bytes from position on. table has 2^kMaxLengthBits entries.
+//
+// Each lane reads the symbol that would begin at its bit of the next 32; from the first one on,
+// each leads to the next that does begin.
+__device__ __noinline__ inline bool read_code_lengths(const u32* words, u32 position, u32 size, u8* lengths,
+                                         CodeScratch& scratch, u16* table) {
     const int lane = lane_id();
     const u32 end = position + size * 8;
-    CommonBits bits{words, position};
     if (lane < kNumLengthSymbols) {
-        CommonBits own{words, position + lane * kLengthFieldBits};
-        lengths[lane] = static_cast<u8>(own.take(kLengthFieldBits));
+        lengths[lane] = static_cast<u8>(
+            low_bits(load_bits(words, position + lane * kLengthFieldBits), kLengthFieldBits));
     }
     __syncwarp();
     if (!build_decode_table<kMaxLengthBits>(lengths, kNumLengthSymbols, scratch, table)) {
         return false;
     }
-    bits.position += kNumLengthSymbols * kLengthFieldBits;
-    u32 before = 0;
-    for (int index = 0; index < kNumCodeLengths;) {
-        const u32 window = bits.peek(kMaxLengthBits + 7);
-        const u32 entry = table[window & ((1 << kMaxLengthBits) - 1)];
-        if (entry == kNoCodeword) {
-            return false;
-        }
-        const u32 symbol = entry & 255;
-        const u32 extra = window >> (entry >> 8);
-        int run = 1;
-        u32 used = entry >> 8;
-        if (symbol < kLengthSymbolRepeat) {
-            before = symbol;
-        } else if (symbol == kLengthSymbolRepeat) {
-            run = 3 + (extra & 3);
-            used += 2;
-        } else {
-            const bool many = symbol == kLengthSymbolManyZeros;
-            run = many ? 11 + (extra & 127) : 3 + (extra & 7);
-            used += many ? 7 : 3;
-            before = 0;
-        }
-        bits.position += used;
-        if (run > kNumCodeLengths - index || bits.position > end) {
-            return false;
-        }
-        for (int place = lane; place < run; place += kWarpSize) {
-            lengths[index + place] = static_cast<u8>(before);
-        }
-        index += run;
+    for (int index = lane; index < kNumCodeLengths; index += kWarpSize) {
+        lengths[index] = 0;
     }
     __syncwarp();
-    return end - bits.position < 8;
+    position += kNumLengthSymbols * kLengthFieldBits;
+    u32 before = 0;
+    for (u32 index = 0; index < kNumCodeLengths;) {
+        const u32 window = static_cast<u32>(load_bits(words, position + lane));
+        LengthSymbol symbol = read_length_symbol(table, window);
+        u32 begins = 0;
+        u32 next = 0;
+        while (next < kWarpSize) {
+            begins |= 1u << next;
+            next += max(__shfl_sync(kAllLanes, symbol.used, next), 1u);
+        }
+        const u32 run = begins >> lane & 1 ? symbol.run : 0;
+        const u32 through = index + inclusive_sum(run, lane);
+        const bool counts = run != 0 && through - run < kNumCodeLengths;
+        const u32 counting = __ballot_sync(kAllLanes, counts);
+        const bool valid =
+            symbol.exists && through <= kNumCodeLengths && position + lane + symbol.used <= end;
+        if (__any_sync(kAllLanes, counts && !valid)) {
+            return false;
+        }
+        // A length that is repeated comes from the nearest symbol before that does not repeat.
+        const u32 own = __ballot_sync(kAllLanes, counts && !symbol.repeats);
+        const u32 below = own & lanes_below(lane);
+        const u32 nearest =
+            __shfl_sync(kAllLanes, symbol.length, below == 0 ? 0 : 31 - __clz(below));
+        const u32 length = symbol.repeats ? (below == 0 ? before : nearest) : symbol.length;
+        for (u32 place = through - run; counts && length != 0 && place < through; ++place) {
+            lengths[place] = static_cast<u8>(length);
+        }
+        const int last = 31 - __clz(counting);
+        before = __shfl_sync(kAllLanes, length, last);
+        index = __shfl_sync(kAllLanes, through, last);
+        position += last + __shfl_sync(kAllLanes, symbol.used, last);
+    }
+    __syncwarp();
+    return end - position < 8;
 }
 
 }  // namespace gompfs

@@ -14,6 +14,7 @@
 #define __device__
 #define __shared__
 #define __launch_bounds__(...)
+#define __noinline__ __attribute__((noinline))
 
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
@@ -77,6 +78,15 @@ inline unsigned __ballot_sync(unsigned mask, bool predicate) {
         votes |= static_cast<unsigned>(values[lane]) << lane;
     }
     return votes;
+}
+
+inline unsigned __match_any_sync(unsigned mask, unsigned value) {
+    const std::uint64_t* values = cuda_on_host::meet_warp(mask, value, "match_any");
+    unsigned same = 0;
+    for (unsigned lane = 0; lane < cuda_on_host::kWarpSize; ++lane) {
+        same |= static_cast<unsigned>(values[lane] == value) << lane;
+    }
+    return same;
 }
 
 inline bool __any_sync(unsigned mask, bool predicate) {

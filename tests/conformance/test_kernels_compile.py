@@ -26,7 +26,7 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies"])
+@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies", "byte_strategies"])
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
     source = read_source(kernel)
     if kernel in SHARED_BYTES:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +26,17 @@ _PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "ratarmount")
 Cell = float | str | None
 
 
+@dataclass(frozen=True)
+class Plot:
+    """How some columns of a table are drawn: rows along the x axis, and a set of bars or a line for each column."""
+
+    name: str
+    kind: Literal["bars", "lines"]
+    columns: tuple[str, ...]
+    x_label: str
+    y_label: str
+
+
 @dataclass
 class Report:
     """One table; a row is a name and a value for each column, a number or a word, or None for an empty cell."""
@@ -34,6 +45,7 @@ class Report:
     columns: list[str]
     rows: list[tuple[str, list[Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
 
     def add(self, name: str, *values: Cell) -> None:
         """Append a row."""

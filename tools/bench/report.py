@@ -92,6 +92,8 @@ def _cell(value: Cell) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, int):
+        return f"{value:,}"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 

@@ -16,11 +16,10 @@ from .. import nvcomp, nvml
 from ..blocks import peer
 from ..decode import PEERS, add_ours, add_peer
 from ..device import Sample, check
-from ..report import NOT_INSTALLED, Cell, Plot, Report
-from .meters import Meter, cpu_meter, measure_load
+from ..report import NOT_INSTALLED, Plot, Report
+from .meters import ENERGY_COLUMNS, Meter, add_load, cpu_meter
 from .strategies import CODECS, LEVEL
 
-NOT_READABLE = "not readable"
 _CPU_BYTES = 64 << 20  # of the data, for jobs on the CPU
 _SECONDS_OF_REST = 0.05
 
@@ -31,7 +30,7 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
     report = Report(
         f"{sample.name}, blocks of {sample.block_size}, each codec for {seconds:g} s: watts, and joules for each GB "
         "of output",
-        ["GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB"],
+        list(ENERGY_COLUMNS),
     )
     readable = {name: meter for name, meter in meters.items() if meter is not None}
     add_load(report, "nothing", 0, lambda: time.sleep(_SECONDS_OF_REST), readable, seconds)
@@ -45,19 +44,6 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
         report.notes.append(f"nvCOMP {nvcomp.version()}.")
     report.plots.append(Plot(f"energy-{sample.name}", "bars", ("GPU J/GB", "CPU J/GB"), "codec", "energy, J/GB"))
     return [report]
-
-
-def add_load(
-    report: Report, label: str, size: int, job: Callable[[], object], meters: Mapping[str, Meter], seconds: float
-) -> None:
-    """A row: the job that makes `size` bytes, measured."""
-    load = measure_load(job, meters, seconds)
-    speed = load.runs_per_second * size / 1e9
-    cells: list[Cell] = [speed or None]
-    for name in ("GPU", "CPU"):
-        watts = load.watts.get(name)
-        cells += [NOT_READABLE if watts is None else watts, watts / speed if watts is not None and speed else None]
-    report.add(label, *cells)
 
 
 def _add_gpu_codecs(

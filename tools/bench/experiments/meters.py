@@ -7,8 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..report import Cell, Report
+
+ENERGY_COLUMNS = ("GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB")
+NOT_READABLE = "not readable"
 _POWERCAP = Path("/sys/class/powercap")
 _SECONDS_TO_WARM_UP = 0.5
+_SECONDS_BETWEEN_READINGS = 0.05  # reading takes time in which nothing runs
 
 Meter = Callable[[], float]
 """Gives joules since any start, in steps."""
@@ -51,21 +56,41 @@ class _Package:
 
 def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds: float) -> Load:
     """Run a job, which has to wait for what it starts, for that long and a while before."""
-    started = time.perf_counter()
-    while time.perf_counter() - started < _SECONDS_TO_WARM_UP:
-        job()
+    _repeat(job, _SECONDS_TO_WARM_UP)
     steps: dict[str, list[tuple[float, float]]] = {name: [] for name in meters}
     started = time.perf_counter()
     runs = 0
     while time.perf_counter() - started < seconds:
-        job()
-        runs += 1
+        runs += _repeat(job, _SECONDS_BETWEEN_READINGS)
         for name, meter in meters.items():
             joules = meter()
             if not steps[name] or joules != steps[name][-1][1]:
                 steps[name].append((time.perf_counter(), joules))
     elapsed = time.perf_counter() - started
     return Load(runs / elapsed, {name: _power(found) for name, found in steps.items()})
+
+
+def add_load(
+    report: Report, label: str, size: int, job: Callable[[], object], meters: Mapping[str, Meter], seconds: float
+) -> None:
+    """A row: the job that makes `size` bytes, measured."""
+    load = measure_load(job, meters, seconds)
+    speed = load.runs_per_second * size / 1e9
+    cells: list[Cell] = [speed or None]
+    for name in ("GPU", "CPU"):
+        watts = load.watts.get(name)
+        cells += [NOT_READABLE if watts is None else watts, watts / speed if watts is not None and speed else None]
+    report.add(label, *cells)
+
+
+def _repeat(job: Callable[[], object], seconds: float) -> int:
+    """Run a job for that long at least; how often it ran."""
+    started = time.perf_counter()
+    runs = 0
+    while time.perf_counter() - started < seconds:
+        job()
+        runs += 1
+    return runs
 
 
 def _power(steps: list[tuple[float, float]]) -> float | None:

@@ -10,7 +10,8 @@ from gompfs.engine.gpu import GpuEngine, ResidentBlocks
 
 from ..device import Sample, check, time_on_device, time_on_host
 from ..report import Cell, Plot, Report
-from .strategy_blocks import Rounds, Strategy, StrategyBlocks
+from .rounds import Rounds, tabulate_rounds
+from .strategy_blocks import Strategy, StrategyBlocks
 
 CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 LEVEL = 6
@@ -38,7 +39,7 @@ class Speeds:
 def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
     """For each codec a table of strategies by payload; then one of the bytes that each round of MRR copies."""
     reports = []
-    shares: dict[str, list[float]] = {}
+    counted: dict[str, Rounds] = {}
     for codec in CODECS:
         report = Report(
             f"{sample.name}, {codec.label} -{LEVEL}, {sample.size / 1e9:.2f} GB in blocks of {sample.block_size}: "
@@ -55,7 +56,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
             ratio = len(sample.content) / sum(map(len, encoded))
             report.add(payload, ratio, _time_packing(sample, options, rounds), *_cells(speeds))
             if payload in _SHOWN_ROUNDS:
-                shares[f"{codec.label}, {payload}"] = _shares(speeds.multi_round_rounds)
+                counted[f"{codec.label}, {payload}"] = speeds.multi_round_rounds
         report.notes += [
             "Rounds are for a row of 32 sequences; SC takes 32. DE copies a group at once, groups one after another.",
             "Packing: one CPU thread. Ratios count each block with its header of 32 bytes.",
@@ -66,7 +67,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
             Plot(f"packing-{codec.label}-{sample.name}", "bars", ("packing MB/s",), "payload", "packing, MB/s"),
         ]
         reports.append(report)
-    return [*reports, tabulate_rounds(sample.name, shares)]
+    return [*reports, tabulate_rounds(sample.name, counted)]
 
 
 def measure_payload(sample: Sample, encoded: list[bytes], engine: GpuEngine, elimination: bool, rounds: int) -> Speeds:
@@ -106,24 +107,3 @@ def _time_packing(sample: Sample, options: CodecOptions, rounds: int) -> float:
     engine = CpuEngine(1)
     seconds = time_on_host(lambda: engine.encode_blocks(stream, sample.block_size, options), min(rounds, 3))
     return len(stream) / 1e6 / seconds
-
-
-def _shares(rounds: Rounds) -> list[float]:
-    """Percent of the bytes of matches that each round copies, up to the last round that copies any."""
-    total = sum(rounds.bytes_of_round)
-    shares = [100 * count / total for count in rounds.bytes_of_round]
-    while shares and shares[-1] == 0:
-        shares.pop()
-    return shares
-
-
-def tabulate_rounds(name: str, shares: dict[str, list[float]]) -> Report:
-    """A table of the percentages that each round copies, by payload."""
-    report = Report(f"{name}: percent of the bytes of matches that each round of MRR copies", list(shares))
-    for number in range(max(map(len, shares.values()), default=0)):
-        cells = [values[number] if number < len(values) else 0.0 for values in shares.values()]
-        report.add(str(number + 1), *cells)
-    report.plots.append(
-        Plot(f"rounds-{name}", "lines", tuple(shares), "round of multi-round resolution", "bytes of matches, %")
-    )
-    return report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
@@ -12,6 +11,8 @@ import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, parse_block_header
 from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
+
+from .rounds import Rounds
 
 _SOURCES = {Codec.GOMPRESSO_BIT: "bit_strategies", Codec.GOMPRESSO_BYTE: "byte_strategies"}
 _PREFIXES = {Codec.GOMPRESSO_BIT: "decode_bit", Codec.GOMPRESSO_BYTE: "decode_byte"}
@@ -28,20 +29,6 @@ class Strategy(Enum):
     SC = "sc"
     MRR = "mrr"
     DE = "de"
-
-
-@dataclass(frozen=True)
-class Rounds:
-    """What a strategy did: rows of up to 32 sequences, rounds of all rows, bytes of matches in each round of a row."""
-
-    num_rows: int
-    num_rounds: int
-    bytes_of_round: list[int]
-
-    @property
-    def average(self) -> float:
-        """Rounds for a row."""
-        return self.num_rounds / self.num_rows
 
 
 class StrategyBlocks:

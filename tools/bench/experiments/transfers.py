@@ -75,7 +75,7 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
         f"Copies and decoding one after another; in parts: {_NUM_PARTS} of them on {_NUM_STREAMS} streams, at once.",
         "Engine and CPU check the checksums of all blocks as well.",
     ]
-    report.plots.append(Plot(f"transfers-{sample.name}", "bars", ("GB/s",), "", "output, GB/s"))
+    report.plots.append(Plot(f"transfers-{sample.name}", "bars", ("GB/s",), "what is copied", "output, GB/s"))
     return [report]
 
 

@@ -37,6 +37,7 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
     _add_gpu_codecs(report, sample, engine, readable, seconds)
     _add_cpu_codecs(report, sample, readable, seconds)
     report.notes += [
+        "A row has the energy of both, also of the one that waits; what the machine takes at rest is in it.",
         "GPU: from device memory to device memory; NVML's counter of the whole card, its memory included.",
         "CPU: all threads, memory to memory; RAPL's counters of the packages, without memory and all else.",
     ]

@@ -126,6 +126,19 @@ def test_plots(tmp_path: Path) -> None:
     files = plots.save_plots(table, tmp_path / "new" / "folder", caption)
     assert [file.name for file in files] == ["bars-of-this-table.png", "line.png"]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+    result = tmp_path / "result.json"
+    origin = {"gpu": "a GPU", "cpu": "a CPU", "commit": "abc", "date": "today"}
+    result.write_text(json.dumps({"origin": origin, "tables": [table.as_json()]}))
+    done = run_bench("plot", result, tmp_path / "later")
+    assert done.returncode == 0, done.stderr
+    for file in files:
+        assert (tmp_path / "later" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_tables_from_json() -> None:
+    table = report.Report("title", ["a", "b"], [("row", [1.5, None]), ("other", ["failed", 2])])
+    table.plots = [report.Plot("name", "bars", ("a", "b"), "x", "y")]
+    assert report.Report.from_json(json.loads(json.dumps(table.as_json()))) == table
 
 
 def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:

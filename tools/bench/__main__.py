@@ -1,4 +1,4 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|pack|mount`."""
 
 from __future__ import annotations
 
@@ -160,6 +160,17 @@ def experiments(
         write_json(reports, facts, json_path)
         if plots is not None:
             save_plots(report, plots, caption_of(facts))
+
+
+@bench.command()
+@click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def plot(result: Path, folder: Path) -> None:
+    """Draw what `experiments` wrote as JSON, on any machine, as `--plots` does; needs matplotlib."""
+    require_matplotlib()
+    written = json.loads(result.read_text())
+    for table in written["tables"]:
+        save_plots(Report.from_json(table), folder, caption_of(written["origin"]))
 
 
 @bench.command()

@@ -27,7 +27,8 @@ def require_matplotlib() -> None:
 
 def caption_of(facts: dict[str, str]) -> str:
     """Where the figures come from, as far as a plot has room for it."""
-    return ", ".join([facts["gpu"], facts["cpu"], f"commit {facts['commit']}", facts["date"]])
+    devices = [facts[name] for name in ("gpu", "cpu") if name in facts]
+    return ", ".join([*devices, f"commit {facts['commit']}", facts["date"]])
 
 
 def save_plots(report: Report, folder: Path, caption: str) -> list[Path]:

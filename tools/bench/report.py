@@ -8,7 +8,7 @@ import platform
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -59,7 +59,16 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
         rows = {name: dict(zip(self.columns, values, strict=True)) for name, values in self.rows}
-        return {"title": self.title, "rows": rows, "notes": self.notes}
+        plots = [asdict(plot) for plot in self.plots]
+        return {"title": self.title, "rows": rows, "notes": self.notes, "plots": plots}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Report:
+        """What as_json gave, without its notes."""
+        columns = list(next(iter(values["rows"].values()), {}))
+        rows = [(name, list(row.values())) for name, row in values["rows"].items()]
+        plots = [Plot(**plot | {"columns": tuple(plot["columns"])}) for plot in values["plots"]]
+        return cls(values["title"], columns, rows, plots=plots)
 
     def as_table(self) -> Table:
         """The same for a terminal."""

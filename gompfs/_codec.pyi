@@ -11,8 +11,12 @@ def encode_blocks(
     level: int,
     dependency_elimination: bool,
     num_threads: int,
+    group_size_log2: int = 2,
 ) -> list[bytes]:
-    """Whole blocks (header and payload) that hold `stream`; stored where no payload would be smaller."""
+    """Whole blocks (header and payload) that hold `stream`; stored where no payload would be smaller.
+
+    Raises ValueError for a block size or a group size that the format does not have.
+    """
 
 def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int) -> bytes:
     """Check and decode whole blocks one behind the other into `out`; one status (a BlockStatus) for each.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from gompfs.codec.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
 from gompfs.errors import OptionError
 
 MIN_BLOCK_SIZE = 1 << 14
@@ -12,6 +13,7 @@ DEFAULT_BLOCK_SIZE = 1 << 16
 MIN_LEVEL = 1
 MAX_LEVEL = 9
 DEFAULT_LEVEL = 6
+DEFAULT_GROUP_SIZE_LOG2 = 2
 
 
 class Codec(IntEnum):
@@ -37,12 +39,18 @@ class Codec(IntEnum):
 
 @dataclass(frozen=True)
 class CodecOptions:
-    """What an encoder is asked for: the codec, the level (1 fastest to 9 smallest), dependency elimination."""
+    """What an encoder is asked for: the codec, the level (1 fastest to 9 smallest), dependency elimination.
+
+    Groups are of 2 ** `group_size_log2` sequences (docs/format.md); other than 4 are for experiments.
+    """
 
     codec: Codec = Codec.GOMPRESSO_BIT
     level: int = DEFAULT_LEVEL
     dependency_elimination: bool = True
+    group_size_log2: int = DEFAULT_GROUP_SIZE_LOG2
 
     def __post_init__(self) -> None:
         if not MIN_LEVEL <= self.level <= MAX_LEVEL:
             raise OptionError(f"level {self.level} is not between {MIN_LEVEL} and {MAX_LEVEL}")
+        if not MIN_GROUP_SIZE_LOG2 <= self.group_size_log2 <= MAX_GROUP_SIZE_LOG2:
+            raise OptionError(f"no groups of 2^{self.group_size_log2} sequences")

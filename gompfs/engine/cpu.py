@@ -31,8 +31,9 @@ class CpuEngine:
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(
-            stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads
-        )
+            stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads,
+            options.group_size_log2,
+        )  # fmt: skip
         headers = map(parse_block_header, blocks)
         return [
             EncodedBlock(block, header.codec, header.uncompressed_size)

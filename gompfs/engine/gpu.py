@@ -135,7 +135,7 @@ class GpuEngine:
 
 
 class ResidentBlocks:
-    """Blocks whose payloads stay in the memory of an engine's first device."""
+    """Blocks whose payloads stay in the memory of an engine's first device: `payloads`, which decode to `output`."""
 
     def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
         """Upload `blocks`, none of them stored; raises ValueError where one is damaged."""
@@ -150,7 +150,7 @@ class ResidentBlocks:
         if any(_codec.gather_payloads(blocks, payload_places.data, staging.data, engine.num_threads)):
             raise ValueError("only undamaged blocks can stay in device memory")
         with cupy.cuda.Device(self._device.number):
-            self._payloads = cupy.asarray(staging)
+            self.payloads = cupy.asarray(staging)
             self._fields = cupy.asarray(_describe(self._facts, part).view(np.uint8))
             self._statuses = cupy.empty(len(blocks), cupy.uint8)
             self.output = cupy.empty(self.output_bytes + _PADDING, cupy.uint8)
@@ -159,7 +159,7 @@ class ResidentBlocks:
         """Queue the decoding of all blocks into `output`, each at a multiple of 32 bytes, on the current stream."""
         count = self._facts.size
         self._fields[24 * count :].fill(0)
-        _launch(self._device, self._facts["codec"], self._payloads, self._fields, self.output, self._statuses)
+        _launch(self._device, self._facts["codec"], self.payloads, self._fields, self.output, self._statuses)
 
     def all_decoded(self) -> bool:
         """Wait for the last decode; whether every payload was valid."""

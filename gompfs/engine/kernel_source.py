@@ -7,6 +7,9 @@ from pathlib import Path
 SHARED_BYTES = {"decode_byte": (0, 1792), "decode_bit": (1024, 6064)}
 """Shared memory of each kernel: bytes for a CTA, and for each of its warps."""
 
+STRATEGY_BYTES_PER_WARP = 128
+"""Shared memory that kernels of bit_strategies take beside that of decode_bit, and those of byte_strategies alone."""
+
 _PACKAGE = Path(__file__).parents[1]
 
 

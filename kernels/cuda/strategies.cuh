@@ -1,9 +1,11 @@
 // The strategies of the paper for a row's matches, for comparison with copy_pieces (row.cuh).
 //
 // Sitaridi et al. (ICPP 2016) give each lane a sequence: its literals, then its match, byte by
-// byte. The strategies differ in when a lane may copy its match.
+// byte. The strategies differ in when a lane may copy its match: in which round. What the rounds
+// copied is counted, a few instructions for each row.
 #pragma once
 
+#include "batch.cuh"
 #include "row.cuh"
 
 namespace gompfs {
@@ -12,6 +14,25 @@ enum class MatchStrategy {
     sequential_copying,      // SC: one lane after another
     multi_round_resolution,  // MRR: in rounds, all whose sources are final (the paper's Fig. 5)
     dependency_elimination,  // DE: a group at once, as the payload promises
+};
+
+// No row takes more rounds: each of them copies the match of one lane at least.
+constexpr u32 kMaxRounds = kWarpSize;
+
+// What a launch did: rows, rounds of all rows, then bytes of matches for each round of a row.
+constexpr u32 kNumCounters = 2 + kMaxRounds;
+
+// Shared memory of one warp, beside what its codec needs.
+struct StrategyShared {
+    u32 bytes[kMaxRounds];
+};
+constexpr unsigned kStrategyBytesPerWarp = sizeof(StrategyShared);
+
+// The same in all lanes.
+struct RoundCounts {
+    u32 rows = 0;
+    u32 rounds = 0;
+    u32* bytes;  // in shared memory
 };
 
 // Where one lane's match lies in the output.
@@ -44,11 +65,13 @@ __device__ inline void copy_match(const BlockOutput& out, const LaneMatch& match
 }
 
 // Copies the matches of a row. group_size counts for dependency elimination only. Returns the
-// rounds.
+// rounds, and sets in which of them this lane had its turn.
 template <MatchStrategy kStrategy>
-__device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& match, u32 group_size) {
+__device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& match, u32 group_size,
+                                   u32& own_round) {
     const u32 lane = lane_id();
     u32 rounds = 0;
+    own_round = 0;
     if (kStrategy == MatchStrategy::multi_round_resolution) {
         bool pending = match.length != 0;
         for (u32 waiting = __ballot_sync(kAllLanes, pending); waiting != 0; ++rounds) {
@@ -58,6 +81,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
             if (pending && source_end <= high_water_mark) {
                 copy_match(out, match);
                 pending = false;
+                own_round = rounds;
             }
             __syncwarp();
             waiting = __ballot_sync(kAllLanes, pending);
@@ -68,6 +92,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     for (u32 first = 0; first < kWarpSize; first += step, ++rounds) {
         if (lane >= first && lane < first + step) {
             copy_match(out, match);
+            own_round = rounds;
         }
         __syncwarp();
     }
@@ -78,7 +103,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
 template <MatchStrategy kStrategy>
 struct StrategyRows {
     u32 group_size;
-    u32& rounds;
+    RoundCounts& counts;
 
     __device__ void begin() {}
 
@@ -98,11 +123,61 @@ struct StrategyRows {
         }
         place_literals(out, through - own, through & 0xffff, out.size - out.num_literals,
                        row & 0xffff);
-        rounds += copy_matches<kStrategy>(out, match, group_size);
+        u32 own_round;
+        counts.rounds += copy_matches<kStrategy>(out, match, group_size, own_round);
+        ++counts.rows;
+        if (match.length != 0) {
+            atomicAdd(&counts.bytes[own_round], match.length);
+        }
         out.position += row >> 16;
         out.num_literals -= row & 0xffff;
         return true;
     }
 };
 
+// Decodes all blocks by one strategy. decode_block(task, rows) is that of the codec; counters are
+// kNumCounters numbers, to which this warp adds its own. The caller sees to it that dependency
+// elimination is asked for only where all payloads promise it.
+template <MatchStrategy kStrategy, class DecodeBlock>
+__device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64* counters,
+                                 const DecodeBlock& decode_block) {
+    const int lane = lane_id();
+    RoundCounts counts;
+    counts.bytes = shared.bytes;
+    counts.bytes[lane] = 0;
+    __syncwarp();
+    for_each_block(batch, [&](const BlockTask& task) {
+        // The header of either codec has it there; a wrong one is refused before it is used.
+        const u32 group_size = 1u << (task.payload_size > 1 ? task.payload[1] % 8 : 0);
+        StrategyRows<kStrategy> rows{group_size, counts};
+        return decode_block(task, rows);
+    });
+    __syncwarp();
+    atomicAdd(&counters[2 + lane], static_cast<u64>(counts.bytes[lane]));
+    if (lane == 0) {
+        atomicAdd(&counters[0], static_cast<u64>(counts.rows));
+        atomicAdd(&counters[1], static_cast<u64>(counts.rounds));
+    }
+}
+
 }  // namespace gompfs
+
+// A kernel that takes what those of the engine take, and counters. BlockDecoder is made from the
+// shared memory that lies behind that of the strategies.
+#define GOMPFS_STRATEGY_KERNEL(name, BlockDecoder, strategy)                              \
+    extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                  \
+        name(const unsigned char* compressed, const unsigned long long* payload_offsets,  \
+             const unsigned int* payload_sizes, unsigned char* output,                    \
+             const unsigned long long* output_offsets, const unsigned int* output_sizes,  \
+             unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks,  \
+             unsigned long long* counters) {                                              \
+        extern __shared__ uint4 shared_memory[];                                          \
+        gompfs::StrategyShared* const shared =                                            \
+            reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                     \
+        const gompfs::Batch batch{compressed, payload_offsets, payload_sizes,             \
+                                  output,     output_offsets,  output_sizes,              \
+                                  statuses,   next_block,      num_blocks};               \
+        const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize); \
+        gompfs::decode_by<gompfs::MatchStrategy::strategy>(                               \
+            batch, shared[threadIdx.x / gompfs::kWarpSize], counters, decode_block);      \
+    }

@@ -1,18 +1,23 @@
 // Decodes payloads with the CUDA kernels, on the host and to be built with sanitizers.
 //
-// Usage: run_kernels decode CODEC < PAYLOADS, or run_kernels fuzz NUM_MUTATIONS.
+// Usage: run_kernels decode CODEC < PAYLOADS, run_kernels rounds CODEC < PAYLOADS, or
+// run_kernels fuzz NUM_MUTATIONS.
 // PAYLOADS: for each its size and that of its content (u32), then its bytes. For each of them,
-// decode writes a byte, 0 for a valid payload, then the content. fuzz decodes damaged payloads, and
-// ends where the kernels do not say what the C++ core says of them.
+// decode writes a byte, 0 for a valid payload, then the content; rounds writes a line with what
+// multi-round resolution counted. fuzz decodes damaged payloads, and ends where the kernels do not
+// say what the C++ core says of them.
 #include "host/cuda_on_host.h"
 // The kernels come before all that could declare what they miss.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "codec/codec.h"
 #include "cuda/bit_strategies.cu"
+#include "cuda/byte_strategies.cu"
 #include "cuda/decode_bit.cu"
 #include "cuda/decode_byte.cu"
 #include "mutations.h"
@@ -32,11 +37,14 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
-// Kernels by number: of the engine, then those of bit_strategies.cu.
-constexpr int kEngine = 0, kNumKernels = 4;
+// Kernels by number: of the engine, then the strategies of the paper.
+enum Kernel { kEngine, kSequential, kMultiRound, kElimination };
+
+using Counters = std::array<unsigned long long, gompfs::kNumCounters>;
 
 // One launch for one payload, whose output lies between bytes that must not change.
-bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, int kernel = kEngine) {
+bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel kernel,
+            Counters& counters) {
     const AlignedBytes in(payload.size() + kPayloadPadding);
     std::memset(in.bytes, 0xff, payload.size() + kPayloadPadding);
     std::copy(payload.begin(), payload.end(), in.bytes);
@@ -49,21 +57,26 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, int ker
     const auto output_size = static_cast<unsigned>(size);
     unsigned char status = 255;
     unsigned next_block = 0;
-    unsigned long long num_rounds = 0;
+    counters = {};
     const bool bit = codec == gompfs::Codec::gompresso_bit;
-    const std::size_t shared_bytes =
+    const std::size_t strategy_bytes =
+        kernel == kEngine ? 0 : kNumWarps * gompfs::kStrategyBytesPerWarp;
+    const std::size_t codec_bytes =
         bit ? gompfs::kBitBytesPerCta + kNumWarps * gompfs::kBitBytesPerWarp
-            : kNumWarps * gompfs::kByteBytesPerWarp;
-    cuda_on_host::launch(1, kNumWarps * 32, shared_bytes, [&] {
+        : kernel == kEngine ? kNumWarps * gompfs::kByteBytesPerWarp
+                            : 0;
+    cuda_on_host::launch(1, kNumWarps * 32, strategy_bytes + codec_bytes, [&] {
         if (kernel == kEngine) {
             (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
                                              &output_offset, &output_size, &status, &next_block, 1);
             return;
         }
-        constexpr decltype(&decode_bit_sc) kStrategies[] = {decode_bit_sc, decode_bit_mrr,
-                                                            decode_bit_de};
-        kStrategies[kernel - 1](in.bytes, &payload_offset, &payload_size, out.bytes, &output_offset,
-                                &output_size, &status, &next_block, 1, &num_rounds);
+        constexpr decltype(&decode_bit_sc) kStrategies[][3] = {
+            {decode_byte_sc, decode_byte_mrr, decode_byte_de},
+            {decode_bit_sc, decode_bit_mrr, decode_bit_de}};
+        kStrategies[bit][kernel - 1](in.bytes, &payload_offset, &payload_size, out.bytes,
+                                     &output_offset, &output_size, &status, &next_block, 1,
+                                     counters.data());
     });
     for (std::size_t index = 0; index < out_size; ++index) {
         const bool inside = index >= gompfs::kChunk && index < gompfs::kChunk + size;
@@ -77,27 +90,74 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, int ker
     return status == gompfs::kStatusOk;
 }
 
-int decode_all(gompfs::Codec codec) {
+bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
+    Counters counters;
+    return decode(codec, payload, content, kEngine, counters);
+}
+
+// Calls take(payload, content) for each payload of the input, with content as long as it says.
+template <class Take>
+int for_each_payload(Take&& take) {
     std::uint32_t sizes[2];
     while (std::fread(sizes, sizeof sizes, 1, stdin) == 1) {
         Buffer payload(sizes[0]), content(sizes[1]);
         if (std::fread(payload.data(), 1, payload.size(), stdin) != payload.size()) {
             return 2;
         }
-        std::putchar(decode(codec, payload, content) ? 0 : 1);
-        std::fwrite(content.data(), 1, content.size(), stdout);
+        take(payload, content);
     }
     return 0;
 }
 
+int decode_all(gompfs::Codec codec) {
+    return for_each_payload([&](const Buffer& payload, Buffer& content) {
+        std::putchar(decode(codec, payload, content) ? 0 : 1);
+        std::fwrite(content.data(), 1, content.size(), stdout);
+    });
+}
+
+int count_rounds(gompfs::Codec codec) {
+    return for_each_payload([&](const Buffer& payload, Buffer& content) {
+        Counters counters;
+        if (!decode(codec, payload, content, kMultiRound, counters)) {
+            std::abort();
+        }
+        for (const unsigned long long counter : counters) {
+            std::printf("%llu ", counter);
+        }
+        std::putchar('\n');
+    });
+}
+
+std::uint32_t number_at(const Buffer& payload, std::size_t place) {
+    std::uint32_t number;
+    std::memcpy(&number, payload.data() + place, sizeof number);
+    return number;
+}
+
+// What a strategy counted, as far as the header of a payload tells it.
+bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size, Kernel kernel,
+                   const Counters& counters) {
+    const std::size_t literals_at = codec == gompfs::Codec::gompresso_bit ? 8 : 12;
+    const unsigned long long rows = (number_at(payload, 4) + 31) / 32;
+    const unsigned long long rounds_of_a_row =
+        kernel == kSequential ? 32 : kernel == kElimination ? 32 >> payload[1] : 0;
+    const unsigned long long bytes =
+        std::accumulate(counters.begin() + 2, counters.end(), 0ull);
+    return counters[0] == rows && bytes == size - number_at(payload, literals_at) &&
+           (kernel == kMultiRound ? counters[1] <= 32 * rows
+                                  : counters[1] == rounds_of_a_row * rows);
+}
+
 // The strategies of the paper, on a payload that is what an encoder made.
-bool strategies_agree(const Buffer& payload, const Buffer& expected) {
-    for (int kernel = 1; kernel < kNumKernels; ++kernel) {
-        const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
+bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& expected) {
+    const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
+    for (const Kernel kernel : {kSequential, kMultiRound, kElimination}) {
         Buffer content(expected.size());
-        if ((kernel != 3 || promised) &&
-            (!decode(gompfs::Codec::gompresso_bit, payload, content, kernel) ||
-             content != expected)) {
+        Counters counters;
+        if ((kernel != kElimination || promised) &&
+            (!decode(codec, payload, content, kernel, counters) || content != expected ||
+             !counted_right(codec, payload, content.size(), kernel, counters))) {
             return false;
         }
     }
@@ -125,13 +185,13 @@ int fuzz(int num_mutations) {
                     content.resize(std::min<std::size_t>(content.size(), 2000));
                     size = content.size();
                     payload = gompfs::encode_payload(
-                        content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
+                        content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0,
+                                  2 + round / 50 % 4});
                 } while (!payload);
                 Buffer content(size);
                 if (!agree(codec, *payload, size, valid) || !valid ||
-                    (codec == gompfs::Codec::gompresso_bit &&
-                     !(gompfs::decode_payload(codec, *payload, content) &&
-                       strategies_agree(*payload, content)))) {
+                    !gompfs::decode_payload(codec, *payload, content) ||
+                    !strategies_agree(codec, *payload, content)) {
                     std::puts("an undamaged payload was not decoded as it should");
                     return 1;
                 }
@@ -152,8 +212,12 @@ int fuzz(int num_mutations) {
 }  // namespace
 
 int main(int, char** arguments) {
+    const int number = std::atoi(arguments[2]);
     if (std::strcmp(arguments[1], "decode") == 0) {
-        return decode_all(static_cast<gompfs::Codec>(std::atoi(arguments[2])));
+        return decode_all(static_cast<gompfs::Codec>(number));
     }
-    return fuzz(std::atoi(arguments[2]));
+    if (std::strcmp(arguments[1], "rounds") == 0) {
+        return count_rounds(static_cast<gompfs::Codec>(number));
+    }
+    return fuzz(number);
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
+from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
@@ -26,12 +26,14 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies"])
+@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies", "byte_strategies"])
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
     source = read_source(kernel)
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
+    else:
+        source += f"static_assert(gompfs::kStrategyBytesPerWarp == {STRATEGY_BYTES_PER_WARP});"
     program = ctypes.c_void_p()
     created = nvrtc.nvrtcCreateProgram(
         ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None

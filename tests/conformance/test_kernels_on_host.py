@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from bench_modules import bench_module
 from native_builds import ROOT, build_sanitized, core_sources
-from payloads import CODECS, contents, encode
+from payloads import CODECS, CORPUS, contents, encode
 
 from gompfs.codec import Codec
+from gompfs.codec.reference import read_payload
 
 NUM_MUTATIONS = 2000
 
@@ -28,18 +30,24 @@ def run_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_sanitized(tmp_path_factory.mktemp("kernels") / "run_kernels", sources)
 
 
-def decode(program: Path, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> list[bytes | None]:
-    """What the kernels make of payloads with the sizes of their contents; None where they refuse."""
+def run(program: Path, command: str, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> bytes:
+    """What the program writes of payloads with the sizes of their contents."""
     request = b"".join(struct.pack("<II", len(payload), size) + payload for payload, size in payloads)
-    done = subprocess.run([program, "decode", str(int(codec))], input=request, capture_output=True, check=False)
+    done = subprocess.run([program, command, str(int(codec))], input=request, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def decode(program: Path, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> list[bytes | None]:
+    """What the kernels make of payloads; None where they refuse."""
+    output = run(program, "decode", codec, payloads)
     answers: list[bytes | None] = []
     place = 0
     for _, size in payloads:
-        content = done.stdout[place + 1 : place + 1 + size]
-        answers.append(content if done.stdout[place] == 0 else None)
+        content = output[place + 1 : place + 1 + size]
+        answers.append(content if output[place] == 0 else None)
         place += 1 + size
-    assert place == len(done.stdout)
+    assert place == len(output)
     return answers
 
 
@@ -67,3 +75,17 @@ def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
     refused = [int(count) for count in re.findall(r"(\d+) of", done.stdout)]
     assert len(refused) == len(CODECS)
     assert min(refused) > NUM_MUTATIONS / 4
+
+
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_rounds_are_counted(run_kernels: Path, codec: Codec) -> None:
+    """Multi-round resolution counts the rows, rounds and bytes that a model of it in Python does."""
+    nested = bench_module("experiments.nested")
+    texts = [(CORPUS / "carroll" / "alice29.txt").read_bytes()[: 1 << 15], bytes(5000)]
+    texts += [nested.make_nested(depth, 1 << 14) for depth in nested.DEPTHS]
+    payloads = [(encode(text, codec, 6, False)[1], len(text)) for text in texts]
+    lines = run(run_kernels, "rounds", codec, payloads).decode().splitlines()
+    for line, (payload, size) in zip(lines, payloads, strict=True):
+        rows = nested.count_rounds(read_payload(codec, payload, size).sequences)
+        bytes_of_round = [sum(row[number] for row in rows if number < len(row)) for number in range(32)]
+        assert [int(number) for number in line.split()] == [len(rows), sum(map(len, rows)), *bytes_of_round]

@@ -1,4 +1,4 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|pack|mount`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,14 @@ from typing import Any, TypeVar
 
 import click
 
+from gompfs.engine import select_engine
+from gompfs.errors import EngineUnavailableError
+
 from .decode import measure_decode
+from .experiments import EXPERIMENTS
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .packing import measure_pack
+from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
 
@@ -23,9 +28,22 @@ def finish(reports: Sequence[Report], json_path: Path | None, programs: Sequence
     """Print the tables, and write them as JSON where that is asked for."""
     facts = origin(programs)
     print_reports(reports, facts)
-    if json_path is not None:
+    write_json(reports, facts, json_path)
+
+
+def write_json(reports: Sequence[Report], facts: dict[str, str], path: Path | None) -> None:
+    """Write tables and their origin where that is asked for."""
+    if path is not None:
         result = {"origin": facts, "tables": [report.as_json() for report in reports]}
-        json_path.write_text(json.dumps(result, indent=2) + "\n")
+        path.write_text(json.dumps(result, indent=2) + "\n")
+
+
+def require_gpu() -> None:
+    """A click error where the GPU engine cannot be used."""
+    try:
+        select_engine("gpu")
+    except EngineUnavailableError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def block_options(function: Command) -> Command:
@@ -92,9 +110,67 @@ def decode(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, js
 @rounds_option(7)
 def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
     """Decoding speed on a GPU beside nvCOMP's codecs, and with all transfers; needs CuPy."""
+    require_gpu()
     from .gpu import measure_gpu  # CuPy is not everywhere
 
     finish(measure_gpu(paths, block_size, every, rounds), json_path)
+
+
+@bench.command()
+@block_options
+@rounds_option(7)
+@click.option("--only", "names", multiple=True, type=click.Choice(EXPERIMENTS), help="One experiment; all without it.")
+@click.option(
+    "--seconds",
+    default=2.0,
+    show_default=True,
+    type=click.FloatRange(1.0),
+    help="How long each codec runs for its energy.",
+)
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also draw plots into this folder; needs matplotlib.",
+)
+def experiments(
+    paths: tuple[Path, ...],
+    block_size: int,
+    every: int,
+    json_path: Path | None,
+    rounds: int,
+    names: tuple[str, ...],
+    seconds: float,
+    plots: Path | None,
+) -> None:
+    """What the Gompresso paper measures, on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
+
+    Each table is printed, and written, as soon as it is measured.
+    """
+    require_gpu()
+    if plots is not None:
+        require_matplotlib()
+    from .device import describe_device
+    from .experiments.run import run_experiments
+
+    reports: list[Report] = []
+    for report in run_experiments(names or EXPERIMENTS, paths, block_size, every, rounds, seconds):
+        reports.append(report)
+        facts = origin() | {"gpu": describe_device()}
+        print_reports([report], facts)
+        write_json(reports, facts, json_path)
+        if plots is not None:
+            save_plots(report, plots, caption_of(facts))
+
+
+@bench.command()
+@click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def plot(result: Path, folder: Path) -> None:
+    """Draw what `experiments` wrote as JSON, on any machine, as `--plots` does; needs matplotlib."""
+    require_matplotlib()
+    written = json.loads(result.read_text())
+    for table in written["tables"]:
+        save_plots(Report.from_json(table), folder, caption_of(written["origin"]))
 
 
 @bench.command()

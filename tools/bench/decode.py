@@ -15,7 +15,7 @@ from .report import NOT_INSTALLED, Report, divide
 from .timing import interleave
 
 _OURS = (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT)
-_PEERS = ("lz4", "zstd-3", "libdeflate-6", "zlib-6")
+PEERS = ("lz4", "zstd-3", "libdeflate-6", "zlib-6")
 _PAIRS = (("gompresso-byte", "lz4"), ("gompresso-bit", "zstd-3"))
 
 Decompress = Callable[[bytes, int], bytes]
@@ -38,10 +38,10 @@ def _measure(path: Path, block_size: int, every: int, rounds: int, num_threads: 
     ratios: dict[str, float] = {}
     with ThreadPoolExecutor(num_threads) as executor:
         for codec in _OURS:
-            ratios[codec.label] = size / _add_ours(jobs, codec, blocks, block_size, num_threads)
-        for other in map(peer, _PEERS):
+            ratios[codec.label] = size / add_ours(jobs, codec, blocks, block_size, num_threads)
+        for other in map(peer, PEERS):
             if other.compress is not None and other.decompress is not None:
-                ratios[other.name] = size / _add_peer(jobs, other, blocks, executor, num_threads)
+                ratios[other.name] = size / add_peer(jobs, other, blocks, executor, num_threads)
         seconds = interleave(jobs, rounds)
     speeds: dict[str, list[float | str]] = {
         name: [size / 1e9 / seconds[name, count] for count in (1, num_threads)] for name in ratios
@@ -62,7 +62,7 @@ def _tabulate(
         f"decoding {name}, {size / 1e6:.1f} MB in blocks of {block_size}, GB/s of output, medians of {rounds}",
         ["ratio", "1 thread", f"{num_threads} threads", "scaling"],
     )
-    for codec in [*(codec.label for codec in _OURS), *_PEERS]:
+    for codec in [*(codec.label for codec in _OURS), *PEERS]:
         if codec in speeds:
             one, all_threads = speeds[codec]
             report.add(codec, ratios[codec], one, all_threads, divide(all_threads, one))
@@ -83,7 +83,7 @@ def _tabulate(
     return report
 
 
-def _add_ours(
+def add_ours(
     jobs: dict[tuple[str, int], Callable[[], object]],
     codec: Codec,
     blocks: Sequence[bytes],
@@ -121,7 +121,7 @@ def _our_job(engine: CpuEngine, encoded: Sequence[bytes], block_size: int) -> Ca
     return job
 
 
-def _add_peer(
+def add_peer(
     jobs: dict[tuple[str, int], Callable[[], object]],
     other: Peer,
     blocks: Sequence[bytes],

@@ -11,6 +11,8 @@ import cupy
 import numpy as np
 
 PACKAGE = "nvidia-libnvcomp-cu13"
+PEERS = (("LZ4", 0), ("Snappy", 0), ("Gdeflate", 1), ("Gdeflate", 5), ("Deflate", 5), ("Zstd", 0))
+"""Codecs that are measured beside ours, with a level where there is one."""
 
 
 class _Options(ctypes.Structure):
@@ -36,6 +38,11 @@ def load_library() -> ctypes.CDLL | None:
 def version() -> str:
     """The version of the package."""
     return metadata.version(PACKAGE)
+
+
+def label(codec: str, level: int) -> str:
+    """What tables call a codec."""
+    return f"nvCOMP {codec}" + (f" {level}" if level else "")
 
 
 class NvcompBatch:

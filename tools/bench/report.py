@@ -8,10 +8,10 @@ import platform
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +26,17 @@ _PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "ratarmount")
 Cell = float | str | None
 
 
+@dataclass(frozen=True)
+class Plot:
+    """How some columns of a table are drawn: rows along the x axis, and a set of bars or a line for each column."""
+
+    name: str
+    kind: Literal["bars", "lines"]
+    columns: tuple[str, ...]
+    x_label: str
+    y_label: str
+
+
 @dataclass
 class Report:
     """One table; a row is a name and a value for each column, a number or a word, or None for an empty cell."""
@@ -34,6 +45,7 @@ class Report:
     columns: list[str]
     rows: list[tuple[str, list[Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
 
     def add(self, name: str, *values: Cell) -> None:
         """Append a row."""
@@ -47,7 +59,16 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
         rows = {name: dict(zip(self.columns, values, strict=True)) for name, values in self.rows}
-        return {"title": self.title, "rows": rows, "notes": self.notes}
+        plots = [asdict(plot) for plot in self.plots]
+        return {"title": self.title, "rows": rows, "notes": self.notes, "plots": plots}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Report:
+        """What as_json gave, without its notes."""
+        columns = list(next(iter(values["rows"].values()), {}))
+        rows = [(name, list(row.values())) for name, row in values["rows"].items()]
+        plots = [Plot(**plot | {"columns": tuple(plot["columns"])}) for plot in values["plots"]]
+        return cls(values["title"], columns, rows, plots=plots)
 
     def as_table(self) -> Table:
         """The same for a terminal."""
@@ -80,6 +101,8 @@ def _cell(value: Cell) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if isinstance(value, int):
+        return f"{value:,}"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 

@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-ParserLimits bit_parser_limits(bool dependency_elimination);
+ParserLimits bit_parser_limits(const EncodeOptions& options);
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
                                      const ParserLimits& limits);

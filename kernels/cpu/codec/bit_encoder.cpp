@@ -192,13 +192,13 @@ void Coder::write_sub_blocks() {
 
 }  // namespace
 
-ParserLimits bit_parser_limits(bool dependency_elimination) {
+ParserLimits bit_parser_limits(const EncodeOptions& options) {
     return {kBitMinMatchLength,
             kBitMaxLiteralLength,
             kBitMaxMatchLength,
             1u << 20,
-            kDefaultGroupSizeLog2,
-            dependency_elimination,
+            options.group_size_log2,
+            options.dependency_elimination,
             true};
 }
 

@@ -79,13 +79,13 @@ struct Cursor : CopyCursor {
 
 }  // namespace
 
-ParserLimits byte_parser_limits(bool dependency_elimination) {
+ParserLimits byte_parser_limits(const EncodeOptions& options) {
     return {kByteMinMatchLength,
             kByteMaxLiteralLength,
             kByteMaxMatchLength,
             kByteMaxMatchOffset,
-            kDefaultGroupSizeLog2,
-            dependency_elimination,
+            options.group_size_log2,
+            options.dependency_elimination,
             false};
 }
 

@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-ParserLimits byte_parser_limits(bool dependency_elimination);
+ParserLimits byte_parser_limits(const EncodeOptions& options);
 
 std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,
                                       const ParserLimits& limits);

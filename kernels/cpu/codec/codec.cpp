@@ -14,8 +14,7 @@ std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content,
         return std::nullopt;
     }
     const bool bit = options.codec == Codec::gompresso_bit;
-    const ParserLimits limits = bit ? bit_parser_limits(options.dependency_elimination)
-                                    : byte_parser_limits(options.dependency_elimination);
+    const ParserLimits limits = bit ? bit_parser_limits(options) : byte_parser_limits(options);
     std::vector<Sequence> sequences;
     sequences.reserve(content.size() / 8);
     parse_block(content, limits, search_effort(options.level, bit), sequences);

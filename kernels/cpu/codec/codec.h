@@ -11,10 +11,14 @@ namespace gompfs {
 
 enum class Codec : std::uint8_t { stored = 0, gompresso_byte = 1, gompresso_bit = 2 };
 
+// Groups of 4 sequences: larger ones cost ratio (docs/decisions/0001-groups-of-four.md).
+constexpr int kDefaultGroupSizeLog2 = 2;
+
 struct EncodeOptions {
     Codec codec;
     int level;  // 1 (fastest) to 9 (smallest)
     bool dependency_elimination;
+    int group_size_log2 = kDefaultGroupSizeLog2;
 };
 
 using Bytes = std::span<const std::uint8_t>;

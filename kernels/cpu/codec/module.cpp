@@ -20,14 +20,18 @@ namespace gompfs {
 namespace {
 
 nb::list encode_blocks(nb::handle stream, std::size_t block_size, int codec, int level,
-                       bool dependency_elimination, unsigned num_threads) {
+                       bool dependency_elimination, unsigned num_threads, int group_size_log2) {
     const BufferView view(stream, PyBUF_SIMPLE);
     const Bytes bytes = view.bytes();
     if (block_size == 0 || block_size > kMaxBlockSize) {
         throw nb::value_error("block_size is out of bounds");
     }
+    if (group_size_log2 < kMinGroupSizeLog2 || group_size_log2 > kMaxGroupSizeLog2) {
+        throw nb::value_error("group_size_log2 is out of bounds");
+    }
     const std::size_t num_blocks = (bytes.size() + block_size - 1) / block_size;
-    const EncodeOptions options{static_cast<Codec>(codec), level, dependency_elimination};
+    const EncodeOptions options{static_cast<Codec>(codec), level, dependency_elimination,
+                                group_size_log2};
     std::vector<std::vector<std::uint8_t>> blocks(num_blocks);
     {
         nb::gil_scoped_release release;
@@ -195,7 +199,8 @@ NB_MODULE(_codec, module) {
     using namespace nb::literals;
     module.doc() = "Native codecs: batches of blocks, decoded and encoded on several threads.";
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
-               "dependency_elimination"_a, "num_threads"_a);
+               "dependency_elimination"_a, "num_threads"_a,
+               "group_size_log2"_a = kDefaultGroupSizeLog2);
     module.def("decode_blocks", &decode_blocks, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
     module.def("read_headers", &read_headers, "blocks"_a);
     module.def("gather_payloads", &gather_payloads, "blocks"_a, "places"_a, "out"_a,

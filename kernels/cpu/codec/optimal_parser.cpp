@@ -22,9 +22,6 @@ constexpr std::int32_t kUnreachable = 1 << 28;
 
 constexpr std::uint32_t kExtendedMatchLength = kByteMatchEscape + kByteMinMatchLength - 1;
 
-// Positions that are parsed together, few enough to stay in the cache.
-constexpr std::uint32_t kWindowSize = 8192;
-
 // The match of a sequence; 0 for none.
 std::int32_t pack_match(std::uint32_t length, std::uint32_t offset) {
     return static_cast<std::int32_t>(offset << 16 | length);
@@ -41,6 +38,9 @@ class OptimalParser {
 
   private:
     using Lanes = std::array<std::int32_t, kNumPhases>;  // a number for each phase
+
+    // Positions that are parsed together: few, to stay in the cache, but more than a group has.
+    static constexpr std::uint32_t kWindowSize = std::max(8192u, 1024 * kNumPhases);
 
     // The cheapest way to a position, for each phase: a sequence, then literals, none or more.
     struct alignas(16 * kNumPhases) States {
@@ -367,18 +367,24 @@ std::uint32_t OptimalParser<kNumPhases>::commit(std::vector<Sequence>& sequences
     return committed;
 }
 
+template <std::uint32_t kNumPhases>
+void parse_in_phases(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                     std::vector<Sequence>& sequences) {
+    thread_local const auto parser = std::make_unique<OptimalParser<kNumPhases>>();
+    parser->parse(content, limits, effort, sequences);
+}
+
 }  // namespace
 
 void parse_block_optimally(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                            std::vector<Sequence>& sequences) {
-    constexpr std::uint32_t kGroupSize = 1u << kDefaultGroupSizeLog2;
-    if (limits.dependency_elimination) {
-        thread_local const auto parser = std::make_unique<OptimalParser<kGroupSize>>();
-        parser->parse(content, limits, effort, sequences);
-    } else {
-        thread_local const auto parser = std::make_unique<OptimalParser<1>>();
-        parser->parse(content, limits, effort, sequences);
-    }
+    static_assert(kMinGroupSizeLog2 == 2 && kMaxGroupSizeLog2 == 5);
+    const auto parse = !limits.dependency_elimination ? parse_in_phases<1>
+                       : limits.group_size_log2 == 2  ? parse_in_phases<4>
+                       : limits.group_size_log2 == 3  ? parse_in_phases<8>
+                       : limits.group_size_log2 == 4  ? parse_in_phases<16>
+                                                      : parse_in_phases<32>;
+    parse(content, limits, effort, sequences);
 }
 
 }  // namespace gompfs

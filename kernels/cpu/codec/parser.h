@@ -15,9 +15,6 @@ struct Sequence {
     std::uint32_t match_offset;
 };
 
-// Encoders group 4 sequences: larger groups cost ratio (docs/decisions/0001-groups-of-four.md).
-constexpr int kDefaultGroupSizeLog2 = 2;
-
 // What the parser must know of the codec that will write its sequences. Costs are in 1/16 bit.
 struct ParserLimits {
     std::uint32_t min_match_length;

@@ -1,0 +1,36 @@
+"""Encoders keep dependency elimination in groups of every size that the format has."""
+
+from __future__ import annotations
+
+import pytest
+from payloads import CODECS, CORPUS, breaks_of_dependency_elimination, decode_natively
+
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
+from gompfs.codec.constants import MAX_GROUP_SIZE_LOG2, MIN_GROUP_SIZE_LOG2
+from gompfs.codec.reference import read_payload
+from gompfs.engine import select_engine
+from gompfs.errors import OptionError
+
+BLOCK_SIZE = 1 << 15
+TEXT = (CORPUS / "carroll" / "alice29.txt").read_bytes()
+CONTENT = TEXT[:20000] + bytes(3000) + TEXT[5000:14768]
+
+
+@pytest.mark.parametrize("group_size_log2", range(MIN_GROUP_SIZE_LOG2, MAX_GROUP_SIZE_LOG2 + 1))
+@pytest.mark.parametrize("level", [1, 5, 6, 9])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_groups_of_every_size(codec: Codec, level: int, group_size_log2: int) -> None:
+    options = CodecOptions(codec, level, group_size_log2=group_size_log2)
+    (block,) = select_engine("cpu", 1).encode_blocks(CONTENT, BLOCK_SIZE, options)
+    payload = block.data[BLOCK_HEADER_SIZE:]
+    assert decode_natively(codec, payload, len(CONTENT)) == CONTENT
+    decoded = read_payload(codec, payload, len(CONTENT))
+    assert decoded.dependency_elimination
+    assert decoded.group_size_log2 == group_size_log2
+    assert breaks_of_dependency_elimination(decoded, len(CONTENT)) == 0
+
+
+@pytest.mark.parametrize("group_size_log2", [MIN_GROUP_SIZE_LOG2 - 1, MAX_GROUP_SIZE_LOG2 + 1])
+def test_no_other_groups(group_size_log2: int) -> None:
+    with pytest.raises(OptionError, match="groups"):
+        CodecOptions(group_size_log2=group_size_log2)

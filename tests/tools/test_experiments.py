@@ -1,0 +1,178 @@
+"""The experiments of tools/bench as far as no GPU is needed, and all of them, briefly, where there is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from bench_modules import ROOT, bench_module
+from tree_helpers import PACKAGE_PARENT
+
+from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
+from gompfs.codec.reference import read_payload
+from gompfs.engine import select_engine
+
+BLOCK_SIZE = 1 << 15
+EXPERIMENTS = bench_module("experiments").EXPERIMENTS
+CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
+nested = bench_module("experiments.nested")
+meters = bench_module("experiments.meters")
+rounds = bench_module("experiments.rounds")
+report = bench_module("report")
+plots = bench_module("plots")
+
+
+def run_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tools.bench", *arguments]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([PACKAGE_PARENT, os.environ.get("PYTHONPATH", "")])}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
+
+
+def average_rounds(content: bytes, options: CodecOptions) -> float:
+    """Rounds of multi-round resolution for a row, by its model in Python."""
+    (block,) = select_engine("cpu", 1).encode_blocks(content, len(content), options)
+    payload = block.data[BLOCK_HEADER_SIZE:]
+    rows = nested.count_rounds(read_payload(options.codec, payload, len(content)).sequences)
+    return sum(map(len, rows)) / len(rows)
+
+
+@pytest.mark.parametrize("depth", nested.DEPTHS)
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_nested_data_needs_the_rounds_it_promises(codec: Codec, depth: int) -> None:
+    content = nested.make_nested(depth, BLOCK_SIZE)
+    assert len(content) == BLOCK_SIZE
+    assert average_rounds(content, CodecOptions(codec, dependency_elimination=False)) == pytest.approx(depth, rel=0.05)
+    assert average_rounds(content, CodecOptions(codec, group_size_log2=5)) < 1.1
+
+
+def test_nested_data_differs_from_block_to_block() -> None:
+    content = nested.make_nested(4, 3 * BLOCK_SIZE)
+    assert content == nested.make_nested(4, 3 * BLOCK_SIZE)
+    assert len({content[start : start + BLOCK_SIZE] for start in range(0, len(content), BLOCK_SIZE)}) == 3
+
+
+def test_rounds_of_a_row() -> None:
+    assert nested.resolve_row([(3, 0, 0), (5, 0, 0)], 0) == []
+    assert nested.resolve_row([(2, 6, 2)], 10) == [6]  # a run: its source ends where it begins
+    # The second copies what the first made, the third what lies before both.
+    assert nested.resolve_row([(1, 4, 3), (0, 5, 4), (0, 7, 20)], 100) == [11, 5]
+    # Literals behind a match that waits are not final either, as the high-water mark lies below them.
+    assert nested.resolve_row([(0, 4, 8), (0, 4, 4), (8, 4, 6)], 100) == [4, 4, 4]
+
+
+def test_table_of_rounds() -> None:
+    made_up = {
+        "short": rounds.Rounds(10, 12, [75, 25, *[0] * 30]),
+        "long": rounds.Rounds(10, 30, [50, 0, 50, *[0] * 29]),
+    }
+    table = rounds.tabulate_rounds("data", made_up)
+    assert table.rows == [("1", [75.0, 50.0]), ("2", [25.0, 0.0]), ("3", [0.0, 50.0])]
+    assert made_up["long"].average == 3
+    assert rounds.Rounds(1, 0, [0] * 32).percentages == []
+
+
+def make_package(root: Path, name: str, microjoules: int, largest: int) -> Path:
+    zone = root / name
+    zone.mkdir()
+    (zone / "energy_uj").write_text(f"{microjoules}\n")
+    (zone / "max_energy_range_uj").write_text(f"{largest}\n")
+    return zone / "energy_uj"
+
+
+def test_energy_of_the_cpu(tmp_path: Path) -> None:
+    assert meters.cpu_meter(tmp_path) is None
+    first = make_package(tmp_path, "intel-rapl:0", 9_000_000, 9_999_999)
+    make_package(tmp_path, "intel-rapl:0:0", 5, 10)
+    second = make_package(tmp_path, "intel-rapl:1", 0, 9_999_999)
+    meter = meters.cpu_meter(tmp_path)
+    assert meter() == 0
+    first.write_text("2000000\n")  # it began again at 0
+    second.write_text("500000\n")
+    assert meter() == pytest.approx(3.5)
+    (tmp_path / "intel-rapl:1" / "max_energy_range_uj").unlink()
+    assert meters.cpu_meter(tmp_path) is None
+
+
+def test_power_by_counters_that_move_in_steps() -> None:
+    counters = {"GPU": lambda: time.perf_counter() * 200 // 10 * 10, "CPU": lambda: 7.0}
+    load = meters.measure_load(lambda: time.sleep(0.001), counters, 1.0)
+    assert load.watts["GPU"] == pytest.approx(200, rel=0.2)
+    assert load.watts["CPU"] is None
+    assert 0 < load.runs_per_second < 1000
+    table = report.Report("energy", list(meters.ENERGY_COLUMNS))
+    meters.add_load(table, "codec", 10**9, lambda: time.sleep(0.01), {"CPU": counters["GPU"]}, 1.0)
+    ((_, (speed, gpu, gpu_energy, watts, energy)),) = table.rows
+    assert (gpu, gpu_energy) == (meters.NOT_READABLE, None)
+    assert energy == watts / speed
+
+
+def test_plots(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    table = report.Report("made up: GB/s, medians of 7", ["ratio", "SC", "pieces"])
+    table.add("without DE", 2.5, 50, 300.0)
+    table.add("groups of 4", "has blocks that do not shrink", None, None)
+    table.plots = [
+        report.Plot("bars of/this: table", "bars", ("SC", "pieces"), "payload", "output, GB/s"),
+        report.Plot("line", "lines", ("ratio",), "payload", "ratio"),
+    ]
+    caption = plots.caption_of({"gpu": "a GPU", "cpu": "a CPU", "commit": "abc", "date": "today"})
+    assert caption == "a GPU, a CPU, commit abc, today"
+    files = plots.save_plots(table, tmp_path / "new" / "folder", caption)
+    assert [file.name for file in files] == ["bars-of-this-table.png", "line.png"]
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+    result = tmp_path / "result.json"
+    origin = {"gpu": "a GPU", "cpu": "a CPU", "commit": "abc", "date": "today"}
+    result.write_text(json.dumps({"origin": origin, "tables": [table.as_json()]}))
+    done = run_bench("plot", result, tmp_path / "later")
+    assert done.returncode == 0, done.stderr
+    for file in files:
+        assert (tmp_path / "later" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_tables_from_json() -> None:
+    table = report.Report("title", ["a", "b"], [("row", [1.5, None]), ("other", ["failed", 2])])
+    table.plots = [report.Plot("name", "bars", ("a", "b"), "x", "y")]
+    assert report.Report.from_json(json.loads(json.dumps(table.as_json()))) == table
+
+
+def test_plots_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plots, "find_spec", lambda _: None)
+    with pytest.raises(plots.click.ClickException, match="needs matplotlib"):
+        plots.require_matplotlib()
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+@pytest.mark.parametrize("command", ["experiments", "gpu"])
+def test_without_a_gpu(command: str) -> None:
+    done = run_bench(command, Path(__file__))
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "needs CuPy" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(900)
+def test_all_experiments(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    folder = [] if find_spec("matplotlib") is None else ["--plots", tmp_path / "plots"]
+    corpus = Path(ROOT, "examples", "corpus")
+    done = run_bench("experiments", corpus, "--rounds", "1", "--seconds", "1", "--json", result, *folder)
+    assert done.returncode == 0, done.stderr
+    written = json.loads(result.read_text())
+    assert written["origin"]["gpu"] in done.stdout
+    assert len(written["tables"]) == 3 + 2 + 1 + 1 + 1
+    for table in written["tables"][:2]:
+        for payload, row in table["rows"].items():
+            assert row["pieces"] > row["SC"] > 0
+            assert 1 < row["rounds of MRR"] < 32
+            assert (row["DE"] is None) == (payload == "without DE")
+    for table in written["tables"][3:5]:
+        for depth, row in table["rows"].items():
+            assert row["rounds of MRR"] == pytest.approx(int(depth), rel=0.05)

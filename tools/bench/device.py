@@ -1,0 +1,122 @@
+"""What the tables about a GPU share: the data, clocks, checks, and what the device is."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import click
+import cupy
+import numpy as np
+
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine.cpu import CpuEngine
+
+from . import nvml
+from .blocks import read_blocks
+
+OUTPUT_BYTES = 1 << 30  # enough to fill the device several times
+
+
+class WrongContentError(AssertionError):
+    """What a codec decoded is not what was compressed."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Blocks of one size, and how often they are repeated to keep a device busy."""
+
+    name: str
+    blocks: Sequence[bytes]
+    repeats: int
+
+    @property
+    def block_size(self) -> int:
+        """Bytes of each block."""
+        return len(self.blocks[0])
+
+    @cached_property
+    def content(self) -> bytes:
+        """The blocks in a row, once."""
+        return b"".join(self.blocks)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all blocks with their repetitions."""
+        return len(self.content) * self.repeats
+
+    def encode(self, options: CodecOptions) -> list[bytes] | None:
+        """The blocks, once, as they lie in an archive; None where one of them does not shrink."""
+        encoded = [block.data for block in CpuEngine().encode_blocks(self.content, self.block_size, options)]
+        return None if any(block[4] == Codec.STORED for block in encoded) else encoded
+
+    def is_repeated_in(self, output: cupy.ndarray | memoryview) -> bool:
+        """Whether an output, in device or host memory, is this content again and again."""
+        content = np.frombuffer(self.content, np.uint8)
+        if isinstance(output, memoryview):
+            return bool((np.frombuffer(output, np.uint8)[: self.size].reshape(-1, content.size) == content).all())
+        return bool((output[: self.size].reshape(-1, content.size) == cupy.asarray(content)).all())
+
+
+def make_sample(name: str, content: bytes, block_size: int) -> Sample:
+    """Content cut into blocks, without what remains; a click error where it is less than a block."""
+    blocks = [content[end - block_size : end] for end in range(block_size, len(content) + 1, block_size)]
+    if not blocks:
+        raise click.ClickException(f"{name} has less than a block")
+    return Sample(name, blocks, max(OUTPUT_BYTES // (len(blocks) * block_size), 1))
+
+
+def read_sample(path: Path, block_size: int, every: int) -> Sample:
+    """The data of a file or directory, in blocks."""
+    return make_sample(path.name, b"".join(read_blocks(path, block_size, every)), block_size)
+
+
+def check(label: str, is_right: bool) -> None:
+    """Raise WrongContentError, with a label, for what is not right."""
+    if not is_right:
+        raise WrongContentError(label)
+
+
+def time_on_device(decode: Callable[[], None], rounds: int) -> float:
+    """Median seconds between two events on the stream, after two rounds that warm up."""
+    seconds = []
+    for number in range(rounds + 2):
+        start, end = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        decode()
+        end.record()
+        end.synchronize()
+        if number >= 2:
+            seconds.append(float(cupy.cuda.get_elapsed_time(start, end)) / 1e3)
+    return statistics.median(seconds)
+
+
+def time_on_host(job: Callable[[], object], rounds: int) -> float:
+    """Median seconds of a job that waits for the device itself, after one round that warms up."""
+    seconds = []
+    for number in range(rounds + 1):
+        started = time.perf_counter()
+        job()
+        if number:
+            seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+def time_copy_to_host(out: memoryview, rounds: int) -> float:
+    """Median seconds of filling host memory from the device."""
+    device = cupy.zeros(len(out), cupy.uint8)
+    target = np.frombuffer(out, np.uint8)
+    return time_on_device(lambda: device.get(cupy.cuda.get_current_stream(), out=target, blocking=False), rounds)
+
+
+def describe_device() -> str:
+    """The GPU, and the versions of its driver, of CUDA and of CuPy."""
+    runtime = cupy.cuda.runtime
+    name = runtime.getDeviceProperties(0)["name"].decode()
+    driver = nvml.driver_version() or "unknown"
+    versions = f"driver {driver} of CUDA {runtime.driverGetVersion()}, runtime {runtime.runtimeGetVersion()}"
+    return f"{name}, {versions}, CuPy {cupy.__version__}"

@@ -110,8 +110,8 @@ __device__ inline void fill_table(const u8* lengths, const LengthShape& shape,
 // Fills a table of 2^kMaxBits entries, indexed by the next bits of a stream. False in all lanes
 // where the lengths make no code. No part of its caller, as it would take registers from the rows.
 template <int kMaxBits>
-__device__ __noinline__ bool build_decode_table(const u8* lengths, int num_lengths, CodeScratch& scratch,
-                                          u16* table) {
+[[gnu::noinline]] __device__ bool build_decode_table(const u8* lengths, int num_lengths,
+                                                     CodeScratch& scratch, u16* table) {
     const LengthShape shape = shape_code<kMaxBits>(lengths, num_lengths, scratch);
     if (!shape.decodable) {
         return false;
@@ -159,8 +159,9 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
 //
 // Each lane reads the symbol that would begin at its bit of the next 32; from the first one on,
 // each leads to the next that does begin.
-__device__ __noinline__ inline bool read_code_lengths(const u32* words, u32 position, u32 size, u8* lengths,
-                                         CodeScratch& scratch, u16* table) {
+[[gnu::noinline]] __device__ inline bool read_code_lengths(const u32* words, u32 position, u32 size,
+                                                           u8* lengths, CodeScratch& scratch,
+                                                           u16* table) {
     const int lane = lane_id();
     const u32 end = position + size * 8;
     if (lane < kNumLengthSymbols) {

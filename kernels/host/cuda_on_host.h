@@ -14,7 +14,6 @@
 #define __device__
 #define __shared__
 #define __launch_bounds__(...)
-#define __noinline__ __attribute__((noinline))
 
 struct alignas(16) uint4 {
     unsigned x, y, z, w;

@@ -42,6 +42,28 @@ _IGNORED_FLAGS = (
 _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
+RESIDENT_MODES = ("auto", "on", "off")
+_LEAST_GPU_MEMORY = 64 << 20
+
+
+@dataclass(frozen=True)
+class GpuOptions:
+    """What a GPU engine may take: `memory` bytes of each device (None: half of what is free).
+
+    `resident` says whether compressed blocks stay in device memory, so that the next read needs no upload: as many
+    as there is room for (`auto`), all of an archive of `archive_size` bytes, or the engine is refused (`on`), or
+    none (`off`).
+    """
+
+    memory: int | None = None
+    resident: str = "auto"
+    archive_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.memory is not None and self.memory < _LEAST_GPU_MEMORY:
+            raise OptionError(f"gpu_memory must be {_LEAST_GPU_MEMORY >> 20}M or more")
+        if self.resident not in RESIDENT_MODES:
+            raise OptionError(f"gpu_resident must be one of {', '.join(RESIDENT_MODES)}")
 
 
 @dataclass(frozen=True)
@@ -62,6 +84,12 @@ class MountOptions:
     umask: int = 0
     stats: str = "hidden"
     fsname: str | None = None
+    gpu_memory: int | None = None
+    gpu_resident: str = "auto"
+
+    def gpu_options(self, archive_size: int) -> GpuOptions:
+        """What concerns the GPU, for an archive of `archive_size` bytes."""
+        return GpuOptions(self.gpu_memory, self.gpu_resident, archive_size)
 
     @classmethod
     def parse(cls, text: str) -> MountOptions:
@@ -75,13 +103,17 @@ class MountOptions:
                 values[name] = _number(name, value, 10)
             elif name == "umask":
                 values[name] = _number(name, value, 8)
-            elif name == "cache_size":
+            elif name in ("cache_size", "gpu_memory"):
                 values[name] = parse_size(value)
-            elif (name == "stats" and value in STATS_PLACES) or (name in ("engine", "fsname") and value):
+            elif (name == "stats" and value in STATS_PLACES) or (
+                name in ("engine", "fsname", "gpu_resident") and value
+            ):
                 values[name] = value
             elif name not in _IGNORED_FLAGS or has_value:
                 raise OptionError(f"unknown mount option {item!r}")
-        return cls(**values)  # type: ignore[arg-type]
+        options = cls(**values)  # type: ignore[arg-type]
+        options.gpu_options(0)  # refuses what is not possible
+        return options
 
 
 def parse_size(text: str) -> int:

@@ -86,7 +86,13 @@ class Archive:
         self.segments: list[Segment] = self._index.segments()
         self.sections: list[Section] = self._index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
-        self.blocks = BlockService(self._decode_stream_blocks, self.num_blocks, self.block_size, cache_size)
+        self.blocks = BlockService(
+            self._decode_stream_blocks,
+            self.num_blocks,
+            self.block_size,
+            cache_size,
+            lambda: self.engine.batch_bytes,
+        )
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
         self._directories: dict[int, list[DirectoryEntry]] = {}

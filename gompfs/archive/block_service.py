@@ -17,7 +17,6 @@ from gompfs.codec import BlockStatus
 DEFAULT_CACHE_SIZE = 256 << 20
 _MAX_STREAMS = 16
 _FIRST_READ_AHEAD = 4
-_MAX_READ_AHEAD_BYTES = 8 << 20
 
 DecodeBlocks = Callable[[int, int], Sequence["Block"]]
 
@@ -43,13 +42,22 @@ class BlockService:
     """Hands out decoded blocks; safe for any number of threads."""
 
     def __init__(
-        self, decode: DecodeBlocks, num_blocks: int, block_size: int, cache_size: int = DEFAULT_CACHE_SIZE
+        self,
+        decode: DecodeBlocks,
+        num_blocks: int,
+        block_size: int,
+        cache_size: int = DEFAULT_CACHE_SIZE,
+        batch_bytes: Callable[[], int] = lambda: DEFAULT_CACHE_SIZE // 32,
     ) -> None:
-        """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them."""
+        """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them.
+
+        Reading ahead takes up to `batch_bytes()` at once.
+        """
         self._decode = decode
         self._num_blocks = num_blocks
         self._capacity = max(cache_size // block_size, 2)
-        self._max_ahead = min(_MAX_READ_AHEAD_BYTES // block_size, self._capacity // 2)
+        self._block_size = block_size
+        self._batch_bytes = batch_bytes
         self._cache: OrderedDict[int, Block] = OrderedDict()
         self._pending: dict[int, Future[None]] = {}
         self._streams: OrderedDict[int, _Stream] = OrderedDict()
@@ -134,7 +142,9 @@ class BlockService:
             if stream is None:
                 stream = _Stream(end, 0, end)
             elif end > stream.next_block:
-                stream.ahead = min(max(2 * stream.ahead, _FIRST_READ_AHEAD), self._max_ahead)
+                fair = self._capacity // (2 * (len(self._streams) + 1))  # of the cache, for each reader
+                most = min(self._batch_bytes() // self._block_size, fair)
+                stream.ahead = min(max(2 * stream.ahead, _FIRST_READ_AHEAD), most)
             stream.next_block = end
             self._streams[end] = stream
             if len(self._streams) > _MAX_STREAMS:

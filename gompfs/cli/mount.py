@@ -32,8 +32,10 @@ def mount_command(
 
     \b
     Mount options:
-      engine=auto|cpu        who decodes
+      engine=auto|cpu|gpu    who decodes
       cache_size=256M        memory for decoded blocks
+      gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
+      gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too
       stats=visible          list the directory stats in the root; also: hidden (the default), off
       allow_other            let other users in, with the permissions of the files

@@ -14,6 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
+from gompfs.options import GpuOptions
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +39,10 @@ class Cost:
 class AutoEngine:
     """Decodes on the CPU; once that took a second, starts the GPU, and gives each batch to whom it costs less."""
 
-    def __init__(self, num_threads: int = 0) -> None:
+    def __init__(self, num_threads: int = 0, options: GpuOptions | None = None) -> None:
         """Use `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
         self._cpu = CpuEngine(num_threads)
+        self._options = options
         self.num_threads = self._cpu.num_threads
         self._gpu: Engine | None = None
         self._costs: dict[str, Cost] = {}
@@ -59,6 +61,12 @@ class AutoEngine:
         """What was chosen, and why."""
         return f"auto: {self._state}"
 
+    @property
+    def batch_bytes(self) -> int:
+        """See Engine.batch_bytes: what the GPU asks for where it would get such batches."""
+        gpu = self._gpu
+        return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return (self._gpu or self._cpu).allocate(size)
@@ -70,12 +78,15 @@ class AutoEngine:
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         gpu = self._gpu
-        if gpu is not None and self._costs["gpu"].of(len(out)) < self._costs["cpu"].of(len(out)):
+        if gpu is not None and self._prefers_gpu(len(out)):
             return gpu.decode_blocks(blocks, out, verify=verify)
         started = time.perf_counter()
         statuses = self._cpu.decode_blocks(blocks, out, verify=verify)
         self._count(time.perf_counter() - started)
         return statuses
+
+    def _prefers_gpu(self, num_bytes: int) -> bool:
+        return self._costs["gpu"].of(num_bytes) < self._costs["cpu"].of(num_bytes)
 
     def _count(self, seconds: float) -> None:
         with self._lock:
@@ -83,13 +94,14 @@ class AutoEngine:
             if self._is_started or self._seconds < _SECONDS_BEFORE_START:
                 return
             self._is_started = True
-        threading.Thread(target=self._start_gpu, name="gompfs-start-gpu", daemon=True).start()
+        threading.Thread(target=self.start_gpu, name="gompfs-start-gpu", daemon=True).start()
 
-    def _start_gpu(self) -> None:
+    def start_gpu(self) -> None:
+        """Start the GPU, if there is one, and measure what batches cost; decoding goes on meanwhile."""
         try:
             from gompfs.engine.gpu import GpuEngine
 
-            gpu = GpuEngine(num_threads=self.num_threads, reason="auto")
+            gpu = GpuEngine(num_threads=self.num_threads, reason="auto", options=self._options)
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, as {error}"
             log.info("%s", self.reason)
@@ -102,22 +114,29 @@ class AutoEngine:
 
 def measure_cost(engine: Engine) -> Cost:
     """Decode one block and many, and draw a line through the two."""
-    rng = random.Random(0)
-    words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
-    text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[:DEFAULT_BLOCK_SIZE]
-    options = CodecOptions(Codec.GOMPRESSO_BIT, 1)
-    block = CpuEngine(1).encode_blocks(text, DEFAULT_BLOCK_SIZE, options)[0].data
+    rounds = _sample_blocks()
+    out = engine.allocate(_SAMPLE_BLOCKS * DEFAULT_BLOCK_SIZE)
     seconds = []
-    for count in (1, _SAMPLE_BLOCKS):
-        out = engine.allocate(count * len(text))
+    for part in (slice(0, 1), slice(1, None)):
         best = float("inf")
-        for _ in range(_ROUNDS):
+        for blocks in rounds:
             started = time.perf_counter()
-            engine.decode_blocks([block] * count, out)
+            engine.decode_blocks(blocks[part], out)
             best = min(best, time.perf_counter() - started)
         seconds.append(best)
-    per_byte = max(seconds[1] - seconds[0], 1e-9) / ((_SAMPLE_BLOCKS - 1) * len(text))
-    return Cost(max(seconds[0] - per_byte * len(text), 0.0), per_byte)
+    per_byte = max(seconds[1] - seconds[0], 1e-9) / ((_SAMPLE_BLOCKS - 1) * DEFAULT_BLOCK_SIZE)
+    return Cost(max(seconds[0] - per_byte * DEFAULT_BLOCK_SIZE, 0.0), per_byte)
+
+
+def _sample_blocks() -> list[list[bytes]]:
+    """Blocks of text for each round, no two of them equal, so that none has stayed in device memory."""
+    rng = random.Random(0)
+    words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
+    text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[: DEFAULT_BLOCK_SIZE - 8]
+    stream = b"".join(b"%08d" % number + text for number in range(_ROUNDS * (_SAMPLE_BLOCKS + 1)))
+    encoded = CpuEngine().encode_blocks(stream, DEFAULT_BLOCK_SIZE, CodecOptions(Codec.GOMPRESSO_BIT, 1))
+    blocks = [block.data for block in encoded]
+    return [blocks[first::_ROUNDS] for first in range(_ROUNDS)]
 
 
 def describe_choice(cpu: Cost, gpu: Cost) -> str:

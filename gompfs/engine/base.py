@@ -24,6 +24,10 @@ class Engine(Protocol):
     def num_threads(self) -> int:
         """Host threads that one batch may use."""
 
+    @property
+    def batch_bytes(self) -> int:
+        """Bytes of output that one call of decode_blocks should be about, where there is a choice."""
+
     def allocate(self, size: int) -> memoryview:
         """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""
 

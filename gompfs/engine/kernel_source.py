@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 SHARED_BYTES = {"decode_byte": (0, 1792), "decode_bit": (1024, 6064)}
@@ -20,8 +21,16 @@ def kernel_folder() -> Path:
 
 
 def read_source(kernel: str) -> str:
-    """The text of the file of a kernel."""
-    return (kernel_folder() / "cuda" / f"{kernel}.cu").read_text()
+    """The text of the file of a kernel, and a digest of all that it may include.
+
+    CuPy finds a kernel that it compiled before by this text and the options: without the digest, it would take one
+    that was compiled from older headers.
+    """
+    folder = kernel_folder()
+    digest = sha256()
+    for header in sorted((*folder.glob("cuda/*.cuh"), *folder.glob("shared/*.h"))):
+        digest.update(header.read_bytes())
+    return f"{(folder / 'cuda' / f'{kernel}.cu').read_text()}\n// {digest.hexdigest()}\n"
 
 
 def compile_options() -> tuple[str, ...]:

@@ -16,6 +16,7 @@ class ReferenceEngine:
     """Slow and plain; what the other engines are tested against. It decodes only."""
 
     name = "reference"
+    batch_bytes = 1 << 20
     reason = "asked for"
     num_threads = 1
 

@@ -6,21 +6,23 @@ from importlib.util import find_spec
 
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError, OptionError
+from gompfs.options import GpuOptions
 
 ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
 
 
-def select_engine(name: str = "auto", num_threads: int = 0) -> Engine:
+def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | None = None) -> Engine:
     """The engine of that name, on `num_threads` host threads (0: one per core).
 
-    `gpu:0,1` names CUDA devices. `auto` takes the CPU, and a GPU too where there is one and it pays. Raises
-    EngineUnavailableError for a GPU that cannot be used, OptionError for a name that is none of ENGINE_NAMES.
+    `gpu:0,1` names CUDA devices, `gpu` says what they may use. `auto` takes the CPU, and a GPU too where there is one
+    and it pays. Raises EngineUnavailableError for a GPU that cannot be used, OptionError for a name that is none of
+    ENGINE_NAMES.
     """
     kind, _, devices = name.partition(":")
     if kind not in ENGINE_NAMES or (devices and kind != "gpu"):
         raise OptionError(f"no engine {name!r}; there are {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
     if kind == "gpu":
-        return _gpu_engine(devices, num_threads)
+        return _gpu_engine(devices, num_threads, gpu)
     if kind == "reference":
         from gompfs.engine.reference import ReferenceEngine
 
@@ -28,13 +30,13 @@ def select_engine(name: str = "auto", num_threads: int = 0) -> Engine:
     if kind == "auto" and find_spec("cupy") is not None:
         from gompfs.engine.auto import AutoEngine
 
-        return AutoEngine(num_threads)
+        return AutoEngine(num_threads, gpu)
     from gompfs.engine.cpu import CpuEngine
 
     return CpuEngine(num_threads, "asked for" if kind == "cpu" else "auto: the CPU, as CuPy is not installed")
 
 
-def _gpu_engine(devices: str, num_threads: int) -> Engine:
+def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> Engine:
     try:
         numbers = [int(number) for number in (devices or "0").split(",")]
     except ValueError:
@@ -45,4 +47,4 @@ def _gpu_engine(devices: str, num_threads: int) -> Engine:
         )
     from gompfs.engine.gpu import GpuEngine
 
-    return GpuEngine(numbers, num_threads)
+    return GpuEngine(numbers, num_threads, options=options)

@@ -92,7 +92,7 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
-    engine = select_engine(options.engine)
+    engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
     with Archive(
         archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
     ) as archive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,9 +12,12 @@ from payloads import CODECS, CORPUS, contents
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
 from gompfs.engine import Engine, select_engine
+from gompfs.engine.auto import AutoEngine
+from gompfs.errors import EngineUnavailableError
+from gompfs.options import GpuOptions
 
 pytestmark = pytest.mark.gpu
-NUM_MUTATIONS = 20_000
+NUM_MUTATIONS = 50_000
 
 
 @pytest.fixture(scope="module")
@@ -119,3 +123,76 @@ def test_too_little_memory_makes_smaller_parts(gpu: Engine, cpu: Engine) -> None
         assert decode(fresh, blocks, total(blocks)) == expected
     finally:
         pool.set_limit(size=0)
+
+
+def test_payloads_stay_on_the_device(cpu: Engine) -> None:
+    """The second time, the host's bytes are not looked at: damage there does not matter any more."""
+    keeping = select_engine("gpu", gpu=GpuOptions())
+    blocks = [block for block in all_blocks(Codec.GOMPRESSO_BIT) if len(block) > 100]
+    expected = decode(cpu, blocks, total(blocks))
+    assert decode(keeping, blocks, total(blocks)) == expected
+    assert "payloads that stay" in keeping.reason
+    damaged = [block[:-1] + bytes([block[-1] ^ 1]) for block in blocks]
+    kept = [block[4] != Codec.STORED for block in blocks]
+    statuses = decode(keeping, damaged, total(blocks))[-len(blocks) :]
+    assert [status == BlockStatus.OK for status in statuses] == kept
+    forgetting = select_engine("gpu")
+    decode(forgetting, blocks, total(blocks))
+    assert BlockStatus.OK not in decode(forgetting, damaged, total(blocks))[-len(blocks) :]
+
+
+def test_damaged_payloads_do_not_stay(gpu: Engine) -> None:
+    keeping = select_engine("gpu", gpu=GpuOptions())
+    blocks = [block for block in all_blocks(Codec.GOMPRESSO_BYTE) if block[4] != Codec.STORED][:50]
+    damaged = [block[:-1] + bytes([block[-1] ^ 1]) for block in blocks]
+    for _ in range(2):
+        statuses = keeping.decode_blocks(damaged, keeping.allocate(total(blocks)))
+        assert statuses == [BlockStatus.BAD_CHECKSUM] * len(blocks)
+    assert decode(keeping, blocks, total(blocks)) == decode(gpu, blocks, total(blocks))
+
+
+def test_memory_is_bounded(cpu: Engine) -> None:
+    cupy = pytest.importorskip("cupy")
+    text = b"".join(path.read_bytes() for path in sorted(CORPUS.glob("*/*.txt")))
+    stream = b"".join(b"%d" % number + text for number in range(400))
+    blocks = [block.data for block in cpu.encode_blocks(stream, 1 << 16, CodecOptions(level=1))]
+    assert sum(map(len, blocks)) > 40 << 20
+    expected = decode(cpu, blocks, total(blocks))
+    pool = cupy.get_default_memory_pool()
+    try:
+        pool.free_all_blocks()
+        small = select_engine("gpu", gpu=GpuOptions(memory=pool.used_bytes() + (64 << 20)))
+        for _ in range(2):
+            assert decode(small, blocks, total(blocks)) == expected
+        assert pool.total_bytes() <= pool.get_limit()
+    finally:
+        pool.set_limit(size=0)
+
+
+def test_an_archive_that_must_stay_and_does_not_fit(gpu: Engine) -> None:
+    with pytest.raises(EngineUnavailableError, match="gpu_resident=on: the archive takes 1048576 MiB, .* has [1-9]"):
+        select_engine("gpu", gpu=GpuOptions(resident="on", archive_size=1 << 40))
+    with pytest.raises(EngineUnavailableError, match="takes 100 MiB"):
+        select_engine("gpu", gpu=GpuOptions(memory=64 << 20, resident="on", archive_size=100 << 20))
+    cupy = pytest.importorskip("cupy")
+    cupy.get_default_memory_pool().set_limit(size=0)
+
+
+def test_auto_measures_and_says_what_it_chose(cpu: Engine) -> None:
+    auto = AutoEngine(options=GpuOptions())
+    assert "the CPU; a GPU would start" in auto.reason
+    auto.start_gpu()
+    assert re.search(r"auto: the (CPU|GPU) for .*CPU [\d.]+ GB/s, GPU [\d.]+ GB/s", auto.reason)
+    blocks = all_blocks(Codec.GOMPRESSO_BIT)
+    assert decode(auto, blocks * 20, total(blocks) * 20) == decode(cpu, blocks * 20, total(blocks) * 20)
+
+
+def test_all_devices_take_turns(cpu: Engine) -> None:
+    cupy = pytest.importorskip("cupy")
+    numbers = ",".join(map(str, range(cupy.cuda.runtime.getDeviceCount())))
+    engine = select_engine(f"gpu:{numbers}", gpu=GpuOptions())
+    blocks = all_blocks(Codec.GOMPRESSO_BIT)
+    expected = decode(cpu, blocks, total(blocks))
+    with ThreadPoolExecutor(4) as executor:
+        results = list(executor.map(lambda _: decode(engine, blocks, total(blocks)), range(12)))
+    assert results == [expected] * 12

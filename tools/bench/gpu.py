@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
 import cupy
 
 from gompfs.codec import Codec, CodecOptions
+from gompfs.engine.auto import AutoEngine
+from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.options import GpuOptions
 
 from . import nvcomp
 from .device import Sample, check, describe_device, read_sample, time_copy_to_host, time_on_device, time_on_host
@@ -23,16 +27,18 @@ _PAIRS = (
     ("gompresso-byte -1", "nvCOMP LZ4"),
     ("gompresso-byte -1", "nvCOMP Snappy"),
 )
+_BATCHES = 201  # of blocks, for a latency
 
 
 def measure_gpu(paths: Sequence[Path], block_size: int, every: int, rounds: int) -> list[Report]:
-    """Two tables for each file or directory: device memory to device memory, and host to host."""
+    """Tables for each file or directory: device memory to device memory, host to host, and latency."""
     engine = GpuEngine()
     reports = []
     for path in paths:
         sample = read_sample(path, block_size, every)
         reports.append(_measure_resident(sample, engine, rounds))
         reports.append(_measure_transfers(sample, engine, rounds))
+        reports.append(_measure_latency(sample, engine))
     return reports
 
 
@@ -61,8 +67,9 @@ def _measure_resident(sample: Sample, engine: GpuEngine, rounds: int) -> Report:
         if library is None:
             report.add(label, NOT_INSTALLED, None)
             continue
-        peer = nvcomp.NvcompBatch(library, codec_name, level, list(sample.blocks) * sample.repeats)
-        results[label] = (size / peer.compressed_size, size / 1e9 / time_on_device(peer.decode, rounds))
+        peer = nvcomp.NvcompBatch(library, codec_name, level, sample.blocks, sample.repeats)
+        ratio = len(sample.content) / peer.compressed_size
+        results[label] = (ratio, size / 1e9 / time_on_device(peer.decode, rounds))
         check(label, peer.is_right())
         del peer
         cupy.get_default_memory_pool().free_all_blocks()
@@ -88,15 +95,40 @@ def _measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> Report
         ["GB/s", "of the copy to the host"],
     )
     report.add("copy to the host alone", size / 1e9 / copy, 1.0)
-    for label, target in (("pinned", out), ("pageable", memoryview(bytearray(size)))):
-        for codec, level in _OURS:
-            blocks = engine.encode_blocks(sample.content, sample.block_size, CodecOptions(codec, level))
-            encoded = [block.data for block in blocks] * sample.repeats
-            seconds = time_on_host(lambda: engine.decode_blocks(encoded, target), rounds)  # noqa: B023
+    keeping = GpuEngine(options=GpuOptions())
+    ways = (("pinned", engine, out), ("pinned, payloads on the device", keeping, out))
+    for codec in (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE):
+        blocks = engine.encode_blocks(sample.content, sample.block_size, CodecOptions(codec))
+        encoded = [block.data for block in blocks] * sample.repeats
+        for label, way, target in (*ways, ("pageable", engine, memoryview(bytearray(size)))):
+            seconds = time_on_host(lambda: way.decode_blocks(encoded, target), rounds)  # noqa: B023
             check(codec.label, sample.is_repeated_in(target))
-            report.add(f"{codec.label} -{level}, {label}", size / 1e9 / seconds, copy / seconds)
+            report.add(f"{codec.label} -6, {label}", size / 1e9 / seconds, copy / seconds)
     report.notes.append(f"{describe_device()}.")
     report.notes.append(
-        "Checks of all headers and checksums, both copies and decoding; pageable memory takes a copy more."
+        "Checks of headers and checksums, both copies and decoding; pageable memory takes a copy more. Payloads that "
+        "are on the device from the round before are neither checked nor copied again."
     )
+    return report
+
+
+def _measure_latency(sample: Sample, gpu: GpuEngine) -> Report:
+    """Blocks that are in host memory, one batch after another, as a mount asks for them."""
+    auto = AutoEngine()
+    blocks = [block.data for block in gpu.encode_blocks(sample.content, sample.block_size, CodecOptions())]
+    auto.start_gpu()
+    engines = (("auto", auto), ("CPU alone", CpuEngine()), ("GPU alone", gpu))
+    report = Report(
+        f"{sample.name}: microseconds for a batch of gompresso-bit -6, host to host, medians of {_BATCHES}",
+        [label for label, _ in engines],
+    )
+    for count in (1, max((1 << 20) // sample.block_size, 1)):
+        row: list[Cell] = []
+        for _, engine in engines:
+            out = engine.allocate(count * sample.block_size)
+            batches = itertools.cycle(blocks[first : first + count] for first in range(len(blocks) - count + 1))
+            seconds = time_on_host(lambda: engine.decode_blocks(next(batches), out), _BATCHES)  # noqa: B023
+            row.append(seconds * 1e6)
+        report.add(f"{count * sample.block_size} bytes", *row)
+    report.notes.append(f"{describe_device()}. {auto.reason}.")
     return report

@@ -46,9 +46,11 @@ def label(codec: str, level: int) -> str:
 
 
 class NvcompBatch:
-    """Blocks of one size, compressed with one codec, that stay on the device."""
+    """Blocks of one size, compressed with one codec, that stay on the device, and are decoded several times each."""
 
-    def __init__(self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes]) -> None:
+    def __init__(
+        self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes], repeats: int = 1
+    ) -> None:
         """Compress `blocks` with a codec as nvCOMP spells it, such as LZ4 or Gdeflate. Raises NvcompError."""
         self._library = library
         self._codec = codec
@@ -76,11 +78,22 @@ class NvcompBatch:
         self._check()
         self.compressed_size = int(self._compressed_sizes.sum())
         self._content = content
-        self.output = cupy.empty(content.size, cupy.uint8)
+        self._repeat(repeats)
+        self.output = cupy.empty(content.size * repeats, cupy.uint8)
         self._output_places = self._pointers(self.output, self._block_size)
         self._output_sizes = cupy.zeros(self._count, cupy.uint64)
         self._options = _Options(0)
         self._temporary_memory = self._temporary("DecompressGetTempSize", self._options)
+
+    def _repeat(self, repeats: int) -> None:
+        """Make copies of all compressed blocks."""
+        stride = self._compressed.size // self._count
+        self._count *= repeats
+        self._compressed = cupy.tile(self._compressed, repeats)
+        self._places = self._pointers(self._compressed, stride)
+        self._sizes = cupy.tile(self._sizes, repeats)
+        self._compressed_sizes = cupy.tile(self._compressed_sizes, repeats)
+        self._statuses = cupy.zeros(self._count, cupy.int32)
 
     def decode(self) -> None:
         """Queue the decoding of all blocks into `output`."""
@@ -94,7 +107,7 @@ class NvcompBatch:
     def is_right(self) -> bool:
         """Whether the last decode gave the content."""
         self._check()
-        return bool((self.output == self._content).all())
+        return bool((self.output.reshape(-1, self._content.size) == self._content).all())
 
     def _pointers(self, memory: cupy.ndarray, stride: int) -> cupy.ndarray:
         return memory.data.ptr + cupy.arange(self._count, dtype=cupy.uint64) * stride

@@ -103,12 +103,13 @@ nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsign
     return nb::bytes(statuses.data(), statuses.size());
 }
 
-// What read_headers tells of each block; gompfs.engine.gpu reads it as an array.
+// What read_headers tells of each block; gompfs.engine.gpu_batch reads it as an array.
 struct BlockFacts {
     std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;  // 0 where there is no header
+    std::uint64_t checksum;
 };
 
 nb::bytes read_headers(nb::sequence blocks) {
@@ -121,8 +122,8 @@ nb::bytes read_headers(nb::sequence blocks) {
         const BlockStatus status = sound ? BlockStatus::ok : BlockStatus::bad_header;
         facts.push_back({static_cast<std::uint32_t>(status),
                          header ? static_cast<std::uint32_t>(header->codec) : 0,
-                         header ? header->payload_size : 0,
-                         header ? header->uncompressed_size : 0});
+                         header ? header->payload_size : 0, header ? header->uncompressed_size : 0,
+                         header ? header->block_xxh3 : 0});
     }
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }

@@ -66,7 +66,7 @@ def _add_gpu_codecs(
         if library is None:
             report.add(label, NOT_INSTALLED, *[None] * 4)
             continue
-        batch = nvcomp.NvcompBatch(library, name, level, list(sample.blocks) * sample.repeats)
+        batch = nvcomp.NvcompBatch(library, name, level, sample.blocks, sample.repeats)
         add_load(report, label, sample.size, _waiting(batch.decode), meters, seconds)
         check(label, batch.is_right())
         del batch

@@ -1,0 +1,244 @@
+"""One call of the GPU engine: its blocks, part by part, through the slots of a device."""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _codec
+from gompfs.codec import BlockStatus, Codec
+from gompfs.codec.block import Buffer
+from gompfs.engine.gpu_device import KERNELS, LEAST_PART_BYTES, PADDING, Device, Slot, is_pinned
+from gompfs.errors import EngineUnavailableError
+
+FACTS = np.dtype(
+    [
+        ("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4"),
+        ("checksum", "<u8"),
+    ]
+)  # fmt: skip
+"""What _codec.read_headers tells of each block."""
+
+PAYLOAD_ALIGNMENT = 16
+OUTPUT_ALIGNMENT = 32
+_FIRST_PART_BYTES = 8 << 20  # small, for the device to begin soon
+_STATUSES = tuple(BlockStatus)
+
+
+@dataclass
+class _Part:
+    """Blocks that are on the device together: their indexes in the batch, and where their bytes lie there."""
+
+    indexes: NDArray[np.intp]
+    output_places: NDArray[np.uint64]
+    output_bytes: int
+    arriving: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
+    """Checksums and addresses of payloads that stay on the device once they are there."""
+
+
+class Batch:
+    """Blocks, and the memory that gets what they hold."""
+
+    def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
+        """Decode `blocks` into `out`; raises ValueError where it is too small."""
+        self._blocks = blocks
+        self._num_threads = num_threads
+        self._facts = np.frombuffer(_codec.read_headers(blocks), FACTS)
+        self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
+        self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
+        total = int(self._sizes.sum())
+        if total > len(out):
+            raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
+        self._out = out
+        self._target = np.frombuffer(out, np.uint8)
+        self._statuses = self._facts["status"].copy()
+        self._is_direct = is_pinned(self._target)
+
+    def decode(self, device: Device) -> None:
+        """Decode what passed its checks; parts are halved where the device has too little memory for them."""
+        wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
+        stored = self._facts["codec"][wanted] == Codec.STORED
+        for index in wanted[stored].tolist():
+            place = self._out[int(self._places[index]) :]
+            self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
+        rest = wanted[~stored]
+        while rest.size:
+            try:
+                self._decode_parts(device, rest)
+                return
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                device.release()
+                if device.part_bytes <= LEAST_PART_BYTES:
+                    raise EngineUnavailableError(f"{device.name} has too little free memory") from error
+                device.part_bytes //= 2
+
+    def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
+        """Let parts pass through the slots of the device."""
+        running: deque[tuple[Slot, _Part]] = deque()
+        for part, slot in zip(self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False):
+            if len(running) == len(device.slots):
+                self._finish(device, *running.popleft())
+            with slot.stream:
+                self._start(device, slot, part)
+            running.append((slot, part))
+        for slot, part in running:
+            self._finish(device, slot, part)
+
+    def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> Iterator[_Part]:
+        """Parts with up to `part_bytes` of output each, and less at first."""
+        sizes = self._sizes[wanted]
+        ends = _part_ends(int(sizes.sum()), part_bytes)
+        numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
+        for indexes in np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1):
+            yield _Part(indexes, *lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT))
+
+    def _start(self, device: Device, slot: Slot, part: _Part) -> None:
+        """Queue the copies and kernels of a part."""
+        addresses = self._upload(device, slot, part)
+        output = slot.device("output", part.output_bytes + PADDING)
+        statuses = slot.device("statuses", part.indexes.size)
+        facts = self._facts[part.indexes]
+        facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
+        columns = describe(facts, addresses, part.output_places)
+        fields = slot.pinned("fields", columns.nbytes)
+        fields[:] = columns.view(np.uint8)
+        on_device = slot.device("fields", columns.nbytes)
+        on_device.set(fields, slot.stream)
+        launch(device, facts["codec"], on_device, output, statuses)
+        self._fetch(slot, part, output, statuses)
+
+    def _upload(self, device: Device, slot: Slot, part: _Part) -> NDArray[np.uint64]:
+        """Check the payloads that are not on the device yet and queue their copy; the addresses of all."""
+        checksums = self._facts["checksum"][part.indexes]
+        addresses = device.store.find(checksums)
+        absent = np.flatnonzero(addresses == 0)
+        if absent.size == 0:
+            return addresses
+        indexes = part.indexes[absent]
+        places, size = lay_out(self._facts["payload_size"][indexes], PAYLOAD_ALIGNMENT)
+        staging = slot.pinned("payloads", size)
+        blocks = [self._blocks[index] for index in indexes]
+        checks = np.frombuffer(
+            _codec.gather_payloads(blocks, places.data, staging.data, self._num_threads), np.uint8
+        )
+        self._statuses[indexes] = checks
+        kept = device.store.reserve(size + PADDING)
+        payloads = slot.device("payloads", size + PADDING) if kept is None else kept
+        payloads[:size].set(staging, slot.stream)
+        addresses[absent] = places + np.uint64(payloads.data.ptr)
+        if kept is not None:
+            sound = absent[checks == BlockStatus.OK]
+            part.arriving = checksums[sound], addresses[sound]
+        return addresses
+
+    def _fetch(self, slot: Slot, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+        """Queue the copies of what the kernels made."""
+        statuses.get(slot.stream, out=slot.pinned("statuses", part.indexes.size), blocking=False)
+        if not self._is_direct:
+            output[: part.output_bytes].get(slot.stream, out=slot.pinned("output", part.output_bytes), blocking=False)
+            return
+        for first, place, size in self._runs(part):
+            output[first : first + size].get(slot.stream, out=self._target[place : place + size], blocking=False)
+
+    def _runs(self, part: _Part) -> Iterator[tuple[int, int, int]]:
+        """Blocks that lie behind each other on the device and in the output: place in each, and bytes."""
+        places = self._places[part.indexes]
+        sizes = self._sizes[part.indexes]
+        breaks = (part.output_places[1:] - part.output_places[:-1] != sizes[:-1]) | (
+            places[1:] - places[:-1] != sizes[:-1]
+        )
+        for run in np.split(np.arange(places.size), np.flatnonzero(breaks) + 1):
+            yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
+
+    def _finish(self, device: Device, slot: Slot, part: _Part) -> None:
+        """Wait for a part, and take over its statuses and output."""
+        slot.stream.synchronize()
+        if part.arriving is not None:
+            device.store.add(*part.arriving)
+        order = np.argsort(self._facts["codec"][part.indexes], kind="stable")
+        indexes = part.indexes[order]
+        is_sound = self._statuses[indexes] == BlockStatus.OK
+        self._statuses[indexes[is_sound]] = slot.pinned("statuses", part.indexes.size)[is_sound]
+        if not self._is_direct:
+            output = slot.pinned("output", part.output_bytes)
+            for first, place, size in self._runs(part):
+                self._target[place : place + size] = output[first : first + size]
+
+    def settle(self, *, verify: bool) -> list[BlockStatus]:
+        """Check the decoded bytes if asked to, and leave zeros for damaged blocks."""
+        if verify:
+            matches = _codec.check_contents(self._blocks, self._places.data, self._out, self._num_threads)
+            wrong = np.frombuffer(matches, np.uint8) == 0
+            self._statuses[(self._statuses == BlockStatus.OK) & wrong] = BlockStatus.BAD_CONTENT
+        damaged = np.flatnonzero(self._statuses).tolist()
+        settled = [BlockStatus.OK] * self._statuses.size
+        for index in damaged:
+            settled[index] = _STATUSES[self._statuses[index]]
+            start = int(self._places[index])
+            self._target[start : start + int(self._sizes[index])] = 0
+        return settled
+
+
+def describe(
+    facts: NDArray[np.void], addresses: NDArray[np.uint64], output_places: NDArray[np.uint64]
+) -> NDArray[np.uint64]:
+    """What kernels must know of each block: rows of payload addresses, output places and sizes, and a row of zeros.
+
+    Columns are in the order of the codecs, so that the blocks of one lie behind each other.
+    """
+    order = np.argsort(facts["codec"], kind="stable")
+    rows = np.zeros((4, order.size), np.uint64)
+    rows[0] = addresses[order]
+    rows[1] = output_places[order]
+    sizes = rows[2].view(np.uint32)
+    sizes[: order.size] = facts["payload_size"][order]
+    sizes[order.size :] = facts["uncompressed_size"][order]
+    return rows.ravel()
+
+
+def launch(
+    device: Device,
+    codecs: NDArray[np.uint32],
+    fields: cupy.ndarray,
+    output: cupy.ndarray,
+    statuses: cupy.ndarray,
+) -> None:
+    """Start a kernel for each codec, on the current stream; `fields` are the bytes of `describe`."""
+    count = codecs.size
+    rows = fields.view(cupy.uint64)
+    sizes = rows[2 * count : 3 * count].view(cupy.uint32)
+    counters = rows[3 * count :].view(cupy.uint32)
+    start = 0
+    for codec in KERNELS:
+        end = start + int(np.count_nonzero(codecs == codec))
+        if end > start:
+            device.launch(
+                codec,
+                (np.uint64(0), rows[start:end], sizes[start:end], output, rows[count + start : count + end],
+                 sizes[count + start : count + end], statuses[start:end], counters[start:]),
+                end - start,
+            )  # fmt: skip
+        start = end
+
+
+def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint64], int]:
+    """Places for pieces of these sizes, one behind the other at multiples of `alignment`, and where they end."""
+    padded = -(-sizes.astype(np.int64) // alignment) * alignment
+    ends = np.cumsum(padded)
+    return (ends - padded).astype(np.uint64), int(ends[-1])
+
+
+def _part_ends(total: int, part_bytes: int) -> NDArray[np.uint64]:
+    """Where parts of `total` bytes end: each is twice the one before, up to `part_bytes`."""
+    size = min(_FIRST_PART_BYTES, part_bytes)
+    ends = [size]
+    while ends[-1] < total:
+        size = min(2 * size, part_bytes)
+        ends.append(ends[-1] + size)
+    return np.array(ends, np.uint64)

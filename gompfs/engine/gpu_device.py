@@ -1,0 +1,165 @@
+"""One GPU: its kernels, and memory of several kinds. Only the modules of the GPU engine import CuPy."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.codec import Codec
+from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
+from gompfs.errors import EngineUnavailableError
+from gompfs.options import GpuOptions
+
+KERNELS = {Codec.GOMPRESSO_BYTE: "decode_byte", Codec.GOMPRESSO_BIT: "decode_bit"}
+PADDING = 256  # kernels may read so far behind what they need
+LEAST_PART_BYTES = 1 << 20
+_PART_BYTES = 32 << 20
+_NUM_SLOTS = 4
+_WARPS_PER_CTA = 4
+_SLAB_BYTES = 64 << 20
+_PARTS_IN_MEMORY = 4 * _NUM_SLOTS  # of the memory that may be used, half is for slots: payloads and output of each
+
+
+class Slot:
+    """A stream, and memory for one part at a time, which grows to what is asked of it."""
+
+    def __init__(self) -> None:
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self._pinned: dict[str, NDArray[np.uint8]] = {}
+        self._device: dict[str, cupy.ndarray] = {}
+
+    def pinned(self, name: str, size: int) -> NDArray[np.uint8]:
+        """Host memory that the device reads and writes by itself."""
+        if name not in self._pinned or self._pinned[name].size < size:
+            self._pinned[name] = pinned_array(size)
+        return self._pinned[name][:size]
+
+    def device(self, name: str, size: int) -> cupy.ndarray:
+        """Device memory, in bytes."""
+        if name not in self._device or self._device[name].size < size:
+            self._device.pop(name, None)
+            self._device[name] = cupy.empty(size, cupy.uint8)
+        return self._device[name][:size]
+
+    def release(self) -> None:
+        """Give all device memory back."""
+        self._device.clear()
+
+
+class PayloadStore:
+    """Payloads that stay in device memory, by the checksums of their blocks, which were checked before.
+
+    It fills up to its capacity, and then stays as it is.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        """Take up to `capacity` bytes."""
+        self._capacity = capacity
+        self._slabs: list[cupy.ndarray] = []
+        self._used = 0  # of the last slab
+        self._places: dict[int, int] = {}
+        self.num_bytes = 0
+
+    def find(self, checksums: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """The address of each payload in device memory, 0 for those that are not there."""
+        if not self._places:
+            return np.zeros(checksums.size, np.uint64)
+        places = self._places
+        return np.array([places.get(checksum, 0) for checksum in checksums.tolist()], np.uint64)
+
+    def reserve(self, size: int) -> cupy.ndarray | None:
+        """Room for payloads that are to stay, or None where there is no more."""
+        if not self._slabs or self._used + size > self._slabs[-1].size:
+            slab = max(min(_SLAB_BYTES, self._capacity - self.num_bytes), size)
+            if self.num_bytes + slab > self._capacity:
+                return None
+            try:
+                self._slabs.append(cupy.empty(slab, cupy.uint8))
+            except cupy.cuda.memory.OutOfMemoryError:
+                self._capacity = self.num_bytes
+                return None
+            self.num_bytes += slab
+            self._used = 0
+        self._used += size
+        return self._slabs[-1][self._used - size : self._used]
+
+    def add(self, checksums: NDArray[np.uint64], addresses: NDArray[np.uint64]) -> None:
+        """Payloads that have arrived in memory which `reserve` gave."""
+        self._places.update(zip(checksums.tolist(), addresses.tolist(), strict=True))
+
+
+class Device:
+    """One GPU: its kernels, slots that work at the same time, and the payloads that stay."""
+
+    def __init__(self, number: int, options: GpuOptions) -> None:
+        """Use the CUDA device of that number; raises EngineUnavailableError where its memory is too small."""
+        self.number = number
+        self.lock = threading.Lock()
+        with cupy.cuda.Device(number) as device:
+            self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
+            memory = options.memory or device.mem_info[0] // 2
+            self.part_bytes = min(_PART_BYTES, max(memory // _PARTS_IN_MEMORY, LEAST_PART_BYTES))
+            if options.memory is not None:
+                cupy.get_default_memory_pool().set_limit(size=options.memory)
+            self.store = PayloadStore(self._capacity(memory, options))
+            self._num_processors = device.attributes["MultiProcessorCount"]
+            self._kernels = {codec: _compile(codec) for codec in KERNELS}
+            self.slots = [Slot() for _ in range(_NUM_SLOTS)]
+
+    def _capacity(self, memory: int, options: GpuOptions) -> int:
+        """How much may stay in device memory."""
+        if options.resident == "off":
+            return 0
+        capacity = memory - self.part_bytes * _PARTS_IN_MEMORY // 2
+        if options.resident == "on" and options.archive_size > capacity:
+            raise EngineUnavailableError(
+                f"gpu_resident=on: the archive takes {options.archive_size >> 20} MiB, "
+                f"{self.name} has {max(capacity, 0) >> 20} MiB for it"
+            )
+        return capacity
+
+    def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
+        """Start the kernel of a codec on the current stream, with no more CTAs than the device holds at once."""
+        kernel, num_resident = self._kernels[codec]
+        grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_processors * num_resident)
+        kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
+
+    def release(self) -> None:
+        """Give all device memory of the slots back to CUDA."""
+        for slot in self.slots:
+            slot.stream.synchronize()
+            slot.release()
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def pinned_array(size: int) -> NDArray[np.uint8]:
+    """Host memory that devices read and write by themselves."""
+    return np.frombuffer(cupy.cuda.alloc_pinned_memory(max(size, 1)), np.uint8, size)
+
+
+def is_pinned(array: NDArray[np.uint8]) -> bool:
+    """Whether the device can write to host memory by itself."""
+    if not array.size:
+        return False
+    attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
+    return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost)
+
+
+def _shared_bytes(codec: Codec) -> int:
+    common, per_warp = SHARED_BYTES[KERNELS[codec]]
+    return common + _WARPS_PER_CTA * per_warp
+
+
+def _compile(codec: Codec) -> tuple[cupy.RawKernel, int]:
+    """A kernel for the present device, from CuPy's cache where it is there, and how many CTAs a processor holds."""
+    module = cupy.RawModule(code=read_source(KERNELS[codec]), options=compile_options(), backend="nvrtc")
+    kernel = module.get_function(KERNELS[codec])
+    kernel.max_dynamic_shared_size_bytes = _shared_bytes(codec)
+    resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        kernel.kernel.ptr, 32 * _WARPS_PER_CTA, _shared_bytes(codec)
+    )
+    return kernel, max(int(resident), 1)

@@ -170,7 +170,7 @@ def test_memory_is_bounded(cpu: Engine) -> None:
 
 
 def test_an_archive_that_must_stay_and_does_not_fit(gpu: Engine) -> None:
-    with pytest.raises(EngineUnavailableError, match="gpu_resident=on: the archive takes 1048576 MiB, .* has [1-9]"):
+    with pytest.raises(EngineUnavailableError, match=r"gpu_resident=on: the archive takes 1048576 MiB, .* has [1-9]"):
         select_engine("gpu", gpu=GpuOptions(resident="on", archive_size=1 << 40))
     with pytest.raises(EngineUnavailableError, match="takes 100 MiB"):
         select_engine("gpu", gpu=GpuOptions(memory=64 << 20, resident="on", archive_size=100 << 20))

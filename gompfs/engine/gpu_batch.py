@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import cupy
@@ -38,8 +38,22 @@ class _Part:
     indexes: NDArray[np.intp]
     output_places: NDArray[np.uint64]
     output_bytes: int
+    slot: Slot
+    staged: Callable[[], _Staged]
     arriving: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
     """Checksums and addresses of payloads that stay on the device once they are there."""
+
+
+@dataclass
+class _Staged:
+    """Payloads that were checked, and lie in pinned memory if they are not on the device already."""
+
+    checksums: NDArray[np.uint64]
+    addresses: NDArray[np.uint64]
+    absent: NDArray[np.intp]
+    places: NDArray[np.uint64]
+    size: int
+    checks: NDArray[np.uint8]
 
 
 class Batch:
@@ -79,66 +93,89 @@ class Batch:
                 device.part_bytes //= 2
 
     def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Let parts pass through the slots of the device."""
-        running: deque[tuple[Slot, _Part]] = deque()
-        for part, slot in zip(self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False):
-            if len(running) == len(device.slots):
-                self._finish(device, *running.popleft())
-            with slot.stream:
-                self._start(device, slot, part)
-            running.append((slot, part))
-        for slot, part in running:
-            self._finish(device, slot, part)
+        """Let parts pass through the slots of the device; each is checked while the one before is queued."""
+        running: deque[_Part] = deque()
+        waiting: _Part | None = None
+        try:
+            for indexes, slot in zip(
+                self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False
+            ):
+                if len(running) + 1 == len(device.slots):
+                    self._finish(device, running.popleft())
+                part = self._stage_later(device, slot, indexes)
+                if waiting is not None:
+                    self._start(device, waiting)
+                    running.append(waiting)
+                waiting = part
+            if waiting is not None:
+                self._start(device, waiting)
+                running.append(waiting)
+        finally:
+            if waiting is not None:
+                waiting.staged()  # it must not write to its slot when that is used again
+        for part in running:
+            self._finish(device, part)
 
-    def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> Iterator[_Part]:
+    def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> list[NDArray[np.intp]]:
         """Parts with up to `part_bytes` of output each, and less at first."""
         sizes = self._sizes[wanted]
         ends = _part_ends(int(sizes.sum()), part_bytes)
         numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
-        for indexes in np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1):
-            yield _Part(indexes, *lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT))
+        return np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1)
 
-    def _start(self, device: Device, slot: Slot, part: _Part) -> None:
-        """Queue the copies and kernels of a part."""
-        addresses = self._upload(device, slot, part)
-        output = slot.device("output", part.output_bytes + PADDING)
-        statuses = slot.device("statuses", part.indexes.size)
-        facts = self._facts[part.indexes]
-        facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
-        columns = describe(facts, addresses, part.output_places)
-        fields = slot.pinned("fields", columns.nbytes)
-        fields[:] = columns.view(np.uint8)
-        on_device = slot.device("fields", columns.nbytes)
-        on_device.set(fields, slot.stream)
-        launch(device, facts["codec"], on_device, output, statuses)
-        self._fetch(slot, part, output, statuses)
+    def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Part:
+        """A part whose payloads are checked by another thread."""
+        future = device.executor.submit(self._stage, device, slot, indexes)
+        return _Part(indexes, *lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT), slot, future.result)
 
-    def _upload(self, device: Device, slot: Slot, part: _Part) -> NDArray[np.uint64]:
-        """Check the payloads that are not on the device yet and queue their copy; the addresses of all."""
-        checksums = self._facts["checksum"][part.indexes]
+    def _stage(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Staged:
+        """Check the payloads that are not on the device, and copy them to pinned memory."""
+        checksums = self._facts["checksum"][indexes]
         addresses = device.store.find(checksums)
         absent = np.flatnonzero(addresses == 0)
         if absent.size == 0:
-            return addresses
-        indexes = part.indexes[absent]
-        places, size = lay_out(self._facts["payload_size"][indexes], PAYLOAD_ALIGNMENT)
+            return _Staged(checksums, addresses, absent, addresses, 0, np.zeros(0, np.uint8))
+        places, size = lay_out(self._facts["payload_size"][indexes[absent]], PAYLOAD_ALIGNMENT)
         staging = slot.pinned("payloads", size)
-        blocks = [self._blocks[index] for index in indexes]
-        checks = np.frombuffer(
-            _codec.gather_payloads(blocks, places.data, staging.data, self._num_threads), np.uint8
-        )
-        self._statuses[indexes] = checks
-        kept = device.store.reserve(size + PADDING)
-        payloads = slot.device("payloads", size + PADDING) if kept is None else kept
-        payloads[:size].set(staging, slot.stream)
-        addresses[absent] = places + np.uint64(payloads.data.ptr)
-        if kept is not None:
-            sound = absent[checks == BlockStatus.OK]
-            part.arriving = checksums[sound], addresses[sound]
-        return addresses
+        blocks = [self._blocks[index] for index in indexes[absent].tolist()]
+        checks = _codec.gather_payloads(blocks, places.data, staging.data, self._num_threads)
+        return _Staged(checksums, addresses, absent, places, size, np.frombuffer(checks, np.uint8))
 
-    def _fetch(self, slot: Slot, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+    def _start(self, device: Device, part: _Part) -> None:
+        """Queue the copies and kernels of a part."""
+        slot = part.slot
+        with slot.stream:
+            addresses = self._upload(device, part)
+            output = slot.device("output", part.output_bytes + PADDING)
+            statuses = slot.device("statuses", part.indexes.size)
+            facts = self._facts[part.indexes]
+            facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
+            columns = describe(facts, addresses, part.output_places)
+            fields = slot.pinned("fields", columns.nbytes)
+            fields[:] = columns.view(np.uint8)
+            on_device = slot.device("fields", columns.nbytes)
+            on_device.set(fields, slot.stream)
+            launch(device, facts["codec"], on_device, output, statuses)
+            self._fetch(part, output, statuses)
+
+    def _upload(self, device: Device, part: _Part) -> NDArray[np.uint64]:
+        """Queue the copy of the payloads that are not on the device yet; the addresses of all."""
+        staged = part.staged()
+        if staged.absent.size == 0:
+            return staged.addresses
+        self._statuses[part.indexes[staged.absent]] = staged.checks
+        kept = device.store.reserve(staged.size + PADDING)
+        payloads = part.slot.device("payloads", staged.size + PADDING) if kept is None else kept
+        payloads[: staged.size].set(part.slot.pinned("payloads", staged.size), part.slot.stream)
+        staged.addresses[staged.absent] = staged.places + np.uint64(payloads.data.ptr)
+        if kept is not None:
+            sound = staged.absent[staged.checks == BlockStatus.OK]
+            part.arriving = staged.checksums[sound], staged.addresses[sound]
+        return staged.addresses
+
+    def _fetch(self, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         """Queue the copies of what the kernels made."""
+        slot = part.slot
         statuses.get(slot.stream, out=slot.pinned("statuses", part.indexes.size), blocking=False)
         if not self._is_direct:
             output[: part.output_bytes].get(slot.stream, out=slot.pinned("output", part.output_bytes), blocking=False)
@@ -156,8 +193,9 @@ class Batch:
         for run in np.split(np.arange(places.size), np.flatnonzero(breaks) + 1):
             yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
 
-    def _finish(self, device: Device, slot: Slot, part: _Part) -> None:
+    def _finish(self, device: Device, part: _Part) -> None:
         """Wait for a part, and take over its statuses and output."""
+        slot = part.slot
         slot.stream.synchronize()
         if part.arriving is not None:
             device.store.add(*part.arriving)

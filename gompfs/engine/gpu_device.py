@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import cupy
 import numpy as np
@@ -18,7 +19,7 @@ KERNELS = {Codec.GOMPRESSO_BYTE: "decode_byte", Codec.GOMPRESSO_BIT: "decode_bit
 PADDING = 256  # kernels may read so far behind what they need
 LEAST_PART_BYTES = 1 << 20
 _PART_BYTES = 32 << 20
-_NUM_SLOTS = 4
+_NUM_SLOTS = 5
 _WARPS_PER_CTA = 4
 _SLAB_BYTES = 64 << 20
 _PARTS_IN_MEMORY = 4 * _NUM_SLOTS  # of the memory that may be used, half is for slots: payloads and output of each
@@ -93,7 +94,7 @@ class PayloadStore:
 
 
 class Device:
-    """One GPU: its kernels, slots that work at the same time, and the payloads that stay."""
+    """One GPU: its kernels, slots that work at the same time, the payloads that stay, and a thread that checks them."""
 
     def __init__(self, number: int, options: GpuOptions) -> None:
         """Use the CUDA device of that number; raises EngineUnavailableError where its memory is too small."""
@@ -109,6 +110,7 @@ class Device:
             self._num_processors = device.attributes["MultiProcessorCount"]
             self._kernels = {codec: _compile(codec) for codec in KERNELS}
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
+        self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
         """How much may stay in device memory."""

@@ -21,7 +21,7 @@ constexpr u32 kChunk = kSector * kSectorsPerChunk;
 constexpr u32 kWindowWords = 128;
 constexpr u32 kWindow = kWindowWords * kSector;  // bytes whose pieces may be listed
 constexpr u32 kMaxPieces = 2 * kWarpSize;        // of a row
-constexpr u32 kMaxWaiting = 62;                  // pieces that may wait for more rows
+constexpr u32 kMaxWaiting = kMaxPieces + 62;     // pieces that may wait, a row among them
 constexpr u32 kPieceRoom = 256;
 constexpr u32 kNoDistance = 2 * kMaxBlockSize;  // what stands for a distance of 0
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+import numpy as np
 from xxhash import xxh3_64_intdigest
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, parse_block_header
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
     ArchiveFormatError,
@@ -340,34 +341,22 @@ class Archive:
         self, places: BlockPlaces, first: int, count: int, *, verify: bool = False
     ) -> list[Block]:
         """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises."""
-        sizes = [
-            min(self.block_size, places.uncompressed_size - number * self.block_size)
-            for number in range(first, first + count)
-        ]
+        numbers = np.arange(first, first + count)
+        sizes = np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
         raw = self._read_blocks(places, first, count)
-        blocks: list[Block | None] = [None] * count
-        good: list[int] = []
-        for index, block in enumerate(raw):
-            if self._has_size(block, sizes[index]):
-                good.append(index)
-            else:
-                blocks[index] = Block(memoryview(b""), BlockStatus.BAD_HEADER)
-        out = self.engine.allocate(sum(sizes[index] for index in good))
+        good = np.flatnonzero(read_headers(raw)["uncompressed_size"] == sizes).tolist()
+        blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * count
+        ends = np.cumsum(sizes[good]).tolist()
+        out = self.engine.allocate(ends[-1] if ends else 0)
         statuses = self.engine.decode_blocks(
-            [raw[index] for index in good], out, verify=verify or self._verify
+            raw if len(good) == count else [raw[index] for index in good], out, verify=verify or self._verify
         )
-        position = 0
-        for index, status in zip(good, statuses, strict=True):
-            blocks[index] = Block(out[position : position + sizes[index]].toreadonly(), status)
-            position += sizes[index]
-        return [block for block in blocks if block is not None]
-
-    @staticmethod
-    def _has_size(block: memoryview, uncompressed_size: int) -> bool:
-        try:
-            return parse_block_header(block).uncompressed_size == uncompressed_size
-        except ArchiveFormatError:
-            return False
+        decoded = out.toreadonly()
+        start = 0
+        for index, end, status in zip(good, ends, statuses, strict=True):
+            blocks[index] = Block(decoded[start:end], status)
+            start = end
+        return blocks
 
     def _read_blocks(self, places: BlockPlaces, first: int, count: int) -> list[memoryview]:
         """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""

@@ -77,8 +77,11 @@ class BlockService:
         self._cache.clear()
 
     def get(self, first: int, count: int) -> list[Block]:
-        """Blocks `first` to `first + count - 1`, decoded."""
-        self._read_ahead(first, count)
+        """Blocks `first` to `first + count - 1`, decoded.
+
+        A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
+        """
+        ahead = self._read_ahead(first, count)
         blocks: list[Block | None] = [None] * count
         while True:
             wait_for: Future[None] | None = None
@@ -95,12 +98,13 @@ class BlockService:
                     elif wait_for is None and missing is None:
                         wait_for = self._pending.get(first + index)
                         if wait_for is None:
-                            missing = self._claim(first + index, count - index)
+                            missing = self._claim(first + index, max(count - index, ahead))
             if missing is not None:
                 decoded = self._load(*missing)
                 start = missing[0] - first
-                blocks[start : start + len(decoded)] = decoded
-                self.misses += len(decoded)
+                asked = min(len(decoded), count - start)
+                blocks[start : start + asked] = decoded[:asked]
+                self.misses += asked
             elif wait_for is not None:
                 wait_for.result()
             else:
@@ -109,6 +113,7 @@ class BlockService:
     def _claim(self, first: int, limit: int) -> tuple[int, int]:
         """Mark the run of blocks from `first` on that nobody has as pending; called with the lock held."""
         future: Future[None] = Future()
+        limit = min(limit, self._num_blocks - first)
         count = 0
         while count < limit and first + count not in self._cache and first + count not in self._pending:
             self._pending[first + count] = future
@@ -132,12 +137,15 @@ class BlockService:
                     del self._pending[first + index]
             future.set_result(None)
 
-    def _read_ahead(self, first: int, count: int) -> None:
-        """Follow the sequential readers, and decode in the background what they will ask for next."""
+    def _read_ahead(self, first: int, count: int) -> int:
+        """Follow the sequential readers, and decode in the background what they will ask for next.
+
+        Returns how many blocks this one may decode ahead.
+        """
         end = first + count
         with self._lock:
             if self._closed:
-                return
+                return 0
             stream = self._streams.pop(first, None) or self._streams.pop(first + 1, None)
             if stream is None:
                 stream = _Stream(end, 0, end)
@@ -152,11 +160,12 @@ class BlockService:
             target = min(end + stream.ahead, self._num_blocks)
             stream.requested_end = max(stream.requested_end, end)
             if target - stream.requested_end < max(stream.ahead // 2, 1):
-                return
+                return stream.ahead
             start, stream.requested_end = stream.requested_end, target
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-ahead")
             self._executor.submit(self._load_ahead, start, target)
+            return stream.ahead
 
     def _load_ahead(self, start: int, end: int) -> None:
         while start < end and not self._closed:

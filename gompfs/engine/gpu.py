@@ -9,10 +9,10 @@ import cupy
 import numpy as np
 
 from gompfs import _codec
-from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
+from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, read_headers
 from gompfs.codec.block import Buffer
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.gpu_batch import FACTS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
+from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
@@ -75,7 +75,7 @@ class ResidentBlocks:
 
     def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
         """Upload `blocks`, none of them stored; raises ValueError where one is damaged."""
-        self._facts = np.frombuffer(_codec.read_headers(blocks), FACTS)
+        self._facts = read_headers(blocks)
         if self._facts["status"].any() or not self._facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
         self._device = engine.first_device

@@ -12,18 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs import _codec
-from gompfs.codec import BlockStatus, Codec
+from gompfs.codec import BlockStatus, Codec, read_headers
 from gompfs.codec.block import Buffer
 from gompfs.engine.gpu_device import KERNELS, LEAST_PART_BYTES, PADDING, Device, Slot, is_pinned
 from gompfs.errors import EngineUnavailableError
-
-FACTS = np.dtype(
-    [
-        ("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4"),
-        ("checksum", "<u8"),
-    ]
-)  # fmt: skip
-"""What _codec.read_headers tells of each block."""
 
 PAYLOAD_ALIGNMENT = 16
 OUTPUT_ALIGNMENT = 32
@@ -63,7 +55,7 @@ class Batch:
         """Decode `blocks` into `out`; raises ValueError where it is too small."""
         self._blocks = blocks
         self._num_threads = num_threads
-        self._facts = np.frombuffer(_codec.read_headers(blocks), FACTS)
+        self._facts = read_headers(blocks)
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
         self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())

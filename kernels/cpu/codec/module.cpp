@@ -103,7 +103,7 @@ nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsign
     return nb::bytes(statuses.data(), statuses.size());
 }
 
-// What read_headers tells of each block; gompfs.engine.gpu_batch reads it as an array.
+// What read_headers tells of each block; gompfs.codec.headers reads it as an array.
 struct BlockFacts {
     std::uint32_t status;
     std::uint32_t codec;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "codec/bit_codec.h"
+#include "codec/bit_fields.h"
 #include "codec/bit_stream.h"
 #include "codec/huffman.h"
 #include "format_constants.h"
@@ -12,78 +13,16 @@
 namespace gompfs {
 namespace {
 
-constexpr int kNumSymbols = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols;
-
-// A symbol and the bits behind its codeword.
-struct Field {
-    std::uint32_t symbol;
-    std::uint32_t extra;
-    int num_extra_bits;
-};
-
-template <typename Base, std::size_t Size>
-std::array<std::uint8_t, 512> class_table(const Base (&base)[Size], std::size_t first) {
-    std::array<std::uint8_t, 512> table{};
-    for (std::size_t value = 0; value < table.size(); ++value) {
-        std::size_t found = first;
-        while (found + 1 < Size && base[found + 1] <= value) {
-            ++found;
-        }
-        table[value] = static_cast<std::uint8_t>(found);
-    }
-    return table;
-}
-
-const std::array<std::uint8_t, 512> kLiteralClassOf = class_table(kLiteralClassBase, 0);
-const std::array<std::uint8_t, 512> kMatchClassOf = class_table(kMatchClassBase, 1);
-
-Field offset_field(std::uint32_t offset, bool repeat) {
-    if (repeat) {
-        return {kOffsetSymbolRepeat, 0, 0};
-    }
-    const int octave = std::bit_width(offset + 1) - 1;
-    const int num_extra_bits = octave - 1;
-    const std::uint32_t half = ((offset + 1) >> num_extra_bits) & 1;
-    return {1 + 2 * static_cast<std::uint32_t>(octave - 1) + half,
-            static_cast<std::uint32_t>(low_bits(offset + 1, num_extra_bits)), num_extra_bits};
-}
-
-// One sequence as the fields that its sub-block holds.
-struct CodedSequence {
-    Field token;  // its extra bits are those of literal_length, then of match_length
-    Field offset;
-    bool has_match;
-};
-
-CodedSequence code_sequence(const Sequence& sequence, bool repeat) {
-    const unsigned literal_class = kLiteralClassOf[sequence.literal_length];
-    const bool has_match = sequence.match_length != 0;
-    const unsigned match_class = has_match ? kMatchClassOf[sequence.match_length] : 0;
-    const int literal_bits = kLiteralClassExtraBits[literal_class];
-    const int match_bits = has_match ? kMatchClassExtraBits[match_class] : 0;
-    const std::uint32_t literal_extra = sequence.literal_length - kLiteralClassBase[literal_class];
-    const std::uint32_t match_extra =
-        has_match ? sequence.match_length - kMatchClassBase[match_class] : 0;
-    return {{literal_class << 5 | match_class, literal_extra | match_extra << literal_bits,
-             literal_bits + match_bits},
-            has_match ? offset_field(sequence.match_offset, repeat) : Field{0, 0, 0},
-            has_match};
-}
-
 // The three codes of a payload, side by side in one array of symbols.
 struct Codes {
-    std::array<std::uint32_t, kNumSymbols> counts{};
+    SymbolCounts counts{};
     std::array<std::uint8_t, kNumSymbols> lengths{};
     std::array<std::uint16_t, kNumSymbols> codewords{};
 
-    static constexpr int kLiterals = 0;
-    static constexpr int kTokens = kNumLiteralSymbols;
-    static constexpr int kOffsets = kNumLiteralSymbols + kNumTokenSymbols;
-
     void build() {
-        build_one(kLiterals, kNumLiteralSymbols, kMaxLiteralBits);
-        build_one(kTokens, kNumTokenSymbols, kMaxTokenBits);
-        build_one(kOffsets, kNumOffsetSymbols, kMaxOffsetBits);
+        build_one(kFirstLiteral, kNumLiteralSymbols, kMaxLiteralBits);
+        build_one(kFirstToken, kNumTokenSymbols, kMaxTokenBits);
+        build_one(kFirstOffset, kNumOffsetSymbols, kMaxOffsetBits);
     }
 
     // The codeword and the extra bits of a field in one number, and how many they are.
@@ -148,15 +87,15 @@ void Coder::collect(Bytes content, const std::vector<Sequence>& sequences) {
         last_offset = index % kNumSubBlocks == 0 ? 0 : last_offset;
         const CodedSequence fields = code_sequence(sequence, sequence.match_offset == last_offset);
         last_offset = fields.has_match ? sequence.match_offset : last_offset;
-        ++codes.counts[Codes::kTokens + fields.token.symbol];
-        codes.counts[Codes::kOffsets + fields.offset.symbol] += fields.has_match;
+        ++codes.counts[kFirstToken + fields.token.symbol];
+        codes.counts[kFirstOffset + fields.offset.symbol] += fields.has_match;
         coded.push_back(fields);
         literals.insert(literals.end(), content.begin() + position,
                         content.begin() + position + sequence.literal_length);
         position += sequence.literal_length + sequence.match_length;
     }
     for (const std::uint8_t literal : literals) {
-        ++codes.counts[Codes::kLiterals + literal];
+        ++codes.counts[kFirstLiteral + literal];
     }
 }
 
@@ -177,15 +116,15 @@ void Coder::write_sub_blocks() {
             BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_room + lane * literal_room);
     }
     for (std::size_t index = 0; index < coded.size(); ++index) {
-        const auto [token, num_token_bits] = codes.bits_of(Codes::kTokens, coded[index].token);
+        const auto [token, num_token_bits] = codes.bits_of(kFirstToken, coded[index].token);
         const auto [offset, num_offset_bits] =
-            coded[index].has_match ? codes.bits_of(Codes::kOffsets, coded[index].offset)
+            coded[index].has_match ? codes.bits_of(kFirstOffset, coded[index].offset)
                                    : std::pair<std::uint64_t, int>{0, 0};
         sequence_bits[index % kNumSubBlocks].put(token | offset << num_token_bits,
                                                  num_token_bits + num_offset_bits);
     }
     for (std::size_t index = 0; index < literals.size(); ++index) {
-        const std::size_t symbol = Codes::kLiterals + literals[index];
+        const std::size_t symbol = kFirstLiteral + literals[index];
         literal_bits[index % kNumSubBlocks].put(codes.codewords[symbol], codes.lengths[symbol]);
     }
 }

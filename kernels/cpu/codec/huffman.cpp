@@ -41,28 +41,45 @@ std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
     return depth;
 }
 
-// Makes depths fit into max_bits: the rarest symbols that have room grow until Kraft's sum is 1,
-// then the commonest shrink where the rounding left some of it over.
-void flatten_depths(std::vector<int>& depths, int max_bits) {
-    const std::int64_t full = std::int64_t{1} << max_bits;
-    std::int64_t sum = 0;
-    for (int& depth : depths) {
-        depth = std::min(depth, max_bits);
-        sum += full >> depth;
-    }
-    for (std::size_t index = 0; sum > full;) {
-        if (depths[index] < max_bits) {
-            sum -= full >> (depths[index] + 1);
-            ++depths[index];
-        } else {
-            ++index;
+// Depths of the best tree that is no deeper than max_bits (package-merge). A level holds all leaves
+// and, two by two, what the level below holds, in the order of weight; a leaf is as deep as there
+// are levels where it is among the first 2 * num_leaves - 2, or in a pair that is.
+void limited_tree_depths(const std::vector<std::uint32_t>& weights, int max_bits,
+                         std::vector<int>& depths) {
+    constexpr std::uint32_t kHeaviest = ~0u;
+    const std::size_t num_leaves = weights.size();
+    const std::size_t num_items = 2 * num_leaves - 2;
+    std::array<std::uint32_t, kMaxAlphabet + 1> leaves;
+    std::array<std::uint32_t, kMaxAlphabet + 1> pairs;
+    std::array<std::uint32_t, 2 * kMaxAlphabet> items;
+    std::vector<std::uint8_t> is_leaf(num_items * max_bits);
+    *std::copy(weights.begin(), weights.end(), leaves.begin()) = kHeaviest;
+    pairs.fill(kHeaviest);
+    for (int level = 0; level < max_bits; ++level) {
+        std::size_t leaf = 0;
+        std::size_t pair = 0;
+        for (std::size_t index = 0; index < num_items; ++index) {
+            const bool takes_leaf = leaves[leaf] <= pairs[pair];
+            items[index] = takes_leaf ? leaves[leaf] : pairs[pair];
+            is_leaf[level * num_items + index] = takes_leaf;
+            leaf += takes_leaf & (leaf < num_leaves);
+            pair += !takes_leaf;
+        }
+        for (std::size_t index = 0; index + 1 < num_leaves; ++index) {
+            const std::uint32_t second = items[2 * index + 1];
+            pairs[index] = second == kHeaviest ? kHeaviest : items[2 * index] + second;
         }
     }
-    for (std::size_t index = depths.size(); index-- > 0;) {
-        while (depths[index] > 1 && sum + (full >> depths[index]) <= full) {
-            sum += full >> depths[index];
-            --depths[index];
+    std::fill(depths.begin(), depths.end(), 0);
+    std::size_t num_taken = num_items;
+    for (int level = max_bits; level-- > 0;) {
+        const auto first = is_leaf.begin() + level * num_items;
+        const auto num_leaves_taken =
+            static_cast<std::size_t>(std::accumulate(first, first + num_taken, 0));
+        for (std::size_t leaf = 0; leaf < num_leaves_taken; ++leaf) {
+            ++depths[leaf];
         }
+        num_taken = 2 * (num_taken - num_leaves_taken);
     }
 }
 
@@ -130,7 +147,9 @@ void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits,
         weights.push_back(counts[symbol]);
     }
     std::vector<int> depths = tree_depths(weights);
-    flatten_depths(depths, max_bits);
+    if (depths.front() > max_bits) {
+        limited_tree_depths(weights, max_bits, depths);
+    }
     for (std::size_t index = 0; index < symbols.size(); ++index) {
         lengths[symbols[index]] = static_cast<std::uint8_t>(depths[index]);
     }

@@ -17,8 +17,7 @@ namespace gompfs {
 constexpr std::size_t kMaxAlphabet = 256;
 
 // Codeword lengths for symbols of the given counts, none above max_bits; 0 for a symbol that never
-// occurs, 1 for one that is alone. Near-optimal: lengths of the plain Huffman code, flattened to
-// fit.
+// occurs, 1 for one that is alone. No other such code is shorter.
 void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits,
                           std::uint8_t* lengths);
 

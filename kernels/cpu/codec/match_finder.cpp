@@ -14,7 +14,9 @@ constexpr std::uint32_t kMaxPeriod = 32;
 
 }  // namespace
 
-void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
+void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                        std::uint32_t final_lengths) {
+    final_lengths_ = final_lengths;
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
     max_match_length_ = limits.max_match_length;
@@ -31,9 +33,15 @@ void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchE
 
 MatchFinder::Search MatchFinder::start_search(std::uint32_t position, std::uint32_t limit,
                                               std::uint32_t final_below) const {
-    Search search{position, limit, final_below, position - previous_[position], 0};
+    Search search{position, limit, final_below, final_lengths_, position - previous_[position],
+                  0,        0};
     if (previous_[position] != kNoPosition && search.period <= kMaxPeriod) {
         search.run_length = common_length(bytes_ + previous_[position], bytes_ + position, limit);
+        search.run_ahead = search.run_length;
+    } else if (limit > kHashedLength && load<std::uint32_t>(bytes_ + position) ==
+                                            load<std::uint32_t>(bytes_ + position + 1)) {
+        search.period = 1;
+        search.run_ahead = 1 + common_length(bytes_ + position, bytes_ + position + 1, limit - 1);
     }
     return search;
 }
@@ -45,7 +53,8 @@ Candidate MatchFinder::find_in_run(const Search& search) const {
     const Candidate nearest{search.position - period, search.run_length};
     std::uint32_t wanted = nearest.position;
     if (!search.is_final(nearest)) {
-        const std::uint32_t excess = nearest.position + nearest.length - search.final_below;
+        const std::uint32_t excess =
+            nearest.position + search.final_lengths * nearest.length - search.final_below;
         wanted -= std::min((excess + period - 1) / period, wanted / period) * period;
     }
     std::uint32_t begin = nearest.position;
@@ -60,8 +69,8 @@ Candidate MatchFinder::find_in_run(const Search& search) const {
 std::uint32_t MatchFinder::next_link(const Search& search, const Candidate& candidate,
                                      std::uint32_t shift, std::uint32_t link,
                                      int& num_steps) const {
-    if (candidate.length < search.run_length) {
-        const std::uint32_t missing = search.run_length - candidate.length;
+    if (candidate.length < search.run_ahead) {
+        const std::uint32_t missing = search.run_ahead - candidate.length;
         const std::uint32_t back = (missing + search.period - 1) / search.period * search.period;
         const std::uint32_t length = shift + kHashedLength;
         if (back <= candidate.position &&
@@ -81,8 +90,9 @@ std::uint32_t MatchFinder::next_link(const Search& search, const Candidate& cand
 // longest so far must hold the four bytes that end one byte behind it. Their chain is the one that
 // is followed: it is far shorter than that of the first four, as bytes that ended a match are rare
 // in that place.
+template <typename Found>
 void MatchFinder::follow_chains(const Search& search, std::uint32_t passed,
-                                std::uint32_t min_length, Candidates& found) const {
+                                std::uint32_t min_length, Found& found) const {
     const std::uint8_t* const here = bytes_ + search.position;
     std::uint32_t shift = min_length - kHashedLength;  // from the match to the four bytes
     std::uint32_t link = previous_[passed + shift];
@@ -114,8 +124,9 @@ void MatchFinder::follow_chains(const Search& search, std::uint32_t passed,
     }
 }
 
+template <typename Found>
 void MatchFinder::find(std::uint32_t position, std::uint32_t min_length, std::uint32_t final_below,
-                       Candidates& found) const {
+                       Found& found) const {
     found.clear();
     const std::uint32_t limit = std::min(size_ - position, max_match_length_);
     if (limit < min_length) {
@@ -136,5 +147,9 @@ void MatchFinder::find(std::uint32_t position, std::uint32_t min_length, std::ui
     }
     follow_chains(search, passed, min_length, found);
 }
+
+template void MatchFinder::find(std::uint32_t, std::uint32_t, std::uint32_t, Candidates&) const;
+template void MatchFinder::find(std::uint32_t, std::uint32_t, std::uint32_t,
+                                NearestOfEachLength&) const;
 
 }  // namespace gompfs

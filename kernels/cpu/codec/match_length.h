@@ -14,6 +14,11 @@ inline std::uint32_t hash4(const std::uint8_t* bytes) {
     return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kHashBits);
 }
 
+// Of three bytes, of four that are loaded.
+inline std::uint32_t hash3(const std::uint8_t* bytes) {
+    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kHashBits);
+}
+
 // How many bytes are the same, limit at most.
 inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
                                    std::uint32_t limit) {

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <memory>
 
+#include "codec/bit_optimal_parser.h"
 #include "codec/match_length.h"
 #include "codec/optimal_parser.h"
 #include "format_constants.h"
@@ -25,10 +26,6 @@ constexpr std::uint32_t kMissesToSkip =
     16;  // a fast search steps one position farther for each so many misses
 constexpr std::uint32_t kMaxLazySteps = 2;
 constexpr int kLazyBias = 20;  // what a match must save more to make up for the literal before it
-
-std::uint32_t hash3(const std::uint8_t* bytes) {
-    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kHashBits);
-}
 
 struct Match {
     std::uint32_t length = 0;
@@ -295,11 +292,12 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
 SearchEffort search_effort(int level, bool entropy_coded) {
     // By measurement: about 5% more time from level to level at the fast end, 30% at the other.
     // Longer searches pay for themselves where offsets cost the same however far they lead; there,
-    // weighing all ways takes 1.5% off the size, and twice the time.
+    // weighing all ways takes 1.5% off the size, and twice the time. Where symbols have to be
+    // counted before it is known what they cost, that takes 3 to 5% off and 4 to 6 times the time.
     static constexpr SearchEffort kEntropyCoded[] = {
         {1, 16, 0, true, false},    {3, 24, 0, false, false},    {6, 32, 1, false, false},
         {12, 64, 1, false, false},  {20, 96, 1, false, false},   {32, 128, 1, false, false},
-        {48, 128, 2, false, false}, {160, 256, 2, false, false}, {512, 426, 2, false, false},
+        {48, 128, 2, false, false}, {512, 426, 2, false, false}, {128, 128, 0, false, true},
     };
     static constexpr SearchEffort kByteCoded[] = {
         {2, 24, 0, true, false},    {6, 32, 1, false, false},    {16, 64, 1, false, false},
@@ -312,7 +310,8 @@ SearchEffort search_effort(int level, bool entropy_coded) {
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences) {
     if (effort.optimal) {
-        parse_block_optimally(content, limits, effort, sequences);
+        const auto parse = limits.entropy_coded ? parse_bit_block_optimally : parse_block_optimally;
+        parse(content, limits, effort, sequences);
         return;
     }
     // By pointer: in a shared library, each access to a thread_local object itself is a call.

@@ -31,7 +31,7 @@ struct SearchEffort {
     int nice_length;           // a match this long is taken without looking further
     std::uint32_t lazy_steps;  // how many positions ahead a better match is looked for
     bool skips;                // search at fewer positions where matches are rare
-    bool optimal;              // weigh all ways against each other (optimal_parser.h)
+    bool optimal;              // weigh all ways against each other (*optimal_parser.h)
 };
 
 SearchEffort search_effort(int level, bool entropy_coded);

@@ -1,0 +1,102 @@
+#include "codec/match_table.h"
+
+#include <algorithm>
+
+#include "codec/match_length.h"
+
+namespace gompfs {
+namespace {
+
+// What lies farther back belongs to the open group so rarely that a match which ends there is taken
+// for legal: it hides those that are no longer and lie farther away. Where matches are long, groups
+// are long too.
+constexpr std::uint32_t kUsualGroupLength = 64;
+constexpr std::uint32_t kFinalLengths = 3;
+
+// Behind the start of a match as long as this, only longer ones than its rest are looked for.
+constexpr std::uint32_t kContinuedLength = 24;
+
+constexpr std::uint32_t kShortLength = 3;
+constexpr std::uint32_t kHashedLength = 4;  // the finder's; as many bytes are loaded for hash3
+
+}  // namespace
+
+void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
+    content_ = content;
+    finder_.start(content, limits, effort, kFinalLengths);
+    head_.assign(std::size_t{1} << kHashBits, kNoPosition);
+    previous_.resize(content.size());
+    matches_.clear();
+    first_.clear();
+    longest_ = {0, 0};
+    const auto size = static_cast<std::uint32_t>(content.size());
+    const auto nice_length = static_cast<std::uint32_t>(effort.nice_length);
+    std::uint32_t search_from = 0;
+    for (std::uint32_t position = 0; position < size; ++position) {
+        first_.push_back(static_cast<std::uint32_t>(matches_.size()));
+        if (size - position < kHashedLength) {
+            continue;
+        }
+        insert_short(position);
+        if (position < search_from) {
+            continue_longest();
+            continue;
+        }
+        const std::uint32_t final_below = std::max(position, kUsualGroupLength) - kUsualGroupLength;
+        find_short(position, final_below);
+        find_long(position, final_below);
+        if (longest_.length >= nice_length) {
+            search_from = position + longest_.length;
+        }
+    }
+    first_.push_back(static_cast<std::uint32_t>(matches_.size()));
+}
+
+// The rest of the match at the position before.
+void MatchTable::continue_longest() {
+    if (--longest_.length >= kShortLength) {
+        matches_.push_back(longest_);
+    }
+}
+
+void MatchTable::insert_short(std::uint32_t position) {
+    std::uint32_t& head = head_[hash3(content_.data() + position)];
+    previous_[position] = head;
+    head = position;
+}
+
+// Those of three bytes and no more.
+void MatchTable::find_short(std::uint32_t position, std::uint32_t final_below) {
+    const auto here = load<std::uint32_t>(content_.data() + position);
+    std::uint32_t link = previous_[position];
+    for (std::size_t step = 0; step < kMaxShort && link != kNoPosition; ++step) {
+        const std::uint32_t difference = here ^ load<std::uint32_t>(content_.data() + link);
+        const bool same = (difference & 0xffffff) == 0;
+        if (same && difference != 0) {
+            matches_.push_back({position - link, kShortLength});
+        }
+        if (same && link + kShortLength <= final_below) {
+            return;
+        }
+        link = previous_[link];
+    }
+}
+
+void MatchTable::find_long(std::uint32_t position, std::uint32_t final_below) {
+    std::uint32_t min_length = kHashedLength;
+    if (longest_.length > kContinuedLength) {
+        min_length = longest_.length;
+        continue_longest();
+    } else {
+        longest_ = {0, 0};
+    }
+    finder_.find(position, min_length, final_below, found_);
+    for (const Candidate& candidate : found_) {
+        matches_.push_back({position - candidate.position, candidate.length});
+        if (candidate.position + kFinalLengths * candidate.length <= final_below) {
+            longest_ = matches_.back();
+        }
+    }
+}
+
+}  // namespace gompfs

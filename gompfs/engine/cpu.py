@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-import numpy as np
-
 from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
+from gompfs.engine.buffers import BufferPool
 
 _STATUSES = tuple(BlockStatus)
 
@@ -24,10 +23,11 @@ class CpuEngine:
         """Use `num_threads` threads, or one per available core when it is 0."""
         self.num_threads = num_threads or len(os.sched_getaffinity(0))
         self.reason = reason
+        self._buffers = BufferPool()
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
-        return np.empty(size, np.uint8).data
+        return self._buffers.allocate(size)
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

@@ -265,8 +265,8 @@ def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint
 
 
 def _part_ends(total: int, part_bytes: int) -> NDArray[np.uint64]:
-    """Where parts of `total` bytes end: each is twice the one before, up to `part_bytes`."""
-    size = min(_FIRST_PART_BYTES, part_bytes)
+    """Where parts of `total` bytes end: one part, or each twice the one before, up to `part_bytes`."""
+    size = part_bytes if total <= part_bytes else min(_FIRST_PART_BYTES, part_bytes)
     ends = [size]
     while ends[-1] < total:
         size = min(2 * size, part_bytes)

@@ -309,9 +309,14 @@ SearchEffort search_effort(int level, bool entropy_coded) {
 
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences) {
-    if (effort.optimal) {
-        const auto parse = limits.entropy_coded ? parse_bit_block_optimally : parse_block_optimally;
-        parse(content, limits, effort, sequences);
+    if (effort.optimal && !limits.entropy_coded) {
+        parse_block_optimally(content, limits, effort, sequences);
+        return;
+    }
+    // It knows the usual groups only; others are there to be compared with them.
+    if (effort.optimal &&
+        (!limits.dependency_elimination || limits.group_size_log2 == kDefaultGroupSizeLog2)) {
+        parse_bit_block_optimally(content, limits, effort, sequences);
         return;
     }
     // By pointer: in a shared library, each access to a thread_local object itself is a call.

@@ -1,0 +1,52 @@
+"""Memory that engines lend for decoded blocks."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+
+from gompfs.engine.buffers import BufferPool
+
+
+def address(view: memoryview) -> int:
+    return int(np.frombuffer(view, np.uint8).ctypes.data)
+
+
+def test_memory_comes_back_when_its_last_view_is_gone() -> None:
+    pool = BufferPool()
+    lent = pool.allocate(100_000)
+    place, part = address(lent), lent[10:20].toreadonly()
+    del lent
+    assert address(pool.allocate(100_000)) != place
+    del part
+    gc.collect()
+    again = pool.allocate(90_000)
+    assert (len(again), address(again)) == (90_000, place)
+
+
+def test_what_is_lent_twice_does_not_overlap() -> None:
+    pool = BufferPool()
+    views = [pool.allocate(1 << 20) for _ in range(8)]
+    for number, view in enumerate(views):
+        view[:] = bytes([number]) * len(view)
+    assert all(bytes(view) == bytes([number]) * len(view) for number, view in enumerate(views))
+
+
+def test_little_is_not_taken_from_much() -> None:
+    pool = BufferPool()
+    place = address(pool.allocate(32 << 20))
+    small = pool.allocate(1 << 16)
+    assert address(small) != place
+
+
+def test_nothing() -> None:
+    assert len(BufferPool().allocate(0)) == 0
+
+
+def test_free_memory_is_bounded() -> None:
+    pool = BufferPool()
+    views = [pool.allocate(40 << 20) for _ in range(4)]
+    del views
+    gc.collect()
+    assert sum(buffer.size for buffer in pool._free) <= 64 << 20

@@ -6,6 +6,7 @@ import gc
 import logging
 import logging.handlers
 import os
+import sys
 from collections.abc import Callable
 
 from gompfs.errors import GompfsError, MountError, display_path
@@ -92,6 +93,8 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
+    # A thread that decodes must not keep those that answer waiting for 5 ms.
+    sys.setswitchinterval(1e-4)
     engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
     with Archive(
         archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size

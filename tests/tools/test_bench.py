@@ -111,6 +111,8 @@ def test_mount(tmp_path: Path) -> None:
     for name in ("gompfs", "not packed"):
         assert all(tree["rows"][name][job] > 0 for job in ("mount and ls", "find", "grep -r", "tar"))
         assert cat["rows"][name]["GB/s"] > 0
+    for name in ("gompfs", "bare FUSE, from memory", "gompfs / bare FUSE, from memory"):
+        assert cat["rows"][name]["four readers, archive cached"] > 0
     for peer in set(tree["rows"]) - {"gompfs", "not packed", "ratarmount tar.zst / gompfs"}:
         assert tree["rows"][peer]["archive MB"] == NOT_INSTALLED or tree["rows"][peer]["find"] > 0
     assert not [note for note in tree["notes"] if "DISAGREE" in note or "failed" in note]

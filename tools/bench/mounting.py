@@ -14,12 +14,22 @@ from functools import partial
 from pathlib import Path
 
 from .report import Cell, Report, divide
-from .servers import Server, mounted, run, servers_of
+from .servers import BARE, Server, bare_server, mounted, run, servers_of
 
 DEFAULT_PATTERN = "EXPORT_SYMBOL_GPL"
 _GOMPFS, _RATARMOUNT = "gompfs", "ratarmount tar.zst"
 _TREE_COLUMNS = ["archive MB", "first mount and ls", "mount and ls", "find", "grep -r", "tar"]
-_BIG_COLUMNS = ["archive MB", "seconds", "GB/s", "GB/s, archive cached"]
+_BIG_COLUMNS = ["archive MB", "seconds", "GB/s", "GB/s, archive cached", "four readers, archive cached"]
+_NUM_READERS = 4
+
+_CAT = 'cat -- "$0" > /dev/null'
+_FOUR_READERS = f"""
+part=$(( ($(stat -c %s -- "$0") + {_NUM_READERS} - 1) / {_NUM_READERS} ))
+for number in $(seq 0 {_NUM_READERS - 1}); do
+    dd if="$0" of=/dev/null bs=1M iflag=skip_bytes,count_bytes skip=$((number * part)) count=$part status=none &
+done
+wait
+"""
 
 Mount = Callable[[], AbstractContextManager[tuple[Path, float]]]
 Measure = Callable[[Server, Mount], list[float]]
@@ -78,7 +88,7 @@ def _measure_tree(tree: Path, archive: Path | None, pattern: str, conditions: Co
 
     for server, medians in _measure_servers(tree, archive, conditions, measure, report):
         report.add(server.name, server.archive_size, firsts[server.name], *medians)
-    _add_quotients(report, f"{_RATARMOUNT} / gompfs", lambda ours, theirs: divide(theirs, ours))
+    _add_quotients(report, _RATARMOUNT, lambda ours, theirs: divide(theirs, ours))
     # What tar writes depends on more than the files, such as the sizes of directories and who owns the root.
     if len({tuple(answer[:2]) for answer in answers.values()}) > 1:
         report.notes.append(f"THE MOUNTS DISAGREE about the numbers of files and of lines found: {answers}")
@@ -92,19 +102,24 @@ def _measure_big(big: Path, conditions: Conditions) -> Report:
 
     def measure(server: Server, mount: Mount) -> list[float]:
         seconds = []
-        for archive_cached in (False, True):
+        for archive_cached, command in ((False, _CAT), (True, _CAT), (True, _FOUR_READERS)):
             with mount() as (directory, _):
                 if archive_cached and server.archive is not None:
                     server.archive.read_bytes()
                 started = time.perf_counter()
-                run(("sh", "-c", 'cat -- "$0" > /dev/null', directory / big.name))
+                run(("bash", "-e", "-c", command, directory / big.name))
                 seconds.append(time.perf_counter() - started)
         return seconds
 
-    for server, (cold, cached) in _measure_servers(big, None, conditions, measure, report):
-        in_cache = size / 1e9 / cached if server.archive else None
-        report.add(server.name, server.archive_size, cold, size / 1e9 / cold, in_cache)
-    _add_quotients(report, f"gompfs / {_RATARMOUNT}", divide)
+    for server, (cold, *cached) in _measure_servers(big, None, conditions, measure, report):
+        rates: list[Cell] = [size / 1e9 / seconds if server.mount else None for seconds in cached]
+        report.add(server.name, server.archive_size, cold, size / 1e9 / cold, *rates)
+    _add_quotients(report, _RATARMOUNT, divide)
+    _add_quotients(report, BARE, divide)
+    report.notes.append(
+        f"{BARE}: the same requests, answered by the same loop without reading or decoding. "
+        "Four readers read a quarter of the file each."
+    )
     return report
 
 
@@ -135,7 +150,10 @@ def _prepared(source: Path, archive: Path | None, report: Report) -> Iterator[tu
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
         place = Path(scratch, "mount")
         servers = []
-        for server in servers_of(source, Path(scratch), place, archive):
+        candidates = servers_of(source, Path(scratch), place, archive)
+        if source.is_file():
+            candidates.append(bare_server(source, place))
+        for server in candidates:
             if missing := server.missing():
                 report.add_missing(server.name, missing)
                 continue
@@ -156,10 +174,11 @@ def _add_failed(report: Report, server: Server, error: Exception) -> None:
     report.notes.append(f"{server.name} failed: {error} {said}".rstrip())
 
 
-def _add_quotients(report: Report, name: str, quotient: Callable[[Cell, Cell], float | None]) -> None:
-    """A row of gompfs against ratarmount, where that was measured; the first two columns are none of both."""
+def _add_quotients(report: Report, other: str, quotient: Callable[[Cell, Cell], float | None]) -> None:
+    """A row of gompfs and another server, where that was measured; the first two columns are none of both."""
     rows = dict(report.rows)
-    theirs = rows.get(_RATARMOUNT, [])
+    theirs = rows.get(other, [])
     if theirs and not isinstance(theirs[0], str):
         pairs = list(zip(rows[_GOMPFS], theirs, strict=True))
-        report.add(name, None, None, *(quotient(ours, other) for ours, other in pairs[2:]))
+        name = f"{_GOMPFS} / {other}" if quotient is divide else f"{other} / {_GOMPFS}"
+        report.add(name, None, None, *(quotient(ours, cell) for ours, cell in pairs[2:]))

@@ -17,9 +17,9 @@ GOMPFS: list[str | Path] = [sys.executable, "-P", "-m", "gompfs"]
 
 
 def environment() -> dict[str, str]:
-    """Lets commands find the gompfs that this process has imported, and what pip put beside this interpreter."""
-    parent = str(Path(gompfs.__file__).resolve().parents[1])
-    python_path = [parent, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    """Lets commands find the gompfs that this process has imported, these tools, and what pip put beside Python."""
+    parents = [str(Path(gompfs.__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
+    python_path = [*parents, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PATH": _search_path(), "PYTHONPATH": os.pathsep.join(python_path)}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .programs import GOMPFS, environment, lacking, pipeline, tar_of
 
+BARE = "bare FUSE, from memory"
 _READY_SECONDS = 300
 _UNMOUNT_TRIES = 50
 
@@ -70,6 +71,12 @@ def drop_caches() -> None:
     """Empty the kernel's caches of files, names and inodes; needs root."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
+
+
+def bare_server(big: Path, place: Path) -> Server:
+    """A file of that size, served from memory: the most that FUSE can do for any of the others."""
+    command = (*GOMPFS[:-1], "tools.bench.bare_fuse", big.name, str(big.stat().st_size), place)
+    return Server(BARE, (), (), command)
 
 
 @contextmanager

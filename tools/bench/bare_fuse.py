@@ -1,0 +1,106 @@
+"""A mount of one file whose bytes lie in memory: how fast FUSE is when nothing has to be read or decoded.
+
+It answers with the request loop of gompfs. Run as `python -m tools.bench.bare_fuse NAME SIZE MOUNTPOINT`; it returns
+when the mount answers, and a daemon serves it until it is unmounted.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.fuse_binding import Session
+from gompfs.mount.kernel_tuning import raise_read_ahead
+from gompfs.mount.operations import Operations
+from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.options import MountOptions
+
+_FILE_INO = 2
+_CONTENT = 1 << 28  # bytes in memory, as many as a mount of an archive keeps; the file repeats them
+_PIECE = 1 << 16  # as the blocks of an archive
+
+
+class MemoryOperations:
+    """What a request loop asks of gompfs.mount.operations.Operations, for one file in memory."""
+
+    def __init__(self, name: bytes, size: int) -> None:
+        root = Inode(ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, 0, 2)
+        file = Inode(_FILE_INO, stat.S_IFREG | 0o644, 0, 0, size, 0, 1)
+        self._name = name
+        self._inodes = {root.ino: root, file.ino: file}
+        content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
+        self._pieces = [content[start : start + _PIECE] for start in range(0, _CONTENT, _PIECE)]
+        self.archive = self
+
+    def has_xattrs(self) -> bool:
+        """See Archive.has_xattrs."""
+        return False
+
+    def cache_seconds(self, _node: int) -> int:
+        """See Operations.cache_seconds."""
+        return CACHE_SECONDS
+
+    def inode(self, node: int) -> Inode:
+        """See Operations.inode."""
+        return self._inodes[node]
+
+    def lookup(self, _node: int, name: bytes) -> Inode | None:
+        """See Operations.lookup."""
+        return self._inodes[_FILE_INO] if name == self._name else None
+
+    def children(self, node: int) -> list[tuple[bytes, Inode]]:
+        """See Operations.children."""
+        return [(self._name, self._inodes[_FILE_INO])] if node == ROOT_INO else []
+
+    def read(self, node: int, file_offset: int, size: int) -> Sequence[memoryview]:
+        """See Operations.read."""
+        end = min(file_offset + size, self._inodes[node].size)
+        return [
+            self._pieces[place // _PIECE % len(self._pieces)][place % _PIECE : place % _PIECE + end - place]
+            for place in (file_offset, *range((file_offset // _PIECE + 1) * _PIECE, end, _PIECE))
+            if place < end
+        ]
+
+    def xattrs(self, _node: int) -> dict[bytes, bytes]:
+        """See Operations.xattrs."""
+        return {}
+
+    def statfs(self) -> tuple[int, ...]:
+        """See Operations.statfs."""
+        return 0, 0, 0, len(self._inodes), 0, 4096, 255, 4096, 0
+
+
+def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -> None:
+    """Mount, and answer until the mount is gone."""
+    session = Session(mountpoint, "memory", MountOptions())
+
+    def ready() -> None:
+        raise_read_ahead(mountpoint)
+        on_ready()
+
+    try:
+        session.serve(cast(Operations, MemoryOperations(os.fsencode(name), size)), ready)
+    finally:
+        session.close()
+
+
+def main() -> None:
+    """Serve in a child process; end when it is ready, or has failed."""
+    name, size, mountpoint = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        os.close(reading)
+        os.setsid()
+        serve(name, size, mountpoint, lambda: (os.write(writing, b"+"), os.close(writing))[1])
+        return
+    os.close(writing)
+    if os.read(reading, 1) != b"+":
+        sys.exit("the bare mount does not work")
+
+
+if __name__ == "__main__":
+    main()

@@ -21,6 +21,8 @@ LEAST_PART_BYTES = 1 << 20
 _PART_BYTES = 32 << 20
 _NUM_SLOTS = 5
 _WARPS_PER_CTA = 4
+_LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
+_L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
 _PARTS_IN_MEMORY = 4 * _NUM_SLOTS  # of the memory that may be used, half is for slots: payloads and output of each
 
@@ -101,6 +103,7 @@ class Device:
         self.number = number
         self.lock = threading.Lock()
         with cupy.cuda.Device(number) as device:
+            cupy.cuda.runtime.deviceSetLimit(_LIMIT_MAX_L2_FETCH_GRANULARITY, _L2_FETCH_BYTES)
             self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
             memory = options.memory or device.mem_info[0] // 2
             self.part_bytes = min(_PART_BYTES, max(memory // _PARTS_IN_MEMORY, LEAST_PART_BYTES))

@@ -115,7 +115,8 @@ struct BlockFacts {
 nb::bytes read_headers(nb::sequence blocks) {
     std::vector<BlockFacts> facts;
     facts.reserve(nb::len(blocks));
-    for (const BufferView& view : view_all(blocks)) {
+    for (nb::handle block : blocks) {
+        const BufferView view(block, PyBUF_SIMPLE);  // of one at a time: there may be 100,000
         const auto header = parse_block_header(view.bytes());
         const bool sound =
             header && view.bytes().size() == kBlockHeaderSize + std::size_t{header->payload_size};

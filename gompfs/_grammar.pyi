@@ -32,10 +32,17 @@ class Grammar:
     ) -> tuple[
         bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]
     ]: ...
+    def part_files(self, index: int) -> tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]:
+        """Whether its first file began in the part before; its inodes, and how many words each has."""
+
+    def words_have_whitespace(self) -> bool: ...
     def word_counts(self, excluded_inos: Sequence[int], num_threads: int) -> NDArray[np.uint64]: ...
 
 def read_grammar(section: Buffer) -> Grammar:
     """Raises ValueError, naming what is wrong."""
+
+def count_word_starts(text: Buffer, in_word: bool, positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """How many words (whitespace rule) begin up to and with each position; these ascend and lie in the text."""
 
 def word_count_report(
     grammars: Sequence[Grammar], counts: Sequence[NDArray[np.uint64]], by_count: bool

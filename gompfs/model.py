@@ -12,6 +12,7 @@ ROOT_INO = 1
 MAX_TIME_NS = (1 << 63) - 1  # of either sign: what the index holds
 GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters")
+GRAMMAR_SECTION = "grammar"
 
 
 class Inode(NamedTuple):
@@ -75,3 +76,11 @@ class Section:
     segment: int
     kind: str
     places: BlockPlaces
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What an archive has and its format rules out; `ino` is the inode that it concerns, if it concerns one."""
+
+    reason: str
+    ino: int | None = None

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
-from xxhash import xxh3_64_intdigest
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
@@ -23,9 +22,9 @@ from gompfs.errors import (
     EntryTypeError,
     GompfsError,
 )
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, check_earlier_footers, find_footer, read_index
 from gompfs.index import IndexReader
-from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
+from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
@@ -74,14 +73,13 @@ class Archive:
         self.block_size = self.superblock.block_size
         self.footer, footer_offset = find_footer(self._file)
         self.size = os.fstat(self._file).st_size
-        if footer_offset + FOOTER_SIZE != self.size:
+        self.num_ignored_bytes = self.size - footer_offset - FOOTER_SIZE
+        if self.num_ignored_bytes:
             self.warnings.append(
-                f"{self.path}: {self.size - footer_offset - FOOTER_SIZE} bytes behind generation "
-                f"{self.footer.generation} are ignored: an interrupted add"
+                f"{self.path}: {self.num_ignored_bytes} bytes behind generation "
+                f"{self.footer.generation} are ignored: an interrupted add, or damage"
             )
-        image = os.pread(self._file, self.footer.index_size, self.footer.index_offset)
-        if xxh3_64_intdigest(image) != self.footer.index_xxh3:
-            raise CorruptIndexError("the index is damaged: its checksum does not match")
+        image = read_index(self._file, self.footer)
         self._index = IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
         self.meta = self._index.meta()
         self.segments: list[Segment] = self._index.segments()
@@ -265,6 +263,14 @@ class Archive:
         for ino in parents:
             path_of(ino)
         return paths
+
+    def problems(self) -> Iterator[Problem]:
+        """What the format rules out and superblock, footers and index have nevertheless; slow."""
+        if self.num_ignored_bytes:
+            behind = f"{self.num_ignored_bytes} bytes behind generation {self.footer.generation}"
+            yield Problem(f"{behind} are no generation: an interrupted add, or damage")
+        yield from map(Problem, check_earlier_footers(self._file, self.footer))
+        yield from self._index.problems()
 
     # Contents
 

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from gompfs.format.footer import FOOTER_SIZE, Footer, find_footer
+from gompfs.format.footer import FOOTER_SIZE, Footer, check_earlier_footers, find_footer, read_index
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_SIZE, Superblock
 
-__all__ = ["FOOTER_SIZE", "FORMAT_VERSION", "SUPERBLOCK_SIZE", "Footer", "Superblock", "find_footer"]
+__all__ = [
+    "FOOTER_SIZE",
+    "FORMAT_VERSION",
+    "SUPERBLOCK_SIZE",
+    "Footer",
+    "Superblock",
+    "check_earlier_footers",
+    "find_footer",
+    "read_index",
+]

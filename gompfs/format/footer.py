@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs.errors import ArchiveFormatError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format.superblock import SUPERBLOCK_SIZE
 
 FOOTER_MAGIC = b"GOMPEND\n"
@@ -92,6 +93,39 @@ def find_footer(file_descriptor: int) -> tuple[Footer, int]:
     raise ArchiveFormatError(
         "no valid footer: the file is truncated or damaged, and its index cannot be found"
     )
+
+
+def read_index(file_descriptor: int, footer: Footer) -> bytes:
+    """The image of the index that a footer leads to; raises CorruptIndexError where its checksum is another."""
+    pieces = []
+    size = 0
+    # One call reads 2 GiB at most.
+    while size < footer.index_size and (
+        piece := os.pread(file_descriptor, footer.index_size - size, footer.index_offset + size)
+    ):
+        pieces.append(piece)
+        size += len(piece)
+    image = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    if xxh3_64_intdigest(image) != footer.index_xxh3:
+        raise CorruptIndexError("the index is damaged: its checksum does not match")
+    return image
+
+
+def check_earlier_footers(file_descriptor: int, footer: Footer) -> Iterator[str]:
+    """What is wrong with the generations before that of `footer`: their footers and indexes, newest first."""
+    while footer.generation > 1 or footer.previous_footer:
+        place = footer.previous_footer
+        earlier = None
+        if place < footer.index_offset:
+            earlier = _footer_at(os.pread(file_descriptor, FOOTER_SIZE, place), place)
+        if earlier is None or earlier.generation != footer.generation - 1:
+            yield f"generation {footer.generation}: it leads to no footer of the generation before"
+            return
+        footer = earlier
+        try:
+            read_index(file_descriptor, footer)
+        except CorruptIndexError as error:
+            yield f"generation {footer.generation}: {error.message}"
 
 
 def _footer_at(raw: bytes, archive_offset: int) -> Footer | None:

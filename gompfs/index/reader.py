@@ -14,7 +14,8 @@ import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import CorruptIndexError
-from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Section, Segment
+from gompfs.index.check import find_problems
+from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
 
 # What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
@@ -248,6 +249,10 @@ class IndexReader:
             self._check_names(names)
             self._check_integers((parents, inos), "table dirent")
         return iter(rows)
+
+    def problems(self) -> Iterator[Problem]:
+        """What docs/format.md rules out and the index has nevertheless; goes through all tables."""
+        return find_problems(self._query, self.segments(), self._block_size)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):

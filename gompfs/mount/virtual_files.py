@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, StatsUnavailableError, display_path
+from gompfs.model import GRAMMAR_SECTION
 
 if TYPE_CHECKING:
     from gompfs.analytics import SortOrder
     from gompfs.grammar import Grammar
-
-GRAMMAR_SECTION = "grammar"
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:

@@ -16,8 +16,8 @@ from uuid import UUID
 from xxhash import xxh3_64_intdigest
 
 from gompfs.engine import Engine
-from gompfs.errors import CorruptIndexError, GompfsError, PackError
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock, find_footer
+from gompfs.errors import GompfsError, PackError
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock, find_footer, read_index
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.options import PackOptions
 from gompfs.pack.segment import SegmentBuilder
@@ -159,9 +159,7 @@ class _Base(NamedTuple):
 def _read_base(descriptor: int, archive: Path) -> _Base:
     superblock = Superblock.from_bytes(os.pread(descriptor, SUPERBLOCK_SIZE, 0))
     footer, footer_offset = find_footer(descriptor)
-    image = os.pread(descriptor, footer.index_size, footer.index_offset)
-    if xxh3_64_intdigest(image) != footer.index_xxh3:
-        raise CorruptIndexError("the index is damaged: its checksum does not match; nothing can be added")
+    image = read_index(descriptor, footer)
     reader = IndexReader(image, str(archive), footer.index_offset, superblock.block_size)
     return _Base(footer, footer_offset, image, reader, superblock.block_size)
 

@@ -12,13 +12,12 @@ from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.index import IndexReader, IndexWriter
-from gompfs.model import MAX_TIME_NS, ROOT_INO, Extent, Inode
+from gompfs.model import GRAMMAR_SECTION, MAX_TIME_NS, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text import GrammarCollector
 
-GRAMMAR_SECTION = "grammar"
 NEXT_INO = "next_ino"
 _MAX_INO = 1 << 62
 _WHOLE_FILE_SIZE = 4 << 20

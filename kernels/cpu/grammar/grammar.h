@@ -10,6 +10,9 @@
 
 namespace gompfs {
 
+// Weights of rules must fit into 64 bits.
+constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
+
 // Words in byte order, each once; the number of a word is its place.
 struct Dictionary {
     std::vector<std::uint64_t> starts{0};  // size() + 1 places in bytes

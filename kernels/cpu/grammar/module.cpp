@@ -10,6 +10,7 @@
 #include "grammar/builder.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
+#include "grammar/tokenizer.h"
 #include "grammar/traversal.h"
 
 namespace nb = nanobind;
@@ -83,6 +84,35 @@ nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
     return nb::make_tuple(part.continues, part.num_tokens, to_array(part.inos),
                           to_array(part.words), to_array(part.rules.starts),
                           to_array(part.rules.symbols));
+}
+
+nb::tuple part_files(const Grammar& grammar, std::size_t index) {
+    if (index >= grammar.parts.size()) {
+        throw nb::index_error();
+    }
+    const Part& part = grammar.parts[index];
+    return nb::make_tuple(part.continues, to_array(part.inos), to_array(file_sizes(part)));
+}
+
+bool words_have_whitespace(const Grammar& grammar) {
+    const nb::gil_scoped_release release;
+    return has_whitespace({grammar.dictionary.bytes.data(), grammar.dictionary.bytes.size()});
+}
+
+nb::object word_starts(
+    nb::handle piece, bool in_word,
+    const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>& positions) {
+    const BufferView view(piece, PyBUF_SIMPLE);
+    std::vector<std::uint64_t> counts;
+    {
+        const nb::gil_scoped_release release;
+        counts =
+            count_word_starts(as_text(view.bytes()), in_word, {positions.data(), positions.size()});
+    }
+    if (counts.size() != positions.size()) {
+        throw nb::value_error("a position is not in the text");
+    }
+    return to_array(counts);
 }
 
 nb::object count_words(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
@@ -159,8 +189,11 @@ NB_MODULE(_grammar, module) {
             },
             "number"_a)
         .def("part", &part_arrays, "index"_a)
+        .def("part_files", &part_files, "index"_a)
+        .def("words_have_whitespace", &words_have_whitespace)
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
+    module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
     module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
 }
 

@@ -6,6 +6,7 @@
 #include "common/little_endian.h"
 #include "grammar/grammar.h"
 #include "grammar/numbers.h"
+#include "grammar/traversal.h"
 #include "grammar/word_list.h"
 
 namespace gompfs {
@@ -15,8 +16,6 @@ constexpr std::uint8_t kMagic[4] = {'G', 'G', 'R', 'M'};
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 32;
 constexpr std::uint32_t kPartContinues = 1;
-// Weights of rules must fit into 64 bits.
-constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
 
 // Differences of either sign as small numbers: 0, -1, 1, -2, ...
 void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std::uint64_t to) {
@@ -149,24 +148,6 @@ void read_rules(SectionReader& in, Part& part) {
     }
 }
 
-// How many words the root stands for; kMaxTokens where it is too many.
-std::uint64_t count_tokens(const Part& part) {
-    const Rules& rules = part.rules;
-    std::vector<std::uint64_t> sizes(rules.size());
-    for (std::uint32_t rule = rules.size(); rule-- > 0;) {
-        std::uint64_t size = 0;
-        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
-            const Symbol symbol = rules.symbols[at];
-            if (symbol != kSplitter) {
-                size += symbol < part.words.size() ? 1 : sizes[symbol - part.words.size()];
-                size = std::min(size, kMaxTokens);
-            }
-        }
-        sizes[rule] = size;
-    }
-    return sizes[0];
-}
-
 Part read_part(SectionReader& in, std::uint32_t dictionary_size) {
     Part part;
     const std::uint64_t flags = in.number();
@@ -190,7 +171,7 @@ Part read_part(SectionReader& in, std::uint32_t dictionary_size) {
         value = static_cast<std::uint32_t>(number);
     }
     read_rules(in, part);
-    if (part.num_tokens >= kMaxTokens || count_tokens(part) != part.num_tokens) {
+    if (part.num_tokens >= kMaxTokens || rule_sizes(part)[0] != part.num_tokens) {
         fail("a part does not stand for as many words as it says");
     }
     return part;
@@ -262,7 +243,11 @@ Grammar read_grammar(std::span<const std::uint8_t> section) {
     if (words_of_characters > 1 || builder > 1 || num_words >= kSplitter) {
         fail("its header makes no sense");
     }
-    in.take(kHeaderSize - 16);
+    for (const std::uint8_t byte : in.take(kHeaderSize - 16)) {
+        if (byte != 0) {
+            fail("reserved bytes of its header are not zero");
+        }
+    }
     Grammar grammar;
     grammar.words_of_characters = words_of_characters != 0;
     grammar.builder = static_cast<BuilderKind>(builder);

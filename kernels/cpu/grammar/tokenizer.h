@@ -43,6 +43,25 @@ class Tokenizer {
 // Bit i of the result says that byte i of 64 is whitespace.
 std::uint64_t whitespace_bits(const char* bytes);
 
+// How many words (whitespace rule) begin in a text up to and with each of some positions, which
+// ascend and lie in it. in_word: the text goes on with a word that began before it.
+std::vector<std::uint64_t> count_word_starts(std::string_view text, bool in_word,
+                                             std::span<const std::uint64_t> positions);
+
+// Whether a text has whitespace.
+bool has_whitespace(std::string_view text);
+
+// The same for the 64 bytes of text from a place in it on; what is behind its end is whitespace.
+inline std::uint64_t whitespace_bits_at(std::string_view text, std::size_t place) {
+    char last[64];
+    const char* bytes = text.data() + place;
+    if (text.size() - place < sizeof last) {
+        std::memset(last, ' ', sizeof last);
+        bytes = static_cast<const char*>(std::memcpy(last, bytes, text.size() - place));
+    }
+    return whitespace_bits(bytes);
+}
+
 template <typename Take>
 void Tokenizer::between_whitespace(std::string_view text, Take&& take) {
     constexpr std::size_t kStep = 64;
@@ -50,14 +69,7 @@ void Tokenizer::between_whitespace(std::string_view text, Take&& take) {
     std::size_t word_start = 0;
     bool in_word = false;
     for (std::size_t base = 0; base < text.size(); base += kStep) {
-        const std::size_t size = std::min(kStep, text.size() - base);
-        char last[kStep];
-        const char* bytes = start + base;
-        if (size < kStep) {
-            std::memset(last, ' ', kStep);
-            bytes = static_cast<const char*>(std::memcpy(last, bytes, size));
-        }
-        const std::uint64_t spaces = whitespace_bits(bytes);
+        const std::uint64_t spaces = whitespace_bits_at(text, base);
         // Bits where a word starts or ends: the byte differs in kind from the one before.
         std::uint64_t changes = spaces ^ (spaces << 1 | (in_word ? 0 : 1));
         for (; changes != 0; changes &= changes - 1) {

@@ -1,0 +1,263 @@
+"""Finds what an index has and docs/format.md rules out, by questions to whole tables: for `gompfs verify`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from gompfs.errors import CorruptIndexError, display_path
+from gompfs.model import ROOT_INO, WORD_RULES, Problem, Segment
+
+Query = Callable[..., list[tuple[Any, ...]]]
+
+_MAX_EACH = 100  # problems of one sort that are told one by one
+_INO_END = 1 << 62
+_IS_DIRECTORY = "mode & 61440 = 16384"
+_IS_FILE = "mode & 61440 = 32768"
+_IS_SYMLINK = "mode & 61440 = 40960"
+_IS_DEVICE = "mode & 61440 IN (8192, 24576)"
+_IS_KNOWN = "mode & 61440 IN (4096, 8192, 16384, 24576, 32768, 40960, 49152)"
+_PRIMARY_KEYS = {
+    "meta": ["key"],
+    "inode": ["ino"],
+    "dirent": ["parent", "name"],
+    "extent": ["ino", "file_offset"],
+    "xattr": ["ino", "name"],
+    "segment": ["number"],
+    "section": ["segment", "kind"],
+    "binary_file": ["ino"],
+}
+
+
+class _Rule(NamedTuple):
+    """A question for the rows that break a rule: an inode number or NULL, then what `reason` has places for."""
+
+    reason: str
+    query: str
+
+
+_TYPES = (
+    _Rule("a fact of meta is no text", "SELECT NULL FROM meta WHERE {not_text:key, value}"),
+    _Rule(
+        "it has fields of impossible types",
+        "SELECT ino FROM inode WHERE {not_integer:ino, mode, uid, gid, size, mtime_ns, nlink, rdev}"
+        " OR typeof(symlink_target) NOT IN ('blob', 'null')",
+    ),
+    _Rule(
+        "its entry {0} has fields of impossible types",
+        "SELECT parent, name FROM dirent WHERE {not_integer:parent, ino} OR {not_blob:name}",
+    ),
+    _Rule(
+        "its extent at file_offset {0} has fields of impossible types",
+        "SELECT ino, file_offset FROM extent WHERE {not_integer:ino, file_offset, stream_offset, size}",
+    ),
+    _Rule(
+        "its extended attribute {0} has fields of impossible types",
+        "SELECT ino, name FROM xattr WHERE {not_integer:ino} OR {not_blob:name, value}",
+    ),
+)
+
+_INODES = (
+    _Rule(
+        "its number is not above 0 and below 2^62",
+        f"SELECT ino FROM inode WHERE ino NOT BETWEEN 1 AND {_INO_END - 1}",
+    ),
+    _Rule(
+        "its mode {0} has no type of file",
+        f"SELECT ino, mode FROM inode WHERE mode NOT BETWEEN 0 AND 65535 OR NOT {_IS_KNOWN}",
+    ),
+    _Rule(
+        "its owner {0} or group {1} does not fit into 32 bits",
+        "SELECT ino, uid, gid FROM inode WHERE uid NOT BETWEEN 0 AND 4294967295 OR gid NOT BETWEEN 0 AND 4294967295",
+    ),
+    _Rule("its size {0} is negative", "SELECT ino, size FROM inode WHERE size < 0"),
+    _Rule(
+        "its size is {0}, and only regular files and symbolic links have one",
+        f"SELECT ino, size FROM inode WHERE size > 0 AND NOT {_IS_FILE} AND NOT {_IS_SYMLINK}",
+    ),
+    _Rule(
+        "it is a symbolic link without a target",
+        f"SELECT ino FROM inode WHERE {_IS_SYMLINK} AND symlink_target IS NULL",
+    ),
+    _Rule(
+        "its target has {1} bytes, its size is {0}",
+        "SELECT ino, size, length(symlink_target) FROM inode"
+        f" WHERE {_IS_SYMLINK} AND typeof(symlink_target) = 'blob' AND size != length(symlink_target)",
+    ),
+    _Rule(
+        "it has a target and is no symbolic link",
+        f"SELECT ino FROM inode WHERE NOT {_IS_SYMLINK} AND symlink_target IS NOT NULL",
+    ),
+    _Rule(
+        "it has the device number {0} and is no device",
+        f"SELECT ino, rdev FROM inode WHERE rdev != 0 AND NOT {_IS_DEVICE}",
+    ),
+    _Rule("its device number {0} is negative", f"SELECT ino, rdev FROM inode WHERE rdev < 0 AND {_IS_DEVICE}"),
+)
+
+_NAMES = (
+    _Rule(
+        "it should be the root directory, and there is none",
+        f"SELECT {ROOT_INO} WHERE NOT EXISTS (SELECT 1 FROM inode WHERE ino = {ROOT_INO} AND {_IS_DIRECTORY})",
+    ),
+    _Rule(
+        "its entry {0} has an impossible name",
+        "SELECT parent, name FROM dirent WHERE typeof(name) = 'blob' AND (length(name) NOT BETWEEN 1 AND 255"
+        " OR name IN (x'2e', x'2e2e') OR instr(name, x'2f') OR instr(name, x'00'))",
+    ),
+    _Rule(
+        "its entry {0} leads to inode {1}, which is not there",
+        "SELECT parent, name, ino FROM dirent WHERE ino NOT IN (SELECT ino FROM inode)",
+    ),
+    _Rule(
+        "it has entries and is no directory",
+        f"SELECT DISTINCT parent FROM dirent WHERE parent NOT IN (SELECT ino FROM inode WHERE {_IS_DIRECTORY})",
+    ),
+    _Rule(
+        "it has no name",
+        f"SELECT ino FROM inode WHERE ino != {ROOT_INO} AND ino NOT IN (SELECT ino FROM dirent)",
+    ),
+    _Rule("it is the root directory and has a name", f"SELECT DISTINCT ino FROM dirent WHERE ino = {ROOT_INO}"),
+    _Rule(
+        "it is a directory and has {0} names",
+        "SELECT ino, COUNT(*) FROM dirent JOIN inode USING (ino)"
+        f" WHERE {_IS_DIRECTORY} AND ino != {ROOT_INO} GROUP BY ino HAVING COUNT(*) > 1",
+    ),
+    _Rule(
+        "it is a directory that the root does not lead to",
+        "WITH RECURSIVE"
+        f" directory(ino) AS (SELECT ino FROM inode WHERE {_IS_DIRECTORY}),"
+        f" reached(ino) AS (SELECT {ROOT_INO} UNION SELECT d.ino FROM reached CROSS JOIN dirent d"
+        "  ON d.parent = reached.ino WHERE d.ino IN directory)"
+        " SELECT ino FROM directory WHERE ino NOT IN reached AND ino IN (SELECT ino FROM dirent)",
+    ),
+    _Rule(
+        "its link count is {0}, it has {1} names",
+        "SELECT ino, nlink, names.number FROM inode JOIN"
+        " (SELECT ino, COUNT(*) AS number FROM dirent GROUP BY ino) AS names USING (ino)"
+        f" WHERE NOT {_IS_DIRECTORY} AND nlink != names.number",
+    ),
+    _Rule(
+        "its link count is {0}, its subdirectories make it {1}",
+        "SELECT ino, nlink, 2 + COALESCE(below.number, 0) AS right FROM inode LEFT JOIN"
+        f" (SELECT parent AS ino, COUNT(*) AS number FROM dirent WHERE ino IN (SELECT ino FROM inode"
+        f"  WHERE {_IS_DIRECTORY}) GROUP BY parent) AS below USING (ino)"
+        f" WHERE {_IS_DIRECTORY} AND nlink != right",
+    ),
+)
+
+_CONTENTS = (
+    _Rule(
+        "it has extents and is no regular file",
+        f"SELECT DISTINCT ino FROM extent WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
+    ),
+    _Rule(
+        "its extent at file_offset {0} begins before the file",
+        "SELECT ino, file_offset FROM extent WHERE file_offset < 0",
+    ),
+    _Rule("its extent at file_offset {0} is empty", "SELECT ino, file_offset FROM extent WHERE size <= 0"),
+    _Rule(
+        "its extent at file_offset {0} overlaps the one before",
+        "SELECT ino, file_offset FROM (SELECT ino, file_offset, file_offset < LAG(file_offset + size)"
+        " OVER (PARTITION BY ino ORDER BY file_offset) AS overlaps FROM extent) WHERE overlaps",
+    ),
+    _Rule(
+        "its extent at file_offset {0} ends behind the file",
+        "SELECT ino, file_offset FROM extent JOIN inode USING (ino)"
+        f" WHERE {_IS_FILE} AND file_offset + extent.size > inode.size",
+    ),
+    _Rule(
+        "it has extended attributes and is not there",
+        "SELECT DISTINCT ino FROM xattr WHERE ino NOT IN (SELECT ino FROM inode)",
+    ),
+    _Rule(
+        "it is listed as a binary file and is no regular file",
+        f"SELECT ino FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
+    ),
+    _Rule(
+        "section {0} is of segment {1}, which is not there",
+        "SELECT NULL, kind, segment FROM section WHERE segment NOT IN (SELECT number FROM segment)",
+    ),
+)
+
+
+def find_problems(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
+    """All that is wrong, in one sort after the other; `query` answers SQL, or raises CorruptIndexError."""
+    checks: list[Callable[[], Iterator[Problem]]] = [
+        lambda: _check_database(query),
+        lambda: _check_facts(query),
+        *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
+        lambda: _check_places(query, segments, block_size),
+    ]
+    errors = set()
+    for check in checks:
+        try:
+            problems = check()
+            yield from islice(problems, _MAX_EACH)
+            if more := sum(1 for _ in problems):
+                yield Problem(f"{more} more problems like the last one")
+        except CorruptIndexError as error:
+            if error.message not in errors:
+                yield Problem(error.message)
+            errors.add(error.message)
+
+
+def _ask(query: Query, rule: _Rule) -> Iterator[Problem]:
+    for ino, *fields in query(_with_types(rule.query)):
+        reason = rule.reason.format(*map(_shown, fields))
+        is_number = isinstance(ino, int)
+        yield Problem(reason if is_number or ino is None else f"inode {_shown(ino)}: {reason}", ino if is_number else None)
+
+
+def _with_types(query: str) -> str:
+    """The query with each {not_TYPE:COLUMNS} as SQL."""
+    head, brace, rest = query.partition("{not_")
+    if not brace:
+        return query
+    condition, _, tail = rest.partition("}")
+    kind, _, columns = condition.partition(":")
+    tests = " OR ".join(f"typeof({column}) != '{kind}'" for column in columns.split(", "))
+    return f"{head}({tests}){_with_types(tail)}"
+
+
+def _shown(value: object) -> str:
+    return display_path(value) if isinstance(value, bytes | str) else str(value)
+
+
+def _check_database(query: Query) -> Iterator[Problem]:
+    """SQLite's own check of its pages and keys; and that the keys are those of the schema."""
+    for (line,) in query(f"PRAGMA integrity_check({_MAX_EACH})"):
+        if line != "ok":
+            yield Problem(f"the index is damaged: {_shown(line)}")
+    for table, expected in _PRIMARY_KEYS.items():
+        columns = query(f"SELECT name FROM pragma_table_info('{table}') WHERE pk ORDER BY pk")
+        if [name for (name,) in columns] != expected:
+            yield Problem(f"table {table} of the index has another key than {', '.join(expected)}")
+
+
+def _check_facts(query: Query) -> Iterator[Problem]:
+    facts = dict(query("SELECT key, value FROM meta"))
+    if facts.get("words") not in WORD_RULES:
+        yield Problem(f"meta: words is none of {', '.join(WORD_RULES)}")
+    next_ino = facts.get("next_ino")
+    ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
+    if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal()):
+        yield Problem("meta: next_ino is no number")
+    elif not highest < int(next_ino[:20]) <= _INO_END:
+        yield Problem(f"meta: next_ino is {next_ino[:20]}, and there is an inode {highest}")
+
+
+def _check_places(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
+    """Does each extent lie in one segment?"""
+    starts = [segment.first_block * block_size for segment in segments]
+    ends = [start + segment.places.uncompressed_size for start, segment in zip(starts, segments, strict=True)]
+    rows = query(
+        "SELECT ino, file_offset, stream_offset, size FROM extent"
+        " WHERE typeof(stream_offset) = 'integer' AND typeof(size) = 'integer' AND size > 0"
+    )
+    for ino, file_offset, stream_offset, size in rows:
+        segment = bisect_right(starts, stream_offset) - 1
+        if segment < 0 or stream_offset + size > ends[segment]:
+            yield Problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)

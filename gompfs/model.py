@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ MAX_TIME_NS = (1 << 63) - 1  # of either sign: what the index holds
 GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters")
 GRAMMAR_SECTION = "grammar"
+NEXT_INO = "next_ino"
+MAX_INO = 1 << 62  # above all numbers of inodes
+_MAX_PROBLEMS = 100  # of one sort that are told one by one
 
 
 class Inode(NamedTuple):
@@ -84,3 +89,10 @@ class Problem:
 
     reason: str
     ino: int | None = None
+
+
+def first_problems(problems: Iterator[Problem]) -> Iterator[Problem]:
+    """The first of many problems of one sort, then how many more there are."""
+    yield from islice(problems, _MAX_PROBLEMS)
+    if more := sum(1 for _ in problems):
+        yield Problem(f"{more} more problems like the last one")

@@ -22,7 +22,15 @@ from gompfs.errors import (
     EntryTypeError,
     GompfsError,
 )
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, check_earlier_footers, find_footer, read_index
+from gompfs.format import (
+    FOOTER_SIZE,
+    INDEX_ALIGNMENT,
+    SUPERBLOCK_SIZE,
+    Superblock,
+    check_earlier_footers,
+    find_footer,
+    read_index,
+)
 from gompfs.index import IndexReader
 from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
 
@@ -230,6 +238,14 @@ class Archive:
         """The inodes that the grammar leaves out, since they are binary."""
         return self._index.binary_files()
 
+    def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """All regular files as rows of ino and size, by ino; for an archive without problems."""
+        return self._index.file_sizes()
+
+    def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset; likewise."""
+        return self._index.all_extents()
+
     def inode_numbers(self) -> set[int]:
         """The numbers of all inodes."""
         return self._index.inode_numbers()
@@ -269,6 +285,8 @@ class Archive:
         if self.num_ignored_bytes:
             behind = f"{self.num_ignored_bytes} bytes behind generation {self.footer.generation}"
             yield Problem(f"{behind} are no generation: an interrupted add, or damage")
+        if self.footer.index_offset % INDEX_ALIGNMENT:
+            yield Problem(f"the index does not lie on a multiple of {INDEX_ALIGNMENT}")
         yield from map(Problem, check_earlier_footers(self._file, self.footer))
         yield from self._index.problems()
 

@@ -1,13 +1,18 @@
-"""Checks every byte of an archive, and says which files any damage touches."""
+"""Checks an archive against docs/format.md: every block, the index, the grammars; says which files it concerns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from gompfs.archive.archive import Archive
-from gompfs.codec import BlockStatus
-from gompfs.model import BlockPlaces
+from gompfs.archive.verify_words import GrammarCheck
+from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
+from gompfs.errors import CorruptIndexError
+from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem
 
 _BATCH_BYTES = 16 << 20
 
@@ -24,50 +29,112 @@ class Damage:
 
 @dataclass
 class VerifyReport:
-    """What a verification saw; sizes in bytes."""
+    """What a verification saw; sizes in bytes. `paths` are those of the inodes that problems name."""
 
     num_blocks: int = 0
     compressed_size: int = 0
     uncompressed_size: int = 0
     damages: list[Damage] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    paths: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the archive is as it was written, and as the format has it."""
+        return not self.damages and not self.problems
 
 
 def verify_archive(archive: Archive, progress: Callable[[int], None] | None = None) -> VerifyReport:
-    """Decode all blocks of the stream and the sections, and compare them with their checksums.
+    """Decode all blocks and compare them with their checksums; check the index, the grammars, earlier generations.
 
-    `progress` is told how many uncompressed bytes each step did. Superblock, footer and index were checked
-    when the archive was opened.
+    `progress` is told how many uncompressed bytes each step did. What the opening of an archive checks is not
+    checked again. Only one grammar is in memory at a time; files are compared with theirs while they are decoded.
     """
-    report = VerifyReport()
-    paths: dict[int, bytes] | None = None
-    for segment in archive.segments:
-        for number, status in _damaged(archive, segment.places, report, progress):
-            block = segment.first_block + number
-            paths = archive.paths() if paths is None else paths
-            touched = sorted(paths[ino] for ino in archive.files_of_block(block) if ino in paths)
-            report.damages.append(Damage(block, status, paths=tuple(touched)))
-    for section in archive.sections:
-        name = f"{section.kind} of segment {section.segment}"
-        for number, status in _damaged(archive, section.places, report, progress):
-            report.damages.append(Damage(number, status, section=name))
-    return report
+    return _Verification(archive, progress or (lambda _size: None)).run()
 
 
-def _damaged(
-    archive: Archive, places: BlockPlaces, report: VerifyReport, progress: Callable[[int], None] | None
-) -> list[tuple[int, BlockStatus]]:
-    """The damaged blocks of one run, counted into the report."""
-    damaged: list[tuple[int, BlockStatus]] = []
-    batch = max(_BATCH_BYTES // archive.block_size, 1)
-    for first in range(0, len(places), batch):
-        blocks = archive.decode_places(places, first, min(batch, len(places) - first), verify=True)
-        for number, block in enumerate(blocks, first):
-            if block.status is not BlockStatus.OK:
-                damaged.append((number, block.status))
-        if progress is not None:
+class _Verification:
+    """One run over an archive."""
+
+    def __init__(self, archive: Archive, progress: Callable[[int], None]) -> None:
+        self._archive = archive
+        self._progress = progress
+        self._report = VerifyReport()
+
+    def run(self) -> VerifyReport:
+        """Check everything."""
+        report = self._report
+        report.problems += self._archive.problems()
+        # Where the index contradicts itself, what it says of files is nothing to compare grammars with.
+        grammars = GrammarCheck(self._archive, with_files=not report.problems)
+        for segment in self._archive.segments:
+            start = segment.first_block * self._archive.block_size
+
+            def take(offset: int, content: memoryview, start: int = start) -> None:
+                grammars.take_text(start + offset, content)
+
+            self._check_alignment("", segment.first_block, segment.places)
+            for number, status in self._damaged(segment.places, take):
+                block = segment.first_block + number
+                report.damages.append(Damage(block, status, paths=self._touched(block)))
+        for section in self._archive.sections:
+            name = f"{section.kind} of segment {section.segment}"
+            content = bytearray()
+
+            def collect(_offset: int, piece: memoryview, content: bytearray = content) -> None:
+                content.extend(piece)
+
+            is_grammar = section.kind == GRAMMAR_SECTION
+            self._check_alignment(f"section {name}: ", 0, section.places)
+            damaged = self._damaged(section.places, collect if is_grammar else None)
+            report.damages += [Damage(number, status, section=name) for number, status in damaged]
+            if is_grammar and not damaged:
+                report.problems += grammars.take_section(section.segment, content)
+        report.problems += grammars.finish({damage.block for damage in report.damages if damage.section is None})
+        if any(problem.ino is not None for problem in report.problems):
+            report.paths = self._paths
+        return report
+
+    def _damaged(
+        self, places: BlockPlaces, take: Callable[[int, memoryview], None] | None
+    ) -> list[tuple[int, BlockStatus]]:
+        """The damaged blocks of one run, which is counted into the report; `take` gets the content of the others."""
+        archive, report = self._archive, self._report
+        damaged: list[tuple[int, BlockStatus]] = []
+        batch = max(_BATCH_BYTES // archive.block_size, 1)
+        for first in range(0, len(places), batch):
+            blocks = archive.decode_places(places, first, min(batch, len(places) - first), verify=True)
+            for number, block in enumerate(blocks, first):
+                if block.status is not BlockStatus.OK:
+                    damaged.append((number, block.status))
+                elif take is not None:
+                    take(number * archive.block_size, block.content)
             done = first * archive.block_size
-            progress(min(places.uncompressed_size - done, batch * archive.block_size))
-    report.num_blocks += len(places)
-    report.compressed_size += int(places.compressed_sizes.sum())
-    report.uncompressed_size += places.uncompressed_size
-    return damaged
+            self._progress(min(places.uncompressed_size - done, batch * archive.block_size))
+        report.num_blocks += len(places)
+        report.compressed_size += int(places.compressed_sizes.sum())
+        report.uncompressed_size += places.uncompressed_size
+        return damaged
+
+    def _check_alignment(self, prefix: str, first_block: int, places: BlockPlaces) -> None:
+        odd = np.flatnonzero(places.archive_offsets % BLOCK_ALIGNMENT)
+        if len(odd):
+            others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
+            reason = f"{prefix}block {first_block + odd[0]} does not lie on a multiple of {BLOCK_ALIGNMENT}{others}"
+            self._report.problems.append(Problem(reason))
+
+    def _touched(self, block: int) -> tuple[bytes, ...]:
+        """The files that have bytes in a block, as far as the index can tell."""
+        try:
+            inos: Iterable[int] = self._archive.files_of_block(block)
+        except CorruptIndexError:
+            return ()
+        return tuple(sorted(self._paths[ino] for ino in inos if ino in self._paths))
+
+    @cached_property
+    def _paths(self) -> dict[int, bytes]:
+        """A path of each inode; none where the names cannot be read, which is a problem of its own."""
+        try:
+            return self._archive.paths()
+        except CorruptIndexError:
+            return {}

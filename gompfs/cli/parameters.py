@@ -101,14 +101,14 @@ def json_option(function: Decorated) -> Decorated:
 
 @contextmanager
 def opened(
-    path: str, *, engine: str = "auto", num_threads: int = 0, verify: bool = False
+    path: str, *, engine: str = "auto", num_threads: int = 0, verify: bool = False, with_warnings: bool = True
 ) -> Iterator[Archive]:
-    """The archive at `path`, open; what it warns of is printed on stderr."""
+    """The archive at `path`, open; what it warns of is printed on stderr unless `with_warnings` is not set."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
 
     with Archive(path, engine=select_engine(engine, num_threads), verify=verify) as archive:
-        for warning in archive.warnings:
+        for warning in archive.warnings if with_warnings else ():
             print_error(f"warning: {warning}")
         yield archive
 

@@ -1,4 +1,4 @@
-"""`gompfs verify`: is every byte of an archive as it was written?"""
+"""`gompfs verify`: is an archive as it was written, and as the format has it?"""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from gompfs.errors import display_path
 
 if TYPE_CHECKING:
     from gompfs.archive.verify import Damage, VerifyReport
+    from gompfs.model import Problem
 
 
 @click.command("verify")
 @archive_argument
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but damage.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but damage and problems.")
 @engine_option
 @json_option
 @click.pass_context
 def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
-    """Decode everything in ARCHIVE and compare it with the checksums.
+    """Decode everything in ARCHIVE, compare it with the checksums, and check all that the format promises.
 
-    Damaged blocks are listed with the files that they touch; then the exit status is 1.
+    Damaged blocks are listed with the files that they touch, then what is wrong with the index, the grammars, or what
+    lies behind the last generation: a line for each problem, and the exit status is 1.
     """
     from gompfs.archive.verify import verify_archive
 
-    with opened(archive, engine=engine) as opened_archive:
+    with opened(archive, engine=engine, with_warnings=False) as opened_archive:
 
         def total_size() -> int | None:
             segments = sum(segment.places.uncompressed_size for segment in opened_archive.segments)
@@ -43,7 +45,7 @@ def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str
         print_json(_as_json(archive, report))
     else:
         _print_report(archive, report, quiet)
-    if report.damages:
+    if not report.is_sound:
         ctx.exit(EXIT_FAILURE)
 
 
@@ -62,6 +64,14 @@ def _as_json(archive: str, report: VerifyReport) -> dict[str, Any]:
             }
             for damage in report.damages
         ],
+        "problems": [
+            {
+                "inode": problem.ino,
+                "path": os.fsdecode(report.paths[problem.ino]) if problem.ino in report.paths else None,
+                "reason": problem.reason,
+            }
+            for problem in report.problems
+        ],
     }
 
 
@@ -69,9 +79,16 @@ def _print_report(archive: str, report: VerifyReport, quiet: bool) -> None:
     name = display_path(archive)
     for damage in report.damages:
         print_line(f"{name}: {_describe(damage)}".encode())
+    for problem in report.problems:
+        print_line(f"{name}: {_describe_problem(problem, report.paths)}".encode())
+    summary = []
     if report.damages:
         files = {path for damage in report.damages for path in damage.paths}
-        print_line(f"{name}: {len(report.damages)} damaged blocks, {len(files)} files touched".encode())
+        summary.append(f"{len(report.damages)} damaged blocks, {len(files)} files touched")
+    if report.problems:
+        summary.append(f"{len(report.problems)} problems")
+    if summary:
+        print_line(f"{name}: {', '.join(summary)}".encode())
     elif not quiet:
         checked = f"{report.num_blocks:,} blocks, {human_size(report.uncompressed_size)}"
         print_line(f"{name}: {checked}: all as it was written".encode())
@@ -82,3 +99,10 @@ def _describe(damage: Damage) -> str:
         return f"section {damage.section}: block {damage.block}: {damage.status.reason}"
     files = ", ".join(display_path(path) for path in damage.paths) or "no file"
     return f"block {damage.block}: {damage.status.reason}: touches {files}"
+
+
+def _describe_problem(problem: Problem, paths: dict[int, bytes]) -> str:
+    if problem.ino is None:
+        return problem.reason
+    path = f" ({display_path(b'/' + paths[problem.ino])})" if problem.ino in paths else ""
+    return f"inode {problem.ino}{path}: {problem.reason}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gompfs.format.footer import FOOTER_SIZE, Footer, check_earlier_footers, find_footer, read_index
+from gompfs.format.footer import FOOTER_SIZE, INDEX_ALIGNMENT, Footer, check_earlier_footers, find_footer, read_index
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_SIZE, Superblock
 
 __all__ = [
     "FOOTER_SIZE",
     "FORMAT_VERSION",
+    "INDEX_ALIGNMENT",
     "SUPERBLOCK_SIZE",
     "Footer",
     "Superblock",

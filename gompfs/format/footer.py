@@ -14,6 +14,7 @@ from gompfs.format.superblock import SUPERBLOCK_SIZE
 
 FOOTER_MAGIC = b"GOMPEND\n"
 FOOTER_SIZE = 64
+INDEX_ALIGNMENT = 4096
 _SCAN_SIZE = 1 << 20
 
 _FIELDS = struct.Struct("<8sIIQQQQQ")

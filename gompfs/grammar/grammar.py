@@ -44,7 +44,7 @@ class Grammar:
         self.native = native
 
     @classmethod
-    def from_bytes(cls, section: bytes) -> Grammar:
+    def from_bytes(cls, section: bytes | bytearray) -> Grammar:
         """Read a grammar section; raises ArchiveFormatError for one that is damaged."""
         try:
             return cls(_grammar.read_grammar(section))
@@ -75,9 +75,18 @@ class Grammar:
         for index in range(self.native.num_parts):
             yield GrammarPart(*self.native.part(index))
 
+    def files(self) -> Iterator[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
+        """Of each part: whether its first file began in the part before, its inodes, how many words each has."""
+        for index in range(self.native.num_parts):
+            yield self.native.part_files(index)
+
+    def words_have_whitespace(self) -> bool:
+        """Whether any word has whitespace in it, which no text gives."""
+        return self.native.words_have_whitespace()
+
     def inos(self) -> set[int]:
         """The inode numbers of all files that it holds."""
-        return {int(ino) for part in self.parts() for ino in part.inos}
+        return {int(ino) for _, inos, _ in self.files() for ino in inos}
 
     def word_counts(self, excluded_inos: Sequence[int] = (), num_threads: int = 0) -> NDArray[np.uint64]:
         """How often each word occurs, shape (num_words,), by top-down traversal; some files left out."""

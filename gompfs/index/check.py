@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import Any, NamedTuple
 
 from gompfs.errors import CorruptIndexError, display_path
-from gompfs.model import ROOT_INO, WORD_RULES, Problem, Segment
+from gompfs.model import MAX_INO, NEXT_INO, ROOT_INO, WORD_RULES, Problem, Segment, first_problems
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
-_MAX_EACH = 100  # problems of one sort that are told one by one
-_INO_END = 1 << 62
 _IS_DIRECTORY = "mode & 61440 = 16384"
 _IS_FILE = "mode & 61440 = 32768"
 _IS_SYMLINK = "mode & 61440 = 40960"
@@ -62,7 +59,7 @@ _TYPES = (
 _INODES = (
     _Rule(
         "its number is not above 0 and below 2^62",
-        f"SELECT ino FROM inode WHERE ino NOT BETWEEN 1 AND {_INO_END - 1}",
+        f"SELECT ino FROM inode WHERE ino NOT BETWEEN 1 AND {MAX_INO - 1}",
     ),
     _Rule(
         "its mode {0} has no type of file",
@@ -194,10 +191,7 @@ def find_problems(query: Query, segments: Sequence[Segment], block_size: int) ->
     errors = set()
     for check in checks:
         try:
-            problems = check()
-            yield from islice(problems, _MAX_EACH)
-            if more := sum(1 for _ in problems):
-                yield Problem(f"{more} more problems like the last one")
+            yield from first_problems(check())
         except CorruptIndexError as error:
             if error.message not in errors:
                 yield Problem(error.message)
@@ -206,9 +200,14 @@ def find_problems(query: Query, segments: Sequence[Segment], block_size: int) ->
 
 def _ask(query: Query, rule: _Rule) -> Iterator[Problem]:
     for ino, *fields in query(_with_types(rule.query)):
-        reason = rule.reason.format(*map(_shown, fields))
-        is_number = isinstance(ino, int)
-        yield Problem(reason if is_number or ino is None else f"inode {_shown(ino)}: {reason}", ino if is_number else None)
+        yield _problem(rule.reason.format(*map(_shown, fields)), ino)
+
+
+def _problem(reason: str, ino: object) -> Problem:
+    """A problem of an inode, whose number may be none."""
+    if ino is None or isinstance(ino, int):
+        return Problem(reason, ino)
+    return Problem(f"inode {_shown(ino)}: {reason}")
 
 
 def _with_types(query: str) -> str:
@@ -228,7 +227,7 @@ def _shown(value: object) -> str:
 
 def _check_database(query: Query) -> Iterator[Problem]:
     """SQLite's own check of its pages and keys; and that the keys are those of the schema."""
-    for (line,) in query(f"PRAGMA integrity_check({_MAX_EACH})"):
+    for (line,) in query("PRAGMA integrity_check"):
         if line != "ok":
             yield Problem(f"the index is damaged: {_shown(line)}")
     for table, expected in _PRIMARY_KEYS.items():
@@ -238,15 +237,15 @@ def _check_database(query: Query) -> Iterator[Problem]:
 
 
 def _check_facts(query: Query) -> Iterator[Problem]:
-    facts = dict(query("SELECT key, value FROM meta"))
+    facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
     if facts.get("words") not in WORD_RULES:
         yield Problem(f"meta: words is none of {', '.join(WORD_RULES)}")
-    next_ino = facts.get("next_ino")
+    next_ino = facts.get(NEXT_INO)
     ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
-    if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal()):
-        yield Problem("meta: next_ino is no number")
-    elif not highest < int(next_ino[:20]) <= _INO_END:
-        yield Problem(f"meta: next_ino is {next_ino[:20]}, and there is an inode {highest}")
+    if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal() and len(next_ino) < 20):
+        yield Problem("meta: next_ino is no number, or is too large")
+    elif not highest < int(next_ino) <= MAX_INO:
+        yield Problem(f"meta: next_ino is {next_ino}, and there is an inode {highest}")
 
 
 def _check_places(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
@@ -260,4 +259,4 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
     for ino, file_offset, stream_offset, size in rows:
         segment = bisect_right(starts, stream_offset) - 1
         if segment < 0 or stream_offset + size > ends[segment]:
-            yield Problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)
+            yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)

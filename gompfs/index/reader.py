@@ -161,6 +161,16 @@ class IndexReader:
             known.append(Extent(*fields))
         return extents
 
+    def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """All regular files as rows of ino and size, by ino; for an index without problems."""
+        rows = self._query("SELECT ino, size FROM inode WHERE mode & 61440 = 32768 ORDER BY ino")
+        return np.array(rows, np.int64).reshape(-1, 2)
+
+    def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset; likewise."""
+        rows = self._query("SELECT ino, file_offset, stream_offset, size FROM extent ORDER BY ino, file_offset")
+        return np.array(rows, np.int64).reshape(-1, 4)
+
     def files_of_block(self, block: int) -> list[int]:
         """The inodes that have bytes in a block of the stream."""
         start = block * self._block_size

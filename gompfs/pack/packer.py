@@ -17,14 +17,13 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.engine import Engine
 from gompfs.errors import GompfsError, PackError
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock, find_footer, read_index
+from gompfs.format import FOOTER_SIZE, INDEX_ALIGNMENT, SUPERBLOCK_SIZE, Footer, Superblock, find_footer, read_index
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.options import PackOptions
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source
 from gompfs.pack.stream import BlockWriter
 
-_INDEX_ALIGNMENT = 4096
 _BUFFER_SIZE = 1 << 20
 
 
@@ -230,7 +229,7 @@ def _write_segment(
 
 def _write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> Footer:
     """Write an index up to the place of the footer that leads to it."""
-    writer.pad(_INDEX_ALIGNMENT)
+    writer.pad(INDEX_ALIGNMENT)
     index_offset = writer.append(image)
     writer.digest.update(image)
     writer.pad(FOOTER_SIZE)

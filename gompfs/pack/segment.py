@@ -12,14 +12,12 @@ from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.index import IndexReader, IndexWriter
-from gompfs.model import GRAMMAR_SECTION, MAX_TIME_NS, ROOT_INO, Extent, Inode
+from gompfs.model import GRAMMAR_SECTION, MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text import GrammarCollector
 
-NEXT_INO = "next_ino"
-_MAX_INO = 1 << 62
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
@@ -66,7 +64,7 @@ class SegmentBuilder:
         highest = max((ino for _, _, ino in names), default=ROOT_INO)
         # A number is never used again: the grammars of older segments still have files that were replaced.
         stored = base.meta().get(NEXT_INO, "0")
-        if not stored.isdecimal() or max(highest, int(stored)) > _MAX_INO:
+        if not stored.isdecimal() or max(highest, int(stored)) > MAX_INO:
             raise CorruptIndexError("the index is damaged: it has impossible inode numbers")
         self._next_ino = max(highest + 1, int(stored))
         children: dict[int, list[tuple[bytes, int]]] = {}

@@ -32,8 +32,8 @@ class Grammar:
     ) -> tuple[
         bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]
     ]: ...
-    def part_files(self, index: int) -> tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]:
-        """Whether its first file began in the part before; its inodes, and how many words each has."""
+    def files(self, num_threads: int) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
+        """Of each part: does its first file go on from the part before; its inodes, and how many words each has."""
 
     def words_have_whitespace(self) -> bool: ...
     def word_counts(self, excluded_inos: Sequence[int], num_threads: int) -> NDArray[np.uint64]: ...

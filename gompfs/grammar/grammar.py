@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -75,10 +76,9 @@ class Grammar:
         for index in range(self.native.num_parts):
             yield GrammarPart(*self.native.part(index))
 
-    def files(self) -> Iterator[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
+    def files(self) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
         """Of each part: whether its first file began in the part before, its inodes, how many words each has."""
-        for index in range(self.native.num_parts):
-            yield self.native.part_files(index)
+        return self.native.files(len(os.sched_getaffinity(0)))
 
     def words_have_whitespace(self) -> bool:
         """Whether any word has whitespace in it, which no text gives."""
@@ -86,7 +86,7 @@ class Grammar:
 
     def inos(self) -> set[int]:
         """The inode numbers of all files that it holds."""
-        return {int(ino) for _, inos, _ in self.files() for ino in inos}
+        return {int(ino) for part in self.parts() for ino in part.inos}
 
     def word_counts(self, excluded_inos: Sequence[int] = (), num_threads: int = 0) -> NDArray[np.uint64]:
         """How often each word occurs, shape (num_words,), by top-down traversal; some files left out."""

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/buffer_view.h"
+#include "common/parallel.h"
 #include "grammar/builder.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
@@ -86,12 +87,19 @@ nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
                           to_array(part.rules.symbols));
 }
 
-nb::tuple part_files(const Grammar& grammar, std::size_t index) {
-    if (index >= grammar.parts.size()) {
-        throw nb::index_error();
+nb::list grammar_files(const Grammar& grammar, unsigned num_threads) {
+    std::vector<std::vector<std::uint64_t>> sizes(grammar.parts.size());
+    {
+        const nb::gil_scoped_release release;
+        parallel_for(sizes.size(), num_threads,
+                     [&](std::size_t index) { sizes[index] = file_sizes(grammar.parts[index]); });
     }
-    const Part& part = grammar.parts[index];
-    return nb::make_tuple(part.continues, to_array(part.inos), to_array(file_sizes(part)));
+    nb::list files;
+    for (std::size_t index = 0; index < sizes.size(); ++index) {
+        const Part& part = grammar.parts[index];
+        files.append(nb::make_tuple(part.continues, to_array(part.inos), to_array(sizes[index])));
+    }
+    return files;
 }
 
 bool words_have_whitespace(const Grammar& grammar) {
@@ -189,7 +197,7 @@ NB_MODULE(_grammar, module) {
             },
             "number"_a)
         .def("part", &part_arrays, "index"_a)
-        .def("part_files", &part_files, "index"_a)
+        .def("files", &grammar_files, "num_threads"_a)
         .def("words_have_whitespace", &words_have_whitespace)
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);

@@ -1,9 +1,13 @@
 // The grammar section: written compactly, read with every number checked.
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "common/little_endian.h"
+#include "common/parallel.h"
 #include "grammar/grammar.h"
 #include "grammar/numbers.h"
 #include "grammar/traversal.h"
@@ -78,26 +82,45 @@ class SectionReader {
     const std::uint8_t* end_;
 };
 
-Dictionary read_words(SectionReader& in, std::uint32_t num_words) {
-    const auto shared_lengths = in.take(num_words);
-    std::vector<std::uint64_t> suffix_lengths(num_words);
-    for (std::uint64_t& length : suffix_lengths) {
+// The dictionary as it is stored: words without the prefixes that they share with the word before.
+struct StoredWords {
+    std::span<const std::uint8_t> shared_lengths;
+    std::vector<std::uint64_t> rest_lengths;
+    std::span<const std::uint8_t> rests;
+};
+
+StoredWords read_words(SectionReader& in, std::uint32_t num_words) {
+    StoredWords words{in.take(num_words), std::vector<std::uint64_t>(num_words), {}};
+    std::uint64_t size = 0;
+    for (std::uint64_t& length : words.rest_lengths) {
         length = in.number();
+        if (length > in.left() || size + length > in.left()) {
+            fail("it ends too early");
+        }
+        size += length;
     }
+    words.rests = in.take(size);
+    return words;
+}
+
+Dictionary expand(const StoredWords& words) {
     Dictionary dictionary;
+    const auto num_words = static_cast<std::uint32_t>(words.rest_lengths.size());
     dictionary.starts.reserve(num_words + std::size_t{1});
+    auto rest = words.rests.begin();
     for (std::uint32_t number = 0; number < num_words; ++number) {
         const std::size_t previous = number == 0 ? 0 : dictionary.starts[number - 1];
         const std::size_t start = dictionary.bytes.size();
-        const std::size_t shared = shared_lengths[number];
+        const std::size_t shared = words.shared_lengths[number];
         if (shared > start - previous) {
             fail("a word shares more than the word before has");
         }
-        const auto suffix = in.take(suffix_lengths[number]);
-        dictionary.bytes.resize(start + shared + suffix.size());
+        const std::size_t length = words.rest_lengths[number];
+        dictionary.bytes.resize(start + shared + length);
         char* const word = dictionary.bytes.data() + start;
         std::copy_n(dictionary.bytes.data() + previous, shared, word);
-        std::copy(suffix.begin(), suffix.end(), word + shared);
+        std::copy_n(rest, length, word + shared);
+        rest += static_cast<std::ptrdiff_t>(length);
         dictionary.starts.push_back(dictionary.bytes.size());
         if (dictionary.word(number).empty() ||
             (number != 0 && dictionary.word(number) <= dictionary.word(number - 1))) {
@@ -171,10 +194,20 @@ Part read_part(SectionReader& in, std::uint32_t dictionary_size) {
         value = static_cast<std::uint32_t>(number);
     }
     read_rules(in, part);
-    if (part.num_tokens >= kMaxTokens || rule_sizes(part)[0] != part.num_tokens) {
+    return part;
+}
+
+void check_sizes(const std::vector<Part>& parts) {
+    std::atomic<bool> are_right = true;
+    parallel_for(parts.size(), std::thread::hardware_concurrency(), [&](std::size_t index) {
+        const Part& part = parts[index];
+        if (part.num_tokens >= kMaxTokens || rule_sizes(part)[0] != part.num_tokens) {
+            are_right = false;
+        }
+    });
+    if (!are_right) {
         fail("a part does not stand for as many words as it says");
     }
-    return part;
 }
 
 }  // namespace
@@ -251,13 +284,17 @@ Grammar read_grammar(std::span<const std::uint8_t> section) {
     Grammar grammar;
     grammar.words_of_characters = words_of_characters != 0;
     grammar.builder = static_cast<BuilderKind>(builder);
-    grammar.dictionary = read_words(in, num_words);
+    const StoredWords words = read_words(in, num_words);
+    std::future<Dictionary> dictionary =
+        std::async(std::launch::async, [&words] { return expand(words); });
     for (std::uint32_t number = 0; number < num_parts; ++number) {
         grammar.parts.push_back(read_part(in, num_words));
     }
     if (!in.at_end()) {
         fail("bytes follow its last part");
     }
+    check_sizes(grammar.parts);
+    grammar.dictionary = dictionary.get();
     return grammar;
 }
 

@@ -103,7 +103,14 @@ std::vector<std::uint64_t> count_word_starts(std::string_view text, bool in_word
 }
 
 bool has_whitespace(std::string_view text) {
-    return std::any_of(text.begin(), text.end(), is_whitespace);
+    std::size_t place = 0;
+    for (; text.size() - place >= 64; place += 64) {
+        if (whitespace_bits(text.data() + place) != 0) {
+            return true;
+        }
+    }
+    return std::any_of(text.begin() + static_cast<std::ptrdiff_t>(place), text.end(),
+                       is_whitespace);
 }
 
 // The length of the word character at a position; 0 where there is none.

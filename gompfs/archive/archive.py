@@ -261,24 +261,22 @@ class Archive:
         return b"/".join(reversed(parts))
 
     def paths(self) -> dict[int, bytes]:
-        """One path of every inode that has a name."""
+        """One path of every inode that the root leads to."""
         parents = {ino: (parent, name) for parent, name, ino in self._index.names()}
-        paths: dict[int, bytes] = {ROOT_INO: b""}
-
-        def path_of(ino: int) -> bytes:
-            chain: list[int] = []
-            while ino not in paths and ino in parents and len(chain) <= len(parents):
-                chain.append(ino)
-                ino = parents[ino][0]
-            for child in reversed(chain):
-                parent, name = parents[child]
-                prefix = paths.get(parent, b"")
-                paths[child] = prefix + b"/" + name if prefix else name
-            return paths.get(chain[0] if chain else ino, b"")
-
+        paths: dict[int, bytes | None] = {ROOT_INO: b""}
         for ino in parents:
-            path_of(ino)
-        return paths
+            chain: list[int] = []
+            while ino not in paths and ino in parents:
+                chain.append(ino)
+                paths[ino] = None  # until its path is known; for good, where a directory is inside itself
+                ino = parents[ino][0]
+            path = paths.get(ino)
+            for child in reversed(chain):
+                name = parents[child][1]
+                if path is not None:
+                    path = path + b"/" + name if path else name
+                paths[child] = path
+        return {ino: path for ino, path in paths.items() if path is not None}
 
     def problems(self) -> Iterator[Problem]:
         """What the format rules out and superblock, footers and index have nevertheless; slow."""

@@ -235,6 +235,28 @@ def test_blocks_in_each_others_places(forge: Forge) -> None:
         assert [damage.block for damage in verify_archive(archive).damages] == [0]
 
 
+def test_verify_tells_of_what_breaks_when_used(forge: Forge) -> None:
+    for name, statement in USING.items():
+        with Archive(forge(statement)) as archive:
+            assert verify_archive(archive).problems, name
+
+
+def test_verify_tells_the_first_of_many_problems(forge: Forge) -> None:
+    with Archive(forge("UPDATE extent SET size = 0", "UPDATE inode SET nlink = 77 WHERE ino = 3")) as archive:
+        num_extents = len(archive.all_extents())
+        reasons = [problem.reason for problem in verify_archive(archive).problems]
+    assert sum(reason.endswith("is empty") for reason in reasons) == min(num_extents, 100)
+    assert num_extents <= 100 or f"{num_extents - 100} more problems like the last one" in reasons
+    assert any(reason.startswith("its link count is 77") for reason in reasons)
+
+
+def test_names_that_lead_nowhere_have_no_path(forge: Forge) -> None:
+    path = forge("UPDATE dirent SET parent = ino WHERE name = x'64656570'")
+    with Archive(path) as archive:
+        assert b"small/00" in archive.paths().values()
+        assert not any(b"deep" in name for name in archive.paths().values())
+
+
 def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
     for statement in (USING["a cycle"], "UPDATE meta SET value = '9' || value || 'x' WHERE key = 'next_ino'"):
         path = forge(statement)

@@ -82,7 +82,8 @@ class ArchiveBuilder:
     def add_entry(self, name: bytes, mode: int, *, size: int = 0, target: bytes | None = None, rdev: int = 0) -> int:
         """An entry of the root, and its inode number."""
         ino = _ROOT_INO + 1 + len(self._inodes)
-        self._inodes.append((ino, mode, 0, 0, size, _TIME_NS + ino, 1, rdev, target))
+        num_links = 2 if stat.S_ISDIR(mode) else 1
+        self._inodes.append((ino, mode, 0, 0, size, _TIME_NS + ino, num_links, rdev, target))
         self._names.append((_ROOT_INO, name, ino))
         return ino
 

@@ -136,13 +136,31 @@ def damaged_archive(codec: Codec, payload: bytes) -> bytes:
     return archive(sealed(codec, payload))
 
 
-def stats_archive(words: list[bytes], rules: list[list[int]], version: int = 1) -> bytes:
-    part = grammar_part(3, 2, list(range(len(words))), rules)
-    return archive(section=grammar_section(words, [part], version))
+def stats_archive(
+    words: list[bytes], rules: list[list[int]], *statements: str, version: int = 1, num_words: int = 2
+) -> bytes:
+    """An archive with a grammar of the file `damaged`."""
+    part = grammar_part(3, num_words, list(range(len(words))), rules)
+    return archive(None, *statements, section=grammar_section(words, [part], version))
+
+
+def grammar_reserved() -> bytes:
+    section = grammar_section([DAMAGED], [grammar_part(3, 1, [0], [[1, 0]])])
+    return archive(None, SOUND_IS_BINARY, section=patched(section, 31, b"\1"))
+
+
+def with_generation(**fields: int) -> bytes:
+    """An archive with a second generation, which adds nothing; some fields of its footer may be others."""
+    whole = archive()
+    start = index_start(whole)
+    image = whole[start : start + struct.unpack_from("<Q", whole, len(whole) - FOOTER_SIZE + 24)[0]]
+    return append_index(whole, image, **{"generation": 2, "previous_footer": len(whole) - FOOTER_SIZE, **fields})
 
 
 BYTE = build_byte(decoded(SEQUENCES))
 BYTE_BLOCK = sealed(Codec.GOMPRESSO_BYTE, BYTE)
+SOUND_IS_BINARY = "INSERT INTO binary_file VALUES (2)"
+TWO_MORE_INODES = "UPDATE meta SET value = '7' WHERE key = 'next_ino'"
 ID = Superblock(BLOCK_SIZE, ArchiveBuilder().uuid)
 MANY = [*SEQUENCES, *[Sequence(0, 0, 0)] * (len(DAMAGED) + 1)]
 
@@ -177,6 +195,42 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "extents-overlap": lambda: archive(None, "INSERT INTO extent VALUES (3, 100, 0, 10)"),
     "name-with-slash": lambda: archive(None, "UPDATE dirent SET name = x'2f666f6f' WHERE name = x'666f6c646572'"),
     "directory-with-two-names": lambda: archive(None, "INSERT INTO dirent VALUES (4, x'7570', 1)"),
+    "extent-empty": lambda: archive(None, "INSERT INTO extent VALUES (3, 500, 0, 0)"),
+    "extent-behind-file": lambda: archive(None, "INSERT INTO extent VALUES (3, 500, 0, 10)"),
+    "extent-of-directory": lambda: archive(None, "INSERT INTO extent VALUES (4, 0, 0, 10)"),
+    "entry-without-inode": lambda: archive(None, "INSERT INTO dirent VALUES (1, x'676f6e65', 99)"),
+    "entry-of-file": lambda: archive(
+        None, "INSERT INTO dirent VALUES (2, x'7570', 3)", "UPDATE inode SET nlink = 2 WHERE ino = 3"
+    ),
+    "inode-without-name": lambda: archive(
+        None, "INSERT INTO inode VALUES (5, 33188, 0, 0, 0, 0, 1, 0, NULL)", TWO_MORE_INODES
+    ),
+    "inode-link-count": lambda: archive(None, "UPDATE inode SET nlink = 3 WHERE ino = 3"),
+    "inode-target": lambda: archive(None, "UPDATE inode SET symlink_target = x'61' WHERE ino = 4"),
+    "inode-device": lambda: archive(None, "UPDATE inode SET rdev = 1 WHERE ino = 3"),
+    "directories-in-each-other": lambda: archive(
+        None,
+        "INSERT INTO inode VALUES (5, 16877, 0, 0, 0, 0, 3, 0, NULL), (6, 16877, 0, 0, 0, 0, 3, 0, NULL)",
+        "INSERT INTO dirent VALUES (5, x'7570', 6), (6, x'7570', 5)",
+        TWO_MORE_INODES,
+    ),
+    "xattr-without-inode": lambda: archive(None, "INSERT INTO xattr VALUES (99, x'757365722e61', x'62')"),
+    "binary-file-without-inode": lambda: archive(None, "INSERT INTO binary_file VALUES (99)"),
+    "meta-next-ino": lambda: archive(None, "UPDATE meta SET value = '4' WHERE key = 'next_ino'"),
+    "section-without-segment": lambda: archive(None, "INSERT INTO section VALUES (1, 'other', 0, x'', x'')"),
+    "index-key": lambda: archive(
+        None, "DROP TABLE xattr", "CREATE TABLE xattr (ino INTEGER NOT NULL, name BLOB NOT NULL, value BLOB NOT NULL)"
+    ),
+    "footer-before": lambda: with_generation(previous_footer=64),
+    "grammar-reserved": grammar_reserved,
+    "grammar-of-other-words": lambda: stats_archive([b"be", b"to"], [[1, 3, 0]], SOUND_IS_BINARY),
+    "grammar-of-binary-file": lambda: stats_archive(
+        [DAMAGED], [[1, 0]], SOUND_IS_BINARY, "INSERT INTO binary_file VALUES (3)", num_words=1
+    ),
+    "grammar-without-file": lambda: stats_archive([DAMAGED], [[1, 0]], num_words=1),
+    "grammar-word-rule": lambda: stats_archive(
+        [DAMAGED], [[1, 0]], SOUND_IS_BINARY, "UPDATE meta SET value = 'letters' WHERE key = 'words'", num_words=1
+    ),
     "grammar-version": lambda: stats_archive([b"be", b"to"], [[3, 1, 0]], version=2),
     "grammar-rule-loop": lambda: stats_archive([b"be", b"to"], [[2, 0], [3, 2]]),
     "grammar-word-order": lambda: stats_archive([b"to", b"be"], [[1, 3, 0]]),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -23,6 +25,7 @@ _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((0, _ANY), (1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
 _NO_NAMES = {b"", b".", b".."}
+_MAX_IN_MEMORY = 0x7FFFFEFF  # bytes that SQLite allocates at once
 _INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
 _TABLES = {
     "meta": "key, value",
@@ -52,9 +55,8 @@ class IndexReader:
         self._data_end = data_end
         self._block_size = block_size
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         try:
-            self._connection.deserialize(image)
+            self._connection = _connect(image)
             self._connection.execute("PRAGMA trusted_schema = OFF")
             self._connection.execute("PRAGMA query_only = ON")
             objects = self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
@@ -314,3 +316,18 @@ class IndexReader:
 
     def _corrupt(self, reason: str) -> CorruptIndexError:
         return CorruptIndexError(f"the index is damaged: {reason}", archive=self._archive)
+
+
+def _connect(image: bytes) -> sqlite3.Connection:
+    """The database of an image: in memory, or in a file without a name where SQLite's memory is too small for it."""
+    if len(image) <= _MAX_IN_MEMORY:
+        connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        connection.deserialize(image)
+        return connection
+    with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
+        file.write(image)
+        file.flush()
+        uri = f"file:{quote(file.name)}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        connection.execute("PRAGMA schema_version")  # which opens the file
+    return connection

@@ -236,7 +236,9 @@ def test_blocks_in_each_others_places(forge: Forge) -> None:
 
 
 def test_verify_tells_of_what_breaks_when_used(forge: Forge) -> None:
+    pristine = forge().read_bytes()
     for name, statement in USING.items():
+        forge().write_bytes(pristine)
         with Archive(forge(statement)) as archive:
             assert verify_archive(archive).problems, name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import stat
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -227,6 +228,32 @@ def test_verify_counts_everything(sound_archive: Path) -> None:
         assert sum(seen) == stored
         assert report.compressed_size < archive.size
         assert report.is_sound
+
+
+def open_files() -> list[str]:
+    """What the descriptors of this process lead to; ends in "(deleted)" for files without a name."""
+    links = [f"/proc/self/fd/{number}" for number in range(256)]
+    return [os.readlink(link) for link in links if os.path.lexists(link)]
+
+
+def test_an_index_that_comes_in_pieces(sound_archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One read gives 2 GiB at most; here it gives less."""
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, size, offset: pread(file, min(size, 4000), offset))
+    with Archive(sound_archive) as archive:
+        monkeypatch.undo()
+        assert verify_archive(archive).is_sound
+
+
+def test_an_index_that_does_not_fit_into_memory(
+    sound_archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gompfs.index.reader._MAX_IN_MEMORY", 10)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Archive(sound_archive) as archive:
+        assert os.listdir(tmp_path) == []
+        assert any(Path(link).is_relative_to(tmp_path) for link in open_files())
+        assert verify_archive(archive).is_sound
 
 
 def test_the_front_door(sound_archive: Path, tree: Path) -> None:

@@ -71,6 +71,55 @@ def test_bench_refuses_damaged_blocks(gompfs, damaged):
     assert result.error_line.startswith(f"{archive}: block {block}: ")
 
 
+@pytest.mark.parametrize("damage", ["flipped footer", "no footer", "other bytes"])
+def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp_path, damage):
+    """Whether an add was interrupted or its footer is damaged cannot be told: others read on, with a warning."""
+    before = gompfs("ls", "-lR", archive).output
+    size = archive.stat().st_size
+    if damage == "other bytes":
+        with open(archive, "ab") as file:
+            file.write(os.urandom(5000))
+    else:
+        (tmp_path / "more.txt").write_text("more")
+        assert gompfs("add", "more.txt", archive).status == 0
+        assert gompfs("verify", archive).status == 0
+        if damage == "no footer":
+            os.truncate(archive, archive.stat().st_size - 64)
+        else:
+            flip_byte(archive, archive.stat().st_size - 20)
+    behind = f"{archive.stat().st_size - size} bytes behind generation 1 are"
+    found = gompfs("verify", "-q", archive)
+    assert (found.status, found.errors) == (1, "")
+    assert found.lines == [
+        f"{archive}: {behind} no generation: an interrupted add, or damage",
+        f"{archive}: 1 problems",
+    ]
+    report = json.loads(gompfs("verify", "--json", archive).output)
+    assert [(problem["inode"], problem["path"]) for problem in report["problems"]] == [(None, None)]
+    listing = gompfs("ls", "-lR", archive)
+    assert (listing.status, listing.output) == (0, before)
+    assert listing.error_line == f"warning: {archive}: {behind} ignored: an interrupted add, or damage"
+
+
+def test_verify_looks_at_earlier_generations(gompfs, archive, tmp_path):
+    with Archive(archive) as opened:
+        index_offset = opened.footer.index_offset
+    (tmp_path / "more.txt").write_text("more")
+    assert gompfs("add", "more.txt", archive).status == 0
+    flip_byte(archive, index_offset + 200)
+    found = gompfs("verify", archive)
+    assert found.status == 1
+    assert found.lines[0] == f"{archive}: generation 1: the index is damaged: its checksum does not match"
+    assert gompfs("ls", archive).errors == ""
+
+
+def test_verify_names_the_file_of_a_problem(gompfs, tmp_path):
+    archive = Path(__file__).parents[1] / "data/invalid/inode-link-count.gomp"
+    assert json.loads(gompfs("verify", "--json", archive).output)["problems"] == [
+        {"inode": 3, "path": "damaged", "reason": "its link count is 3, it has 1 names"}
+    ]
+
+
 def test_verify_of_a_sound_archive(gompfs, archive):
     result = gompfs("verify", archive)
     assert result.status == 0

@@ -142,6 +142,8 @@ def test_an_expansion_beyond_all_memory() -> None:
         b"GGRM\2" + header(0, 0)[5:],
         header(0, 0, words=2),
         header(0, 0, builder=2),
+        header(0, 0)[:16] + b"\1" + bytes(15),
+        header(0, 0)[:31] + b"\1",
         header(0xFFFFFFFF, 0),
         header(0, 0xFFFFFFFF),
         header(1, 0) + b"\0" + number(0),

@@ -147,7 +147,10 @@ def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
     os.close(null)
     for thread in threads:
         if thread.ident is not None and thread.is_alive():
-            signal.pthread_kill(thread.ident, _WAKE_UP)
+            try:
+                signal.pthread_kill(thread.ident, _WAKE_UP)
+            except ProcessLookupError:
+                pass  # it has seen the end by itself just now
 
 
 def _mount_options(source: str, options: MountOptions) -> bytes:

@@ -200,6 +200,15 @@ def test_nothing_is_wanted_behind_the_end() -> None:
     assert max(end for _, end in wanted(reader)) == 10
 
 
+def test_old_wishes_are_forgotten() -> None:
+    reader = BlockReader(1 << 20, BLOCK_SIZE, 1 << 20)
+    for first in range(0, 10_000, 4):
+        reader.note(first, 4, 8)
+    ranges = wanted(reader)
+    assert 2 <= len(ranges) <= 20
+    assert ranges[-1][1] > 10_000
+
+
 def test_readers_share_the_cache() -> None:
     reader = BlockReader(100_000, BLOCK_SIZE, 160)
     for step in range(8):

@@ -78,11 +78,10 @@ bool BlockReader::append_blocks(std::uint64_t stream_offset, std::uint64_t size,
         const std::uint64_t start = number == first ? stream_offset % block_size_ : 0;
         const std::uint64_t end =
             std::min(stream_offset + size - number * block_size_, block_size_);
-        if (!block || end > block->bytes().size()) {
+        if (!block || end > block->bytes.size()) {
             return false;
         }
-        out.pieces.push_back(
-            {const_cast<std::uint8_t*>(block->bytes().data()) + start, end - start});
+        out.pieces.push_back({const_cast<std::uint8_t*>(block->bytes.data()) + start, end - start});
         out.blocks.push_back(std::move(block));
     }
     out.size += size;

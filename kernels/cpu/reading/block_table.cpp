@@ -1,7 +1,5 @@
 #include "reading/block_table.h"
 
-#include <nanobind/nanobind.h>
-
 #include <utility>
 
 namespace gompfs {
@@ -17,13 +15,11 @@ BlockTable::Block BlockTable::find(std::uint64_t number) {
     return found->second;
 }
 
-void BlockTable::insert(std::uint64_t number, PyObject* content) {
-    release_discarded();
-    auto block = std::make_unique<DecodedBlock>();
-    if (PyObject_GetBuffer(content, &block->view, PyBUF_SIMPLE) != 0) {
-        throw nanobind::python_error();
-    }
-    Block shared(block.release(), [this](DecodedBlock* unused) { discard(unused); });
+void BlockTable::insert(std::uint64_t number, std::span<const std::uint8_t> bytes,
+                        std::unique_ptr<Loan> loan) {
+    end_loans();
+    Block shared(new DecodedBlock{bytes, std::move(loan)},
+                 [this](DecodedBlock* unused) { discard(unused); });
     Shard& place = shard(number);
     {
         const std::lock_guard lock(place.mutex);
@@ -44,7 +40,7 @@ void BlockTable::erase(std::uint64_t number) {
         place.blocks.erase(found);
     }
     block.reset();
-    release_discarded();
+    end_loans();
 }
 
 bool BlockTable::take_use(std::uint64_t number) {
@@ -63,23 +59,22 @@ void BlockTable::clear() {
             blocks.swap(place.blocks);
         }
     }
-    release_discarded();
+    end_loans();
 }
 
-// The last holder may be a thread without the interpreter's lock.
+// The last holder may be a thread that must not end the loan.
 void BlockTable::discard(DecodedBlock* block) {
     const std::lock_guard lock(discarded_mutex_);
     discarded_.push_back(block);
 }
 
-void BlockTable::release_discarded() {
+void BlockTable::end_loans() {
     std::vector<DecodedBlock*> discarded;
     {
         const std::lock_guard lock(discarded_mutex_);
         discarded.swap(discarded_);
     }
     for (DecodedBlock* block : discarded) {
-        PyBuffer_Release(&block->view);
         delete block;
     }
 }

@@ -1,8 +1,6 @@
 // Decoded blocks that threads may read without the interpreter.
 #pragma once
 
-#include <Python.h>
-
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -14,18 +12,19 @@
 
 namespace gompfs {
 
-// The bytes of a block, in memory that Python lent.
-struct DecodedBlock {
-    Py_buffer view{};
-    std::atomic<bool> was_used = true;
-
-    std::span<const std::uint8_t> bytes() const {
-        return {static_cast<const std::uint8_t*>(view.buf), static_cast<std::size_t>(view.len)};
-    }
+// Memory that somebody lent, which goes back when this ends.
+struct Loan {
+    virtual ~Loan() = default;
 };
 
-// Blocks by number. Who holds a block keeps its memory; it goes back to Python with the next call
-// that holds the interpreter's lock.
+struct DecodedBlock {
+    std::span<const std::uint8_t> bytes;
+    std::unique_ptr<Loan> loan;
+    std::atomic<bool> was_used = true;
+};
+
+// Blocks by number. Who holds a block keeps its memory, from any thread; loans end in the calls
+// from insert on, which the lender makes.
 class BlockTable {
   public:
     using Block = std::shared_ptr<DecodedBlock>;
@@ -35,12 +34,12 @@ class BlockTable {
     // The block, or nothing where it is not there.
     Block find(std::uint64_t number);
 
-    // The rest is called with the interpreter's lock held. Throws nanobind::python_error for
-    // content that has no buffer.
-    void insert(std::uint64_t number, PyObject* content);
-    void erase(std::uint64_t number);
     // Whether a block was read since this was last asked, or since it came.
     bool take_use(std::uint64_t number);
+
+    void insert(std::uint64_t number, std::span<const std::uint8_t> bytes,
+                std::unique_ptr<Loan> loan);
+    void erase(std::uint64_t number);
     void clear();
 
   private:
@@ -51,7 +50,7 @@ class BlockTable {
 
     Shard& shard(std::uint64_t number) { return shards_[number % shards_.size()]; }
     void discard(DecodedBlock* block);
-    void release_discarded();
+    void end_loans();
 
     std::array<Shard, 64> shards_;
     std::mutex discarded_mutex_;

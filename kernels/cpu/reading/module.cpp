@@ -7,12 +7,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "common/buffer_view.h"
 #include "reading/block_reader.h"
 #include "reading/request_loop.h"
 
@@ -23,6 +25,17 @@ namespace gompfs {
 namespace {
 
 using Extents = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
+
+struct LentBuffer final : Loan {
+    explicit LentBuffer(nb::handle object) : view(object, PyBUF_SIMPLE) {}
+    BufferView view;
+};
+
+void insert(BlockReader& reader, std::uint64_t number, nb::handle content) {
+    auto loan = std::make_unique<LentBuffer>(content);
+    const std::span<const std::uint8_t> bytes = loan->view.bytes();
+    reader.table.insert(number, bytes, std::move(loan));
+}
 
 void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const Extents& extents) {
     FileLayout layout{size, {}};
@@ -57,12 +70,7 @@ NB_MODULE(_reading, module) {
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
-        .def(
-            "insert",
-            [](BlockReader& reader, std::uint64_t number, nb::handle content) {
-                reader.table.insert(number, content.ptr());
-            },
-            "number"_a, "content"_a)
+        .def("insert", &gompfs::insert, "number"_a, "content"_a)
         .def(
             "erase", [](BlockReader& reader, std::uint64_t number) { reader.table.erase(number); },
             "number"_a)

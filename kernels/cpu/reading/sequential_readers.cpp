@@ -29,6 +29,9 @@ std::uint64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
     if (target >= reader.requested_end + std::max<std::uint64_t>(reader.ahead / 2, 1)) {
         wanted_.push_back({reader.requested_end, target});
         reader.requested_end = target;
+        if (wanted_.size() > kMaxReaders) {
+            wanted_.pop_front();  // it was read by now, or somebody has waited too long
+        }
         wanted_some_.notify_one();
     }
     readers_.push_back(reader);

@@ -146,6 +146,15 @@ class Archive:
             found = extents[ino]
         return found
 
+    def layouts(self, ino: int) -> Iterator[tuple[Inode, list[Extent]]]:
+        """A file, and those behind it of which as much is known already, each with its extents."""
+        self.inode(ino)
+        self.extents(ino)
+        for number in range(ino, ino + _NEIGHBOURS):
+            inode, extents = self._inodes.get(number), self._extents.get(number)
+            if inode is not None and extents is not None and stat.S_ISREG(inode.mode):
+                yield inode, extents
+
     def list_directory(self, ino: int) -> list[DirectoryEntry]:
         """The entries of a directory by name in byte order; an empty list for anything else."""
         found = self._directories.get(ino)

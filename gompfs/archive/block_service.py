@@ -1,22 +1,23 @@
 """Decoded blocks on request: a bounded cache, one decode per block, and read-ahead for sequential readers.
 
-Blocks follow each other in the stream as files do in their directories, so a reader of many small files in
-order looks sequential here too, and finds its next files decoded.
+`reader` holds the decoded blocks as well, for threads that read without the interpreter (kernels/cpu/reading).
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 
+from gompfs._reading import BlockReader
 from gompfs.codec import BlockStatus
 
+log = logging.getLogger(__name__)
+
 DEFAULT_CACHE_SIZE = 256 << 20
-_MAX_STREAMS = 16
-_FIRST_READ_AHEAD = 4
 
 DecodeBlocks = Callable[[int, int], Sequence["Block"]]
 
@@ -27,15 +28,6 @@ class Block:
 
     content: memoryview
     status: BlockStatus
-
-
-@dataclass(slots=True)
-class _Stream:
-    """A sequential reader, as its requests show it: where it goes on, and what was asked for in its name."""
-
-    next_block: int
-    ahead: int
-    requested_end: int
 
 
 class BlockService:
@@ -58,22 +50,29 @@ class BlockService:
         self._capacity = max(cache_size // block_size, 2)
         self._block_size = block_size
         self._batch_bytes = batch_bytes
+        self.reader = BlockReader(num_blocks, block_size, self._capacity)
         self._cache: OrderedDict[int, Block] = OrderedDict()
         self._pending: dict[int, Future[None]] = {}
-        self._streams: OrderedDict[int, _Stream] = OrderedDict()
         self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
+        self._thread: threading.Thread | None = None
         self._closed = False
-        self.hits = 0
+        self._hits = 0
         self.misses = 0
+
+    @property
+    def hits(self) -> int:
+        """How often a block was there when it was asked for."""
+        return self._hits + self.reader.num_hits
 
     def close(self) -> None:
         """Stop reading ahead and drop the cache."""
         with self._lock:
             self._closed = True
-            executor = self._executor
-        if executor is not None:
-            executor.shutdown(wait=True, cancel_futures=True)
+            thread = self._thread
+        self.reader.close()
+        if thread is not None:
+            thread.join()
+        self.reader.clear()
         self._cache.clear()
 
     def get(self, first: int, count: int) -> list[Block]:
@@ -81,7 +80,9 @@ class BlockService:
 
         A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
         """
-        ahead = self._read_ahead(first, count)
+        ahead = self.reader.note(first, count, self._batch_bytes() // self._block_size)
+        if ahead:
+            self._start_reading_ahead()
         blocks: list[Block | None] = [None] * count
         while True:
             wait_for: Future[None] | None = None
@@ -94,7 +95,7 @@ class BlockService:
                     if block is not None:
                         self._cache.move_to_end(first + index)
                         blocks[index] = block
-                        self.hits += 1
+                        self._hits += 1
                     elif wait_for is None and missing is None:
                         wait_for = self._pending.get(first + index)
                         if wait_for is None:
@@ -126,10 +127,11 @@ class BlockService:
         try:
             decoded = self._decode(first, count)
             with self._lock:
-                for index, block in enumerate(decoded):
-                    self._cache[first + index] = block
-                while len(self._cache) > self._capacity:
-                    self._cache.popitem(last=False)
+                for number, block in enumerate(decoded, first):
+                    self._cache[number] = block
+                    if block.status is BlockStatus.OK:
+                        self.reader.insert(number, block.content)
+                self._evict()
             return decoded
         finally:
             with self._lock:
@@ -137,40 +139,38 @@ class BlockService:
                     del self._pending[first + index]
             future.set_result(None)
 
-    def _read_ahead(self, first: int, count: int) -> int:
-        """Follow the sequential readers, and decode in the background what they will ask for next.
+    def _evict(self) -> None:
+        """Let go of the oldest blocks that nobody has read since this last came by; called with the lock held."""
+        while len(self._cache) > self._capacity:
+            number, block = self._cache.popitem(last=False)
+            if self.reader.take_use(number):
+                self._cache[number] = block
+            else:
+                self.reader.erase(number)
 
-        Returns how many blocks this one may decode ahead.
-        """
-        end = first + count
+    def _start_reading_ahead(self) -> None:
         with self._lock:
-            if self._closed:
-                return 0
-            stream = self._streams.pop(first, None) or self._streams.pop(first + 1, None)
-            if stream is None:
-                stream = _Stream(end, 0, end)
-            elif end > stream.next_block:
-                fair = self._capacity // (2 * (len(self._streams) + 1))  # of the cache, for each reader
-                most = min(self._batch_bytes() // self._block_size, fair)
-                stream.ahead = min(max(2 * stream.ahead, _FIRST_READ_AHEAD), most)
-            stream.next_block = end
-            self._streams[end] = stream
-            if len(self._streams) > _MAX_STREAMS:
-                self._streams.popitem(last=False)
-            target = min(end + stream.ahead, self._num_blocks)
-            stream.requested_end = max(stream.requested_end, end)
-            if target - stream.requested_end < max(stream.ahead // 2, 1):
-                return stream.ahead
-            start, stream.requested_end = stream.requested_end, target
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-ahead")
-            self._executor.submit(self._load_ahead, start, target)
-            return stream.ahead
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._read_ahead, name="gompfs-read-ahead", daemon=True)
+                self._thread.start()
 
-    def _load_ahead(self, start: int, end: int) -> None:
-        while start < end and not self._closed:
-            with self._lock:
-                claimed = self._claim(start, end - start)
-            if claimed[1] > 0:
-                self._load(*claimed)
-            start += max(claimed[1], 1)
+    def _read_ahead(self) -> None:
+        """Decode what sequential readers will ask for next, until the service is closed."""
+        while (wanted := self.reader.wait_ahead()) is not None:
+            start, end = wanted
+            while start < end and not self._closed:
+                claimed = self._claim_next(start, end)
+                start = sum(claimed)
+                if claimed[1] == 0:
+                    continue
+                try:
+                    self._load(*claimed)
+                except Exception as error:  # whoever asks for these blocks meets it too
+                    log.debug("blocks could not be read ahead: %s", error)
+
+    def _claim_next(self, start: int, end: int) -> tuple[int, int]:
+        """The first run of blocks that nobody has, marked as pending."""
+        with self._lock:
+            while start < end and (start in self._cache or start in self._pending):
+                start += 1
+            return self._claim(start, end - start)

@@ -67,7 +67,10 @@ class Batch:
         self._is_direct = is_pinned(self._target)
 
     def decode(self, device: Device) -> None:
-        """Decode what passed its checks; parts are halved where the device has too little memory for them."""
+        """Decode what passed its checks.
+
+        Where the device has too little memory, parts are halved, and in the end no payload stays there.
+        """
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
         stored = self._facts["codec"][wanted] == Codec.STORED
         for index in wanted[stored].tolist():
@@ -79,10 +82,13 @@ class Batch:
                 self._decode_parts(device, rest)
                 return
             except cupy.cuda.memory.OutOfMemoryError as error:
-                device.release()
-                if device.part_bytes <= LEAST_PART_BYTES:
+                if device.part_bytes > LEAST_PART_BYTES:
+                    device.part_bytes //= 2
+                elif device.store.num_bytes:
+                    device.store.clear()
+                else:
                     raise EngineUnavailableError(f"{device.name} has too little free memory") from error
-                device.part_bytes //= 2
+                device.release()
 
     def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Let parts pass through the slots of the device; each is checked while the one before is queued."""

@@ -90,6 +90,12 @@ class PayloadStore:
         self._used += size
         return self._slabs[-1][self._used - size : self._used]
 
+    def clear(self) -> None:
+        """Forget all payloads, and take no more."""
+        self._capacity = self._used = self.num_bytes = 0
+        self._slabs.clear()
+        self._places.clear()
+
     def add(self, checksums: NDArray[np.uint64], addresses: NDArray[np.uint64]) -> None:
         """Payloads that have arrived in memory which `reserve` gave."""
         self._places.update(zip(checksums.tolist(), addresses.tolist(), strict=True))

@@ -26,7 +26,7 @@ from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
-_NUM_THREADS = 3
+_NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for misses only
 _MAX_BACKGROUND = 64
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1

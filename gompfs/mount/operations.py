@@ -14,6 +14,7 @@ from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
+_MAX_KNOWN_FILES = 1 << 17
 
 
 class Operations:
@@ -21,6 +22,8 @@ class Operations:
 
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self.archive = archive
+        self.reader = archive.blocks.reader
+        self._known_files: set[int] = set()
         self._tree = Tree(archive, options)
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
@@ -35,12 +38,24 @@ class Operations:
         virtual = self._tree.virtual(node)
         if virtual is not None and virtual.file is not None:
             return (memoryview(virtual.file.content())[file_offset : file_offset + size],)
-        size = min(size, self.archive.inode(node).size - file_offset)
+        inode = self.archive.inode(node)
+        size = min(size, inode.size - file_offset)
         try:
-            return self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
+            pieces = self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
         except GompfsError as error:
             error.path = error.path or display_path(self.archive.path_of(node))
             raise
+        if node not in self._known_files:
+            self._make_known(node)
+        return pieces
+
+    def _make_known(self, node: int) -> None:
+        """Let `reader` answer for a file whose blocks are decoded, and for those that come behind it in the tree."""
+        if len(self._known_files) >= _MAX_KNOWN_FILES:
+            self._known_files.clear()
+        for inode, extents in self.archive.layouts(node):
+            self._known_files.add(inode.ino)
+            self.reader.add_file(inode.ino, inode.size, extents)
 
     def readlink(self, node: int) -> bytes:
         """The target of a symlink; EINVAL for anything else."""

@@ -64,25 +64,16 @@ class RequestLoop:
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        buffer = memoryview(bytearray(_BUFFER_SIZE))
-        while True:
-            try:
-                size = os.readv(self._device, [buffer])
-            except OSError as error:
-                if error.errno in (errno.ENOENT, errno.EAGAIN, errno.EINTR):
-                    continue  # the request was interrupted before anybody took it
-                if error.errno != errno.ENODEV:
-                    log.error("the mount ends: %s", error)
-                return
-            if size == 0:
-                return  # the device was exchanged for one that ends, to stop this thread
-            self._answer(buffer[:size])
+        error = self._operations.reader.run(self._device, _BUFFER_SIZE, self._answer)
+        if error:
+            log.error("the mount ends: %s", os.strerror(error))
 
     def close(self) -> None:
         """Let go of what the loop keeps, when no thread runs it any more."""
         self._directories.close()
 
-    def _answer(self, request: memoryview) -> None:
+    def _answer(self, request: bytes) -> None:
+        """Answer what is no read of blocks that are decoded already."""
         _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             return
@@ -91,7 +82,7 @@ class RequestLoop:
         pieces: Pieces = ()
         if handler is not None:
             try:
-                pieces = handler(node, request[REQUEST_HEADER.size :])
+                pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
             except Exception as error:
                 status = -errno_of(error)

@@ -105,6 +105,7 @@ def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
     class SlowEngine:
         name, reason, num_threads = "slow", "a test", 1
         num_decoded = 0
+        batch_bytes = 1 << 20
 
         def __init__(self) -> None:
             self._engine = select_engine("cpu", 1)

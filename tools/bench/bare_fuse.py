@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import cast
 
+from gompfs._reading import BlockReader
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse_binding import Session
 from gompfs.mount.kernel_tuning import raise_read_ahead
@@ -33,7 +34,11 @@ class MemoryOperations:
         self._name = name
         self._inodes = {root.ino: root, file.ino: file}
         content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
-        self._pieces = [content[start : start + _PIECE] for start in range(0, _CONTENT, _PIECE)]
+        self.reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
+        for start in range(0, _CONTENT, _PIECE):
+            self.reader.insert(start // _PIECE, content[start : start + _PIECE])
+        extents = [(start, 0, min(_CONTENT, size - start)) for start in range(0, size, _CONTENT)]
+        self.reader.add_file(file.ino, size, extents)
         self.archive = self
 
     def has_xattrs(self) -> bool:
@@ -55,15 +60,6 @@ class MemoryOperations:
     def children(self, node: int) -> list[tuple[bytes, Inode]]:
         """See Operations.children."""
         return [(self._name, self._inodes[_FILE_INO])] if node == ROOT_INO else []
-
-    def read(self, node: int, file_offset: int, size: int) -> Sequence[memoryview]:
-        """See Operations.read."""
-        end = min(file_offset + size, self._inodes[node].size)
-        return [
-            self._pieces[place // _PIECE % len(self._pieces)][place % _PIECE : place % _PIECE + end - place]
-            for place in (file_offset, *range((file_offset // _PIECE + 1) * _PIECE, end, _PIECE))
-            if place < end
-        ]
 
     def xattrs(self, _node: int) -> dict[bytes, bytes]:
         """See Operations.xattrs."""

@@ -1,0 +1,64 @@
+// Answers reads of files whose blocks are decoded, without the interpreter.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <shared_mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "reading/block_table.h"
+#include "reading/sequential_readers.h"
+
+namespace gompfs {
+
+struct FileExtent {
+    std::uint64_t file_offset;
+    std::uint64_t stream_offset;
+    std::uint64_t size;
+};
+
+struct FileLayout {
+    std::uint64_t size;
+    std::vector<FileExtent> extents;  // by file_offset; what none covers is zeros
+};
+
+// What a read gives: pieces of memory, and the blocks that keep it.
+struct ReadPieces {
+    std::vector<iovec> pieces;
+    std::vector<BlockTable::Block> blocks;
+    std::size_t size = 0;
+};
+
+class BlockReader {
+  public:
+    BlockReader(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity)
+        : readers(num_blocks, capacity), num_blocks_(num_blocks), block_size_(block_size) {}
+
+    // Makes a file known; the layout of an archive's file never changes.
+    void add_file(std::uint64_t node, FileLayout layout);
+
+    // Appends up to size bytes of a file from file_offset on. False, with the pieces in any state,
+    // where the file is not known or a block is not there: then it is for the interpreter.
+    bool read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size, ReadPieces& out);
+
+    BlockTable table;
+    SequentialReaders readers;
+    std::atomic<std::uint64_t> max_ahead = 0;
+    std::atomic<std::uint64_t> num_hits = 0;
+
+  private:
+    std::shared_ptr<const FileLayout> find_file(std::uint64_t node);
+    bool append_blocks(std::uint64_t stream_offset, std::uint64_t size, ReadPieces& out);
+    bool append_zeros(std::uint64_t size, ReadPieces& out);
+
+    const std::uint64_t num_blocks_;
+    const std::uint64_t block_size_;
+    std::shared_mutex files_mutex_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<const FileLayout>> files_;
+};
+
+}  // namespace gompfs

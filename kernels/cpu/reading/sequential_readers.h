@@ -1,0 +1,53 @@
+// Recognises sequential readers by what they ask for, and says what to decode ahead of them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <optional>
+
+namespace gompfs {
+
+struct BlockRange {
+    std::uint64_t first;
+    std::uint64_t end;
+};
+
+// Blocks follow each other in the stream as files do in their directories, so a reader of many
+// small files in order looks sequential here too. Safe for any number of threads.
+class SequentialReaders {
+  public:
+    SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
+        : num_blocks_(num_blocks), capacity_(capacity) {}
+
+    // Takes note of somebody who reads blocks; at most max_ahead blocks are worth decoding at once.
+    // Returns how many this reader may decode ahead.
+    std::uint64_t note(std::uint64_t first, std::uint64_t count, std::uint64_t max_ahead);
+
+    // Waits for blocks that should be decoded ahead; nothing once the readers are closed.
+    std::optional<BlockRange> wait();
+
+    void close();
+
+  private:
+    // Where it goes on, and what was asked for in its name.
+    struct Reader {
+        std::uint64_t next_block;
+        std::uint64_t ahead;
+        std::uint64_t requested_end;
+    };
+
+    Reader take(std::uint64_t first, std::uint64_t end);
+
+    const std::uint64_t num_blocks_;
+    const std::uint64_t capacity_;  // of the cache, in blocks
+    std::mutex mutex_;
+    std::condition_variable wanted_some_;
+    std::list<Reader> readers_;  // the latest last
+    std::deque<BlockRange> wanted_;
+    bool closed_ = false;
+};
+
+}  // namespace gompfs

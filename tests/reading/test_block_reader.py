@@ -1,0 +1,226 @@
+"""Reads that are answered without the interpreter: the bytes of a plain model, and the rest is forwarded."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+import socket
+import struct
+import threading
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from gompfs._reading import BlockReader
+
+BLOCK_SIZE = 1 << 12
+NUM_BLOCKS = 40
+STREAM = random.Random(1).randbytes(NUM_BLOCKS * BLOCK_SIZE - 100)
+NODE = 7
+SIZE = 100_000
+EXTENTS = [(0, 5000, 10_000), (10_000, 3, 20_000), (50_000, BLOCK_SIZE * 20, 30_000)]
+CONTENT = bytearray(SIZE)
+for file_offset, stream_offset, extent_size in EXTENTS:
+    CONTENT[file_offset : file_offset + extent_size] = STREAM[stream_offset : stream_offset + extent_size]
+HEADER = struct.Struct("<IIQQIIIHH")
+READ = 15
+
+
+def block(number: int) -> bytes:
+    return STREAM[number * BLOCK_SIZE : (number + 1) * BLOCK_SIZE]
+
+
+def request(node: int, offset: int, size: int, unique: int = 5, opcode: int = READ) -> bytes:
+    body = struct.pack("<QQIIQII", 0, offset, size, 0, 0, 0, 0)
+    return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, 0, 0, 0) + body
+
+
+class Device:
+    """A socket that keeps messages apart, as the device of a mount does, with threads that answer."""
+
+    def __init__(self, reader: BlockReader, num_threads: int = 1) -> None:
+        self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.kernel.settimeout(20)
+        self.forwarded: list[bytes] = []
+        self._threads = [
+            threading.Thread(target=reader.run, args=(self._daemon.fileno(), 1 << 16, self._forward))
+            for _ in range(num_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _forward(self, message: bytes) -> None:
+        self.forwarded.append(message)
+        self._daemon.send(b"forwarded")
+
+    def ask(self, message: bytes) -> bytes:
+        self.kernel.send(message)
+        return self.kernel.recv(1 << 20)
+
+    def close(self) -> None:
+        self.kernel.close()
+        for thread in self._threads:
+            thread.join()
+        self._daemon.close()
+
+
+@pytest.fixture
+def reader() -> BlockReader:
+    made = BlockReader(NUM_BLOCKS, BLOCK_SIZE, NUM_BLOCKS)
+    for number in range(NUM_BLOCKS):
+        made.insert(number, block(number))
+    made.add_file(NODE, SIZE, EXTENTS)
+    return made
+
+
+@pytest.fixture
+def device(reader: BlockReader) -> Iterator[Device]:
+    made = Device(reader)
+    yield made
+    made.close()
+
+
+def reply(content: bytes, unique: int = 5) -> bytes:
+    return struct.pack("<IiQ", 16 + len(content), 0, unique) + content
+
+
+def test_every_range(device: Device, reader: BlockReader) -> None:
+    rng = random.Random(2)
+    ranges = [(0, SIZE), (SIZE - 1, 10), (SIZE, 10), (SIZE + 5, 10), (9_999, 2), (29_990, 30_000), (0, 0)]
+    ranges += [(rng.randrange(SIZE), rng.choice([1, 100, 5000, 40_000])) for _ in range(300)]
+    for unique, (offset, size) in enumerate(ranges):
+        expected = bytes(CONTENT[offset : offset + size])
+        assert device.ask(request(NODE, offset, size, unique)) == reply(expected, unique)
+    assert device.forwarded == []
+    assert reader.num_hits > 300
+
+
+def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> None:
+    reader.erase(5000 // BLOCK_SIZE)
+    reader.add_file(8, 10, [(0, len(STREAM) - 5, 10)])  # behind the end of the last block
+    reader.add_file(9, 10, [(0, NUM_BLOCKS * BLOCK_SIZE, 10)])
+    reader.add_file(10, 1 << 40, [])  # a hole larger than the zeros that are at hand
+    messages = [
+        request(NODE, 0, 10),
+        request(99, 0, 10),
+        request(8, 0, 10),
+        request(9, 0, 10),
+        request(10, 0, 1 << 21),
+        request(NODE, 20_000, 10, opcode=3),
+        request(NODE, 20_000, 10)[:50],
+        b"\x01",
+    ]
+    for message in messages:
+        assert device.ask(message) == b"forwarded"
+    assert device.forwarded == messages
+    assert device.ask(request(8, 0, 5)) == reply(STREAM[-5:])
+    assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
+
+
+def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:
+    arrays = [np.frombuffer(bytearray(block(number)), np.uint8) for number in range(2)]
+    alive = [weakref.ref(array) for array in arrays]
+    for number, array in enumerate(arrays):
+        reader.insert(number, array.data)
+    del arrays, array
+    reader.insert(0, block(0))
+    reader.erase(1)
+    reader.erase(1)
+    gc.collect()
+    assert [array() for array in alive] == [None, None]
+
+
+def test_use_is_told_once(device: Device, reader: BlockReader) -> None:
+    assert [reader.take_use(20), reader.take_use(20)] == [True, False]
+    device.ask(request(NODE, 50_000, 1))
+    assert [reader.take_use(20), reader.take_use(20), reader.take_use(NUM_BLOCKS)] == [True, False, False]
+
+
+def test_blocks_come_and_go_while_they_are_read(reader: BlockReader) -> None:
+    device = Device(reader, num_threads=3)
+    stop = threading.Event()
+
+    def churn() -> None:
+        rng = random.Random(3)
+        while not stop.is_set():
+            number = rng.randrange(NUM_BLOCKS)
+            reader.erase(number)
+            reader.insert(number, bytearray(block(number)))
+
+    thread = threading.Thread(target=churn)
+    thread.start()
+    try:
+        rng = random.Random(4)
+        answered = 0
+        for unique in range(600):
+            offset = rng.randrange(SIZE)
+            answer = device.ask(request(NODE, offset, 20_000, unique))
+            if answer != b"forwarded":
+                assert answer == reply(bytes(CONTENT[offset : offset + 20_000]), unique)
+                answered += 1
+        assert answered > 100
+    finally:
+        stop.set()
+        thread.join()
+        device.close()
+
+
+def wanted(reader: BlockReader) -> list[tuple[int, int]]:
+    """All that is wanted ahead by now."""
+    ranges: list[tuple[int, int] | None] = []
+    thread = threading.Thread(target=lambda: [ranges.append(found) for found in iter(reader.wait_ahead, None)])
+    thread.start()
+    threading.Event().wait(0.05)
+    reader.close()
+    thread.join()
+    return [found for found in ranges if found is not None]
+
+
+def test_sequential_readers_are_decoded_ahead() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(first, 2, 64) for first in range(100, 120, 2)] == [0, 4, 8, 16, 32, *[64] * 5]
+    ranges = wanted(reader)
+    assert ranges[0][0] == 104
+    assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
+    assert ranges[-1][1] >= 120 + 32
+
+
+def test_random_readers_are_not(reader: BlockReader) -> None:
+    assert [reader.note(first, 1, 64) for first in (30, 2, 17, 9, 25)] == [0] * 5
+    assert wanted(reader) == []
+
+
+def test_nothing_is_wanted_behind_the_end() -> None:
+    reader = BlockReader(10, BLOCK_SIZE, 100)
+    for first in range(9):
+        reader.note(first, 1, 64)
+    assert max(end for _, end in wanted(reader)) == 10
+
+
+def test_old_wishes_are_forgotten() -> None:
+    reader = BlockReader(1 << 20, BLOCK_SIZE, 1 << 20)
+    for first in range(0, 10_000, 4):
+        reader.note(first, 4, 8)
+    ranges = wanted(reader)
+    assert 2 <= len(ranges) <= 20
+    assert ranges[-1][1] > 10_000
+
+
+def test_readers_share_the_cache() -> None:
+    reader = BlockReader(100_000, BLOCK_SIZE, 160)
+    for step in range(8):
+        ahead = [reader.note(start + step, 1, 64) for start in range(0, 80_000, 10_000)]
+    assert ahead == [160 // (2 * 8)] * 8
+
+
+def test_closing_wakes_who_waits() -> None:
+    reader = BlockReader(10, BLOCK_SIZE, 10)
+    thread = threading.Thread(target=reader.wait_ahead)
+    thread.start()
+    reader.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert reader.note(0, 1, 64) == 0

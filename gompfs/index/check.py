@@ -11,6 +11,7 @@ from gompfs.model import MAX_INO, NEXT_INO, ROOT_INO, WORD_RULES, Problem, Segme
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
+_MAX_ROWS = 1 << 16
 _IS_DIRECTORY = "mode & 61440 = 16384"
 _IS_FILE = "mode & 61440 = 32768"
 _IS_SYMLINK = "mode & 61440 = 40960"
@@ -252,11 +253,21 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
     """Does each extent lie in one segment?"""
     starts = [segment.first_block * block_size for segment in segments]
     ends = [start + segment.places.uncompressed_size for start, segment in zip(starts, segments, strict=True)]
-    rows = query(
-        "SELECT ino, file_offset, stream_offset, size FROM extent"
-        " WHERE typeof(stream_offset) = 'integer' AND typeof(size) = 'integer' AND size > 0"
-    )
-    for ino, file_offset, stream_offset, size in rows:
-        segment = bisect_right(starts, stream_offset) - 1
-        if segment < 0 or stream_offset + size > ends[segment]:
-            yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)
+    for rows in read_extents(query):
+        for ino, file_offset, stream_offset, size in rows:
+            if type(stream_offset) is type(size) is int and size > 0:
+                segment = bisect_right(starts, stream_offset) - 1
+                if segment < 0 or stream_offset + size > ends[segment]:
+                    yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)
+
+
+def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of the table extent by inode and file_offset, some at a time: as tuples they take much memory."""
+    last = (-1e300, -1e300)
+    while rows := query(
+        "SELECT ino, file_offset, stream_offset, size FROM extent WHERE (ino, file_offset) > (?, ?)"
+        f" ORDER BY ino, file_offset LIMIT {_MAX_ROWS}",
+        *last,
+    ):
+        yield rows
+        last = rows[-1][:2]

@@ -16,7 +16,7 @@ import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import CorruptIndexError
-from gompfs.index.check import find_problems
+from gompfs.index.check import find_problems, read_extents
 from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
 
 # What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
@@ -165,13 +165,19 @@ class IndexReader:
 
     def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """All regular files as rows of ino and size, by ino; for an index without problems."""
-        rows = self._query("SELECT ino, size FROM inode WHERE mode & 61440 = 32768 ORDER BY ino")
-        return np.array(rows, np.int64).reshape(-1, 2)
+        pieces = [np.empty((0, 2), np.int64)]
+        last = 0
+        while rows := self._query(
+            "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
+        ):
+            pieces.append(np.array(rows, np.int64))
+            last = rows[-1][0]
+        return np.concatenate(pieces)
 
     def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset; likewise."""
-        rows = self._query("SELECT ino, file_offset, stream_offset, size FROM extent ORDER BY ino, file_offset")
-        return np.array(rows, np.int64).reshape(-1, 4)
+        pieces = [np.array(rows, np.int64) for rows in read_extents(self._query)]
+        return np.concatenate([np.empty((0, 4), np.int64), *pieces])
 
     def files_of_block(self, block: int) -> list[int]:
         """The inodes that have bytes in a block of the stream."""

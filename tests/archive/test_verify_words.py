@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from gompfs.archive.verify_words import TextWords
 from gompfs.engine import select_engine
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 from gompfs.options import PackOptions
-from gompfs.pack import open_source, pack_archive
+from gompfs.pack import add_to_archive, open_source, pack_archive
 
 BLOCK_SIZE = 300
 ALPHABET = b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff"
@@ -67,3 +68,11 @@ def test_what_the_packer_writes_is_sound(words: str, builder: str, tmp_path: Pat
     with Archive(tmp_path / "a.gomp") as archive:
         report = verify_archive(archive)
         assert (report.problems, report.damages) == ([], [])
+    (tree / "a").write_bytes(b"replaced words")
+    (tree / "f").write_bytes(b"now a text")
+    os.link(tree / "a", tree / "linked")
+    for name in ("b", "c", "g"):
+        (tree / name).unlink()
+    add_to_archive(tmp_path / "a.gomp", [open_source(tree)], options, engine=select_engine("cpu"))
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert verify_archive(archive).problems == []

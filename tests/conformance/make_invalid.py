@@ -132,6 +132,12 @@ def index_checksum() -> bytes:
     return patched(whole, place, bytes([whole[place] ^ 1]))
 
 
+def with_alignment(of_what: str, alignment: int) -> bytes:
+    """An archive whose blocks, or whose index, lie on multiples of another number."""
+    with mock.patch(f"archive_builder.{of_what}", alignment):
+        return archive()
+
+
 def damaged_archive(codec: Codec, payload: bytes) -> bytes:
     return archive(sealed(codec, payload))
 
@@ -177,6 +183,8 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "index-block-behind-index": lambda: archive(
         None, "UPDATE segment SET archive_offsets = CAST(x'4000000000000000' || x'0030000000000000' AS BLOB)"
     ),
+    "index-alignment": lambda: with_alignment("_INDEX_ALIGNMENT", 64),
+    "block-alignment": lambda: with_alignment("_BLOCK_ALIGNMENT", 24),
     "block-checksum": lambda: archive(patched(BYTE_BLOCK, 40, bytes([BYTE_BLOCK[40] ^ 1]))),
     "block-codec": lambda: archive(resealed(BYTE_BLOCK, 4, b"\3")),
     "block-reserved": lambda: archive(resealed(BYTE_BLOCK, 6, b"\1")),

@@ -12,7 +12,7 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.verify_words import GrammarCheck
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
 from gompfs.errors import CorruptIndexError
-from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem
+from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 
 _BATCH_BYTES = 16 << 20
 
@@ -68,32 +68,36 @@ class _Verification:
         # Where the index contradicts itself, what it says of files is nothing to compare grammars with.
         grammars = GrammarCheck(self._archive, with_files=not report.problems)
         for segment in self._archive.segments:
-            start = segment.first_block * self._archive.block_size
-
-            def take(offset: int, content: memoryview, start: int = start) -> None:
-                grammars.take_text(start + offset, content)
-
-            self._check_alignment("", segment.first_block, segment.places)
-            for number, status in self._damaged(segment.places, take):
-                block = segment.first_block + number
-                report.damages.append(Damage(block, status, paths=self._touched(block)))
+            self._check_segment(segment, grammars)
+        damaged_blocks = {damage.block for damage in report.damages}
         for section in self._archive.sections:
-            name = f"{section.kind} of segment {section.segment}"
-            content = bytearray()
-
-            def collect(_offset: int, piece: memoryview, content: bytearray = content) -> None:
-                content.extend(piece)
-
-            is_grammar = section.kind == GRAMMAR_SECTION
-            self._check_alignment(f"section {name}: ", 0, section.places)
-            damaged = self._damaged(section.places, collect if is_grammar else None)
-            report.damages += [Damage(number, status, section=name) for number, status in damaged]
-            if is_grammar and not damaged:
-                report.problems += grammars.take_section(section.segment, content)
-        report.problems += grammars.finish({damage.block for damage in report.damages if damage.section is None})
+            self._check_section(section, grammars)
+        report.problems += grammars.finish(damaged_blocks)
         if any(problem.ino is not None for problem in report.problems):
             report.paths = self._paths
         return report
+
+    def _check_segment(self, segment: Segment, grammars: GrammarCheck) -> None:
+        """Its part of the stream."""
+        start = segment.first_block * self._archive.block_size
+        self._check_alignment("", segment.first_block, segment.places)
+        damaged = self._damaged(
+            segment.places, lambda offset, content: grammars.take_text(start + offset, content)
+        )
+        for number, status in damaged:
+            block = segment.first_block + number
+            self._report.damages.append(Damage(block, status, paths=self._touched(block)))
+
+    def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
+        """Its blocks, and what they hold if that is a grammar."""
+        name = f"{section.kind} of segment {section.segment}"
+        is_grammar = section.kind == GRAMMAR_SECTION
+        content = bytearray()
+        self._check_alignment(f"section {name}: ", 0, section.places)
+        damaged = self._damaged(section.places, (lambda _offset, piece: content.extend(piece)) if is_grammar else None)
+        self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
+        if is_grammar and not damaged:
+            self._report.problems += grammars.take_section(section.segment, content)
 
     def _damaged(
         self, places: BlockPlaces, take: Callable[[int, memoryview], None] | None

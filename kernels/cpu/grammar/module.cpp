@@ -10,6 +10,7 @@
 #include "grammar/builder.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
+#include "grammar/statistics.h"
 #include "grammar/traversal.h"
 
 namespace nb = nanobind;
@@ -119,6 +120,31 @@ nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
     return to_bytes(text);
 }
 
+// `files` are pairs of inode and path, `traversal` is (sequential, direction, number of threads).
+nb::bytes report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
+                      std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
+    std::vector<const Grammar*> pointers;
+    for (std::size_t index = 0; index < nb::len(grammars); ++index) {
+        pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
+    }
+    std::vector<Corpus::File> of_corpus;
+    for (std::size_t index = 0; index < nb::len(files); ++index) {
+        const nb::tuple file = nb::cast<nb::tuple>(files[index]);
+        const nb::bytes path = nb::cast<nb::bytes>(file[1]);
+        of_corpus.push_back({nb::cast<std::uint64_t>(file[0]), {path.c_str(), path.size()}});
+    }
+    const Traversal how{nb::cast<bool>(traversal[0]),
+                        static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
+                        nb::cast<unsigned>(traversal[2])};
+    std::string text;
+    {
+        const nb::gil_scoped_release release;
+        const Corpus corpus(std::move(pointers), std::move(of_corpus), n);
+        text = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
+    }
+    return to_bytes(text);
+}
+
 }  // namespace
 
 NB_MODULE(_grammar, module) {
@@ -162,6 +188,8 @@ NB_MODULE(_grammar, module) {
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
     module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
+    module.def("statistics_report", &report_task, "task"_a, "grammars"_a, "files"_a, "n"_a, "top"_a,
+               "traversal"_a, "memory_limit"_a);
 }
 
 }  // namespace gompfs

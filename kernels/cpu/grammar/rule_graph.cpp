@@ -1,0 +1,94 @@
+#include "grammar/rule_graph.h"
+
+#include <algorithm>
+
+namespace gompfs {
+namespace {
+
+struct Occurrence {
+    NgramKey key;
+    std::uint32_t place;  // in `terms`
+};
+
+class GraphBuilder {
+  public:
+    GraphBuilder(const Corpus& corpus, const NgramReader& reader, const Part& part)
+        : corpus_(corpus), reader_(reader), part_(part) {}
+
+    RuleGraph build() {
+        add_files();
+        const std::vector<std::uint64_t>& starts = part_.rules.starts;
+        for (std::uint32_t rule = 1; rule < part_.rules.size(); ++rule) {
+            add_node(starts[rule], starts[rule + 1]);
+        }
+        end_node();
+        number_terms();
+        return std::move(graph_);
+    }
+
+  private:
+    void end_node() {
+        graph_.term_starts.push_back(occurrences_.size());
+        graph_.child_starts.push_back(graph_.children.size());
+    }
+
+    void add_files() {
+        std::uint64_t start = 0;
+        for (const std::uint64_t ino : part_.inos) {
+            std::uint64_t end = start;
+            while (part_.rules.symbols[end] != kSplitter) {
+                ++end;
+            }
+            graph_.files.push_back(corpus_.file_number(ino));
+            add_node(start, graph_.files.back() == kLeftOut ? start : end);
+            start = end + 1;
+        }
+    }
+
+    void add_node(std::uint64_t begin, std::uint64_t end) {
+        end_node();
+        const auto num_words = static_cast<std::uint32_t>(part_.words.size());
+        WordBuffer tail;
+        for (std::uint64_t at = begin; at < end; ++at) {
+            const Symbol symbol = part_.rules.symbols[at];
+            reader_.read(symbol, tail, [&](NgramKey key) {
+                occurrences_.push_back({key, static_cast<std::uint32_t>(occurrences_.size())});
+            });
+            if (symbol >= num_words) {
+                // Rules follow the files; rule 0 is no node.
+                graph_.children.push_back(num_files() + (symbol - num_words) - 1);
+            }
+        }
+    }
+
+    std::uint32_t num_files() const { return static_cast<std::uint32_t>(part_.inos.size()); }
+
+    void number_terms() {
+        std::sort(occurrences_.begin(), occurrences_.end(),
+                  [](const Occurrence& left, const Occurrence& right) {
+                      return left.key != right.key ? left.key < right.key
+                                                   : left.place < right.place;
+                  });
+        graph_.terms.resize(occurrences_.size());
+        for (const Occurrence& occurrence : occurrences_) {
+            if (graph_.keys.empty() || graph_.keys.back() != occurrence.key) {
+                graph_.keys.push_back(occurrence.key);
+            }
+            graph_.terms[occurrence.place] = graph_.num_terms() - 1;
+        }
+    }
+
+    const Corpus& corpus_;
+    const NgramReader& reader_;
+    const Part& part_;
+    RuleGraph graph_;
+    std::vector<Occurrence> occurrences_;
+};
+
+}  // namespace
+
+RuleGraph build_rule_graph(const Corpus& corpus, const NgramReader& reader, const Part& part) {
+    return GraphBuilder(corpus, reader, part).build();
+}
+
+}  // namespace gompfs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gompfs.analytics.traversal import Task, Traversal, statistics_report
+from gompfs.analytics.traversal import BY_DEFAULT, Task, Traversal, statistics_report
 from gompfs.grammar import Grammar
 
 
 def inverted_index_report(
-    grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = Traversal()
+    grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = BY_DEFAULT
 ) -> bytes:
     """Lines `word<TAB>path<TAB>path...` of all grammars together, words and paths in byte order.
 

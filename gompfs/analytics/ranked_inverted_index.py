@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gompfs.analytics.traversal import Task, Traversal, statistics_report
+from gompfs.analytics.traversal import BY_DEFAULT, Task, Traversal, statistics_report
 from gompfs.grammar import Grammar
 
 
@@ -14,7 +14,7 @@ def ranked_inverted_index_report(
     *,
     num_words: int = 3,
     top: int = 0,
-    traversal: Traversal = Traversal(),
+    traversal: Traversal = BY_DEFAULT,
 ) -> bytes:
     """Lines `w1 w2 w3<TAB>count path<TAB>count path...` in byte order, the files by count descending, then path.
 

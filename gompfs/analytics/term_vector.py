@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gompfs.analytics.traversal import Task, Traversal, statistics_report
+from gompfs.analytics.traversal import BY_DEFAULT, Task, Traversal, statistics_report
 from gompfs.grammar import Grammar
 
 
 def term_vector_report(
-    grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = Traversal()
+    grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = BY_DEFAULT
 ) -> bytes:
     """Lines `path<TAB>count word<TAB>count word...` in byte order of the paths, words by count descending, then word.
 

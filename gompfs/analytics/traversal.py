@@ -32,13 +32,17 @@ class Traversal:
     """The way to a result; the result is the same for all.
 
     `sequential` is TADOC on one thread with hash tables, top-down, for comparison. Else `num_threads` take part, 0
-    for one per core. A task that needs more than `memory_limit` bytes is given up; 0 stands for half of the machine's.
+    for one per core. A task that needs more than `memory_limit` bytes is given up; 0 stands for a quarter
+    of the machine's.
     """
 
     direction: Direction = Direction.AUTO
     sequential: bool = False
     num_threads: int = 0
     memory_limit: int = 0
+
+
+BY_DEFAULT = Traversal()
 
 
 class Task(IntEnum):
@@ -63,7 +67,7 @@ def statistics_report(
         raise OptionError(f"the first {top} make no sense")
     files = [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
-    memory_limit = traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    memory_limit = traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
     try:
         return _grammar.statistics_report(
             task,

@@ -114,7 +114,7 @@ def test_many_tiny_files(builder: str) -> None:
 
 
 def test_words_of_letters() -> None:
-    files = [(1, "Ein Wort, ein Satz; ein Wort.".encode()), (2, b"don't \xff don't, don't")]
+    files = [(1, "Ein Wört, ein Satz; ein Wört.".encode()), (2, b"don't \xff don't, don't")]
     check([build(files, word_rule="letters")], files, word_rule="letters")
 
 
@@ -137,17 +137,18 @@ def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], buil
     grammar = grammars[BUILDERS.index(builder)]
     assert [part.continues for part in grammar.parts()] == [False, True, True]
     check([grammar], files, lengths=(3, 5))
-    check([grammar], [files[1]], lengths=(3,))
-    check([grammar], [file for file in files if file[0] != 2], lengths=(3,))
+    check([grammar], [files[1]], lengths=(3,), traversals=TRAVERSALS[:2])
+    check([grammar], [file for file in files if file[0] != 2], lengths=(3,), traversals=TRAVERSALS[:2])
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_parts_of_fewer_words_than_a_sequence(builder: str) -> None:
     """A file whose words are longer than parts: its sequences reach over several."""
-    files = [(1, b" ".join(b"%d" % number * (9 * MIB) for number in (1, 2, 1, 2, 1)) + b" end of it"), (2, b"end of it")]
+    long = b" ".join(b"%d" % number * (9 * MIB) for number in (1, 2, 1))
+    files = [(1, long + b" end of it"), (2, b"end of it")]
     grammar = build(files, builder)
-    assert len(list(grammar.parts())) >= 5
-    check([grammar], files, lengths=(3, 5), traversals=TRAVERSALS[:2])
+    assert len(list(grammar.parts())) >= 3
+    check([grammar], files, lengths=(3, 5), traversals=TRAVERSALS[:3])
 
 
 def test_the_first_ones() -> None:

@@ -3,10 +3,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/buffer_view.h"
+#include "common/parallel.h"
 #include "grammar/builder.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
@@ -120,9 +123,29 @@ nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
     return to_bytes(text);
 }
 
+// The pieces of a text as one, which are used up.
+nb::object join(std::vector<std::string>& pieces, unsigned num_threads) {
+    std::vector<std::size_t> starts{0};
+    for (const std::string& piece : pieces) {
+        starts.push_back(starts.back() + piece.size());
+    }
+    const auto size = static_cast<Py_ssize_t>(starts.back());
+    const nb::object text = nb::steal(PyBytes_FromStringAndSize(nullptr, size));
+    if (!text.is_valid()) {
+        throw nb::python_error();
+    }
+    char* const bytes = PyBytes_AS_STRING(text.ptr());
+    const nb::gil_scoped_release release;
+    parallel_for(pieces.size(), num_threads, [&](std::size_t index) {
+        std::copy(pieces[index].begin(), pieces[index].end(), bytes + starts[index]);
+        pieces[index] = std::string();
+    });
+    return text;
+}
+
 // `files` are pairs of inode and path, `traversal` is (sequential, direction, number of threads).
-nb::bytes report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
-                      std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
+nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
+                       std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
     std::vector<const Grammar*> pointers;
     for (std::size_t index = 0; index < nb::len(grammars); ++index) {
         pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
@@ -136,13 +159,13 @@ nb::bytes report_task(unsigned task, nb::sequence grammars, nb::sequence files, 
     const Traversal how{nb::cast<bool>(traversal[0]),
                         static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
                         nb::cast<unsigned>(traversal[2])};
-    std::string text;
+    std::vector<std::string> pieces;
     {
         const nb::gil_scoped_release release;
         const Corpus corpus(std::move(pointers), std::move(of_corpus), n);
-        text = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
+        pieces = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
     }
-    return to_bytes(text);
+    return join(pieces, how.num_threads);
 }
 
 }  // namespace

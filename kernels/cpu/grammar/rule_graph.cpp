@@ -1,6 +1,7 @@
 #include "grammar/rule_graph.h"
 
-#include <algorithm>
+#include <array>
+#include <numeric>
 
 namespace gompfs {
 namespace {
@@ -9,6 +10,26 @@ struct Occurrence {
     NgramKey key;
     std::uint32_t place;  // in `terms`
 };
+
+// By key, equal ones in their order, from the lowest digit to the highest.
+void sort_by_key(std::vector<Occurrence>& occurrences, unsigned key_bits) {
+    constexpr unsigned kDigitBits = 11;
+    std::vector<Occurrence> sorted(occurrences.size());
+    for (unsigned shift = 0; shift < key_bits; shift += kDigitBits) {
+        std::array<std::uint32_t, (1 << kDigitBits) + 1> places{};
+        const auto digit = [shift](NgramKey key) {
+            return static_cast<std::uint32_t>(key >> shift) & ((1 << kDigitBits) - 1);
+        };
+        for (const Occurrence& occurrence : occurrences) {
+            ++places[digit(occurrence.key) + 1];
+        }
+        std::partial_sum(places.begin(), places.end(), places.begin());
+        for (const Occurrence& occurrence : occurrences) {
+            sorted[places[digit(occurrence.key)]++] = occurrence;
+        }
+        occurrences.swap(sorted);
+    }
+}
 
 class GraphBuilder {
   public:
@@ -64,11 +85,7 @@ class GraphBuilder {
     std::uint32_t num_files() const { return static_cast<std::uint32_t>(part_.inos.size()); }
 
     void number_terms() {
-        std::sort(occurrences_.begin(), occurrences_.end(),
-                  [](const Occurrence& left, const Occurrence& right) {
-                      return left.key != right.key ? left.key < right.key
-                                                   : left.place < right.place;
-                  });
+        sort_by_key(occurrences_, corpus_.n * corpus_.bits);
         graph_.terms.resize(occurrences_.size());
         for (const Occurrence& occurrence : occurrences_) {
             if (graph_.keys.empty() || graph_.keys.back() != occurrence.key) {

@@ -8,6 +8,8 @@
 namespace gompfs {
 namespace {
 
+using Pieces = std::vector<std::string>;
+
 constexpr unsigned kRangesPerThread = 4;
 
 struct NgramCount {
@@ -40,47 +42,36 @@ class Reporter {
           traversal_(traversal),
           budget_(memory_limit) {}
 
-    std::string inverted_index() {
+    Pieces inverted_index() {
         const std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
         return of_ranges(runs, [&](const RunMerger& merger, std::size_t range, std::string& text) {
             write_inverted_index(merger, range, text);
         });
     }
 
-    std::string ranked_inverted_index() {
+    Pieces ranked_inverted_index() {
         const std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
         return of_ranges(runs, [&](const RunMerger& merger, std::size_t range, std::string& text) {
             write_ranked_index(merger, range, text);
         });
     }
 
-    std::string sequence_count();
-    std::string term_vector();
+    Pieces sequence_count();
+    Pieces term_vector();
 
   private:
     template <typename Write>
-    std::string of_ranges(const std::vector<Run>& runs, Write&& write) {
+    Pieces of_ranges(const std::vector<Run>& runs, Write&& write) {
         const RunMerger merger(runs, num_threads_ * kRangesPerThread);
-        std::vector<std::string> texts(merger.num_ranges());
+        Pieces texts(merger.num_ranges());
         parallel_for(texts.size(), num_threads_,
                      [&](std::size_t range) { write(merger, range, texts[range]); });
-        return join(texts);
+        return checked(std::move(texts));
     }
 
-    std::string join(std::vector<std::string>& texts) {
+    Pieces checked(Pieces texts) {
         budget_.check();
-        if (texts.size() == 1) {
-            return std::move(texts[0]);
-        }
-        std::string text;
-        text.reserve(std::accumulate(
-            texts.begin(), texts.end(), std::size_t{0},
-            [](std::size_t size, const std::string& piece) { return size + piece.size(); }));
-        for (std::string& piece : texts) {
-            text += piece;
-            piece = std::string();
-        }
-        return text;
+        return texts;
     }
 
     void write_inverted_index(const RunMerger& merger, std::size_t range, std::string& text);
@@ -201,11 +192,11 @@ void sort_by_count(std::vector<NgramCount>& counts) {
     counts = std::move(sorted);
 }
 
-std::string Reporter::sequence_count() {
+Pieces Reporter::sequence_count() {
     std::vector<NgramCount> counts = count_ngrams();
     sort_by_count(counts);
     counts.resize(std::min<std::uint64_t>(counts.size(), top_));
-    std::vector<std::string> texts(num_threads_ * kRangesPerThread);
+    Pieces texts(num_threads_ * kRangesPerThread);
     parallel_for(texts.size(), num_threads_, [&](std::size_t index) {
         const std::size_t end = counts.size() * (index + 1) / texts.size();
         std::string& text = texts[index];
@@ -220,10 +211,10 @@ std::string Reporter::sequence_count() {
             }
         }
     });
-    return join(texts);
+    return checked(std::move(texts));
 }
 
-std::string Reporter::term_vector() {
+Pieces Reporter::term_vector() {
     std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
     std::vector<std::uint64_t> starts(corpus_.files.size() + 2);
     for (const Run& run : runs) {
@@ -243,8 +234,7 @@ std::string Reporter::term_vector() {
         run = {};
     }
     const std::size_t num_files = corpus_.files.size();
-    std::vector<std::string> texts(
-        std::min<std::size_t>(num_threads_ * kRangesPerThread, num_files));
+    Pieces texts(std::min<std::size_t>(num_threads_ * kRangesPerThread, num_files));
     parallel_for(texts.size(), num_threads_, [&](std::size_t index) {
         const std::size_t end = num_files * (index + 1) / texts.size();
         for (std::size_t file = num_files * index / texts.size(); file < end; ++file) {
@@ -253,7 +243,7 @@ std::string Reporter::term_vector() {
             write_term_line(static_cast<std::uint32_t>(file), its_words, texts[index]);
         }
     });
-    return join(texts);
+    return checked(std::move(texts));
 }
 
 // Words of a file come once for each part that it reaches over.
@@ -286,18 +276,20 @@ void Reporter::write_term_line(std::uint32_t file, std::span<WordCount> words, s
 }
 
 // The first lines of a text.
-void keep_lines(std::string& text, std::uint64_t num_lines) {
-    std::size_t end = 0;
-    for (; num_lines != 0 && end != text.size(); --num_lines) {
-        end = text.find('\n', end) + 1;
+void keep_lines(Pieces& texts, std::uint64_t num_lines) {
+    for (std::string& text : texts) {
+        std::size_t end = 0;
+        for (; num_lines != 0 && end != text.size(); --num_lines) {
+            end = text.find('\n', end) + 1;
+        }
+        text.resize(end);
     }
-    text.resize(end);
 }
 
 }  // namespace
 
-std::string report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
-                              const Traversal& traversal, std::uint64_t memory_limit) {
+std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
+                                           const Traversal& traversal, std::uint64_t memory_limit) {
     Reporter reporter(corpus, top, traversal, memory_limit);
     switch (task) {
         case Task::term_vector:
@@ -309,11 +301,11 @@ std::string report_statistics(const Corpus& corpus, Task task, std::uint64_t top
         case Task::inverted_index:
             break;
     }
-    std::string text = reporter.inverted_index();
+    Pieces texts = reporter.inverted_index();
     if (top != 0) {
-        keep_lines(text, top);
+        keep_lines(texts, top);
     }
-    return text;
+    return texts;
 }
 
 }  // namespace gompfs

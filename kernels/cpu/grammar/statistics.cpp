@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 namespace gompfs {
 namespace {
@@ -290,6 +291,9 @@ void keep_lines(Pieces& texts, std::uint64_t num_lines) {
 
 std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
                                            const Traversal& traversal, std::uint64_t memory_limit) {
+    if (task == Task::term_vector && corpus.n != 1) {
+        throw std::invalid_argument("a term vector is of single words");
+    }
     Reporter reporter(corpus, top, traversal, memory_limit);
     switch (task) {
         case Task::term_vector:

@@ -15,6 +15,6 @@ def inverted_index_report(
 
     `paths` says, by inode number, which files count and what they are called; `escape_path` says how paths are
     written. `top` above 0 keeps the first lines only. Raises StatsUnavailableError where memory does not suffice:
-    24 bytes for each different (word, file), and the text.
+    16 bytes for each different (word, file), and the text.
     """
     return statistics_report(Task.INVERTED_INDEX, grammars, paths, 1, top, traversal)

@@ -14,7 +14,7 @@ def term_vector_report(
     """Lines `path<TAB>count word<TAB>count word...` in byte order of the paths, words by count descending, then word.
 
     `paths` says, by inode number, which files count and what they are called; files without words have no line.
-    `top` above 0 is how many words a line lists. Raises StatsUnavailableError where memory does not suffice: 40 bytes
+    `top` above 0 is how many words a line lists. Raises StatsUnavailableError where memory does not suffice: 32 bytes
     for each different (word, file), and the text.
     """
     return statistics_report(Task.TERM_VECTOR, grammars, paths, 1, top, traversal)

@@ -50,7 +50,8 @@ struct Traversal {
 
 // The n-grams of all files of the corpus that are not left out. A run may be of one key and file
 // more than another. Its memory: 16 bytes for each different (n-gram, file) of a part and for each
-// different n-gram, 64 for each n-gram that its rules hold, until the part is counted.
+// different n-gram, 64 for each n-gram that its rules hold, until the part is counted, and 32 more
+// for each posting of a part while these are sorted.
 std::vector<Run> gather_postings(const Corpus& corpus, bool per_file, const Traversal& traversal,
                                  MemoryBudget& budget);
 

@@ -21,7 +21,8 @@ enum class Task : std::uint8_t {
 // order of the files. Paths are in the order of the files, words in byte order, both by falling
 // count first where they are listed with counts. A `top` above 0 is how many: words of each line of
 // term_vector, paths of each line of ranked_inverted_index, lines of the others. Throws
-// std::length_error where it takes more memory than `memory_limit` bytes.
+// std::length_error where it takes more memory than `memory_limit` bytes, std::invalid_argument for
+// term vectors of longer n-grams.
 std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
                                            const Traversal& traversal, std::uint64_t memory_limit);
 

@@ -48,3 +48,14 @@ def word_count_report(
     grammars: Sequence[Grammar], counts: Sequence[NDArray[np.uint64]], by_count: bool
 ) -> bytes:
     """Lines of word, tab and count, of all grammars together."""
+
+def statistics_report(
+    task: int,
+    grammars: Sequence[Grammar],
+    files: Sequence[tuple[int, bytes]],
+    n: int,
+    top: int,
+    traversal: tuple[bool, int, int],
+    memory_limit: int,
+) -> bytes:
+    """Lines of a task; `traversal` is (sequential, direction, number of threads). Raises ValueError."""

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from gompfs.cli.output import print_json, print_json_array, write_bytes
-from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened
-from gompfs.errors import OptionError
+from gompfs.cli.parameters import archive_argument, complete_entry, engine_option, json_option, opened
+from gompfs.errors import EntryTypeError, OptionError
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.mount.virtual_files import StatsQuery
 
 _LIST = "list"
 _REPEATED_FACT = "binary_file"
 
 
+_SEQUENCES = ("sequence_count", "ranked_inverted_index")
+
+
 def _names() -> list[str]:
     from gompfs.mount.virtual_files import VIRTUAL_FILES
 
-    return sorted(name.decode() for name in VIRTUAL_FILES)
+    return [name.decode() for name in VIRTUAL_FILES]
 
 
 def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -30,35 +38,72 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.command("stats")
 @archive_argument
 @click.argument("name", default=_LIST, shell_complete=_complete_name)
+@click.option("--file", "path", metavar="PATH", shell_complete=complete_entry, help="Of this file alone.")
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The first N lines; N words of each term vector; N files of each sequence in the ranked inverted index.",
+)
+@click.option(
+    "--n", "num_words", type=click.IntRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
+)
 @engine_option
 @json_option
-def stats_command(archive: str, name: str, *, engine: str, as_json: bool) -> None:
+def stats_command(
+    archive: str, name: str, *, path: str | None, top: int | None, num_words: int | None, engine: str, as_json: bool
+) -> None:
     """Print the statistic NAME of ARCHIVE, byte for byte as the file of that name in /stats of a mount.
 
     \b
-    wordcount  word and count, the most frequent first
-    sort       word and count, by word
-    info       what the archive is
-    list       these names; the default
+    wordcount              word and count, the most frequent first
+    sort                   word and count, by word
+    inverted_index         word and the files that hold it
+    term_vector            file and its words with counts
+    sequence_count         three words in a row and count
+    ranked_inverted_index  three words in a row and the files that hold them
+    info                   what the archive is
+    list                   these names; the default
     """
-    from gompfs.mount.virtual_files import VIRTUAL_FILES
+    from gompfs.mount.virtual_files import compute
 
-    names = _names()
-    if name != _LIST and name not in names:
-        raise OptionError(f"no statistic {name!r}; there are {', '.join([*names, _LIST])}")
+    _check_usage(name, path, top, num_words)
     with opened(archive, engine=engine) as opened_archive:
-        content = None if name == _LIST else VIRTUAL_FILES[name.encode()](opened_archive)
+        query = _query(opened_archive, path, top, num_words)
+        content = None if name == _LIST else compute(name.encode(), opened_archive, query)
     if content is None:
         if as_json:
-            print_json(names)
+            print_json(_names())
         else:
-            write_bytes("".join(f"{name}\n" for name in names).encode())
+            write_bytes("".join(f"{name}\n" for name in _names()).encode())
     elif not as_json:
         write_bytes(content)
     elif name == "info":
         print_json(_facts(content))
     else:
-        print_json_array(_counts(content))
+        print_json_array(map(_RECORDS[name], content.split(b"\n")[:-1]))
+
+
+def _check_usage(name: str, path: str | None, top: int | None, num_words: int | None) -> None:
+    names = _names()
+    if name != _LIST and name not in names:
+        raise OptionError(f"no statistic {name!r}; there are {', '.join([*names, _LIST])}")
+    if num_words is not None and name not in _SEQUENCES:
+        raise OptionError(f"--n is for {' and '.join(_SEQUENCES)}")
+    if name in (_LIST, "info") and (path is not None or top is not None):
+        raise OptionError(f"--file and --top are not for {name}")
+
+
+def _query(archive: Archive, path: str | None, top: int | None, num_words: int | None) -> StatsQuery:
+    from gompfs.mount.virtual_files import StatsQuery
+
+    ino = None
+    if path is not None:
+        inode = archive.resolve(path, follow=True)
+        if not stat.S_ISREG(inode.mode):
+            raise EntryTypeError("not a regular file", archive=archive.path, path=path)
+        ino = inode.ino
+    return StatsQuery(ino, num_words or StatsQuery.num_words, top or 0)
 
 
 def _facts(content: bytes) -> dict[str, Any]:
@@ -73,9 +118,51 @@ def _facts(content: bytes) -> dict[str, Any]:
     return facts
 
 
-def _counts(content: bytes) -> Iterator[dict[str, Any]]:
-    """The lines of wordcount or sort, one after another."""
-    for line in content.split(b"\n"):
-        word, separator, count = line.rpartition(b"\t")
-        if separator:
-            yield {"word": os.fsdecode(word), "count": int(count)}
+def _word_count(line: bytes) -> dict[str, Any]:
+    word, _, count = line.rpartition(b"\t")
+    return {"word": os.fsdecode(word), "count": int(count)}
+
+
+def _inverted_index(line: bytes) -> dict[str, Any]:
+    word, *paths = line.split(b"\t")
+    return {"word": os.fsdecode(word), "files": [_path(path) for path in paths]}
+
+
+def _term_vector(line: bytes) -> dict[str, Any]:
+    path, *fields = line.split(b"\t")
+    counted = (field.split(b" ", 1) for field in fields)
+    return {
+        "file": _path(path),
+        "words": [{"word": os.fsdecode(word), "count": int(count)} for count, word in counted],
+    }
+
+
+def _sequence_count(line: bytes) -> dict[str, Any]:
+    words, _, count = line.rpartition(b"\t")
+    return {"words": os.fsdecode(words).split(" "), "count": int(count)}
+
+
+def _ranked_inverted_index(line: bytes) -> dict[str, Any]:
+    words, *fields = line.split(b"\t")
+    counted = (field.split(b" ", 1) for field in fields)
+    return {
+        "words": os.fsdecode(words).split(" "),
+        "files": [{"file": _path(path), "count": int(count)} for count, path in counted],
+    }
+
+
+def _path(field: bytes) -> str:
+    from gompfs.analytics import unescape_path
+
+    return os.fsdecode(unescape_path(field))
+
+
+# How the lines of each task are read.
+_RECORDS: dict[str, Callable[[bytes], dict[str, Any]]] = {
+    "inverted_index": _inverted_index,
+    "ranked_inverted_index": _ranked_inverted_index,
+    "sequence_count": _sequence_count,
+    "sort": _word_count,
+    "term_vector": _term_vector,
+    "wordcount": _word_count,
+}

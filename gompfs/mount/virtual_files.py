@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gompfs.archive import Archive
@@ -33,27 +34,95 @@ def load_grammars(archive: Archive) -> list[Grammar]:
     return grammars
 
 
-def wordcount(archive: Archive) -> bytes:
+@dataclass(frozen=True)
+class StatsQuery:
+    """What of a statistic is asked for; the virtual files have the defaults."""
+
+    ino: int | None = None
+    """Of this file alone, which must be one of the archive."""
+    num_words: int = 3
+    """How long the sequences are, 1 to 5 words."""
+    top: int = 0
+    """How many words of a term vector, files of a sequence, or else lines; 0 for all."""
+
+
+_EVERYTHING = StatsQuery()
+
+
+def wordcount(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`word<TAB>count` lines, by count descending, then by word."""
     from gompfs.analytics import SortOrder
 
-    return _word_count_report(archive, SortOrder.BY_COUNT)
+    return _word_count_report(archive, query, SortOrder.BY_COUNT)
 
 
-def sort(archive: Archive) -> bytes:
+def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`word<TAB>count` lines by word."""
     from gompfs.analytics import SortOrder
 
-    return _word_count_report(archive, SortOrder.BY_WORD)
+    return _word_count_report(archive, query, SortOrder.BY_WORD)
 
 
-def _word_count_report(archive: Archive, order: SortOrder) -> bytes:
+def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+    """`word<TAB>path<TAB>path...` lines by word."""
+    from gompfs.analytics import inverted_index_report
+
+    grammars = load_grammars(archive)
+    return inverted_index_report(grammars, _counted_paths(archive, grammars, query), top=query.top)
+
+
+def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+    """`path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
+    from gompfs.analytics import term_vector_report
+
+    grammars = load_grammars(archive)
+    return term_vector_report(grammars, _counted_paths(archive, grammars, query), top=query.top)
+
+
+def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+    """`w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
+    from gompfs.analytics import sequence_count_report
+
+    grammars = load_grammars(archive)
+    paths = _counted_paths(archive, grammars, query)
+    return sequence_count_report(grammars, paths, num_words=query.num_words, top=query.top)
+
+
+def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+    """`w1 w2 w3<TAB>count path<TAB>count path...` lines by the words, files by count descending, then by path."""
+    from gompfs.analytics import ranked_inverted_index_report
+
+    grammars = load_grammars(archive)
+    paths = _counted_paths(archive, grammars, query)
+    return ranked_inverted_index_report(grammars, paths, num_words=query.num_words, top=query.top)
+
+
+def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> bytes:
     from gompfs.analytics import word_count_report
 
     grammars = load_grammars(archive)
-    # A file that was replaced, by a later segment or a later member of a tar, is still in its grammar.
-    replaced = set().union(*(grammar.inos() for grammar in grammars)) - archive.inode_numbers()
-    return word_count_report(grammars, order, excluded_inos=replaced)
+    inos = set().union(*(grammar.inos() for grammar in grammars))
+    report = word_count_report(grammars, order, excluded_inos=inos - _counted_inos(archive, query))
+    return b"".join(report.splitlines(keepends=True)[: query.top]) if query.top else report
+
+
+def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
+    """The files that count: not those that a later segment or a later member of a tar replaced."""
+    if query.ino is None:
+        return archive.inode_numbers()
+    if query.ino in archive.binary_files():
+        raise StatsUnavailableError(
+            "a binary file has no stats", archive=archive.path, path=archive.path_of(query.ino)
+        )
+    return {query.ino}
+
+
+def _counted_paths(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> dict[int, bytes]:
+    """The files that count and are in the grammars, with one path of each."""
+    inos = set().union(*(grammar.inos() for grammar in grammars)) & _counted_inos(archive, query)
+    if query.ino is not None:
+        return {ino: archive.path_of(ino) for ino in inos}
+    return {ino: path for ino, path in archive.paths().items() if ino in inos}
 
 
 def info(archive: Archive) -> bytes:
@@ -86,11 +155,26 @@ def info(archive: Archive) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-VIRTUAL_FILES: dict[bytes, Callable[[Archive], bytes]] = {
-    b"info": info,
+TASKS: dict[bytes, Callable[[Archive, StatsQuery], bytes]] = {
+    b"inverted_index": inverted_index,
+    b"ranked_inverted_index": ranked_inverted_index,
+    b"sequence_count": sequence_count,
     b"sort": sort,
+    b"term_vector": term_vector,
     b"wordcount": wordcount,
 }
+
+
+def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+    """The content of a virtual file, or what `query` asks for; raises GompfsError."""
+    try:
+        return TASKS[name](archive, query) if name in TASKS else info(archive)
+    except StatsUnavailableError as error:
+        error.archive = error.archive or str(archive.path)
+        raise
+
+
+VIRTUAL_FILES = sorted([b"info", *TASKS])
 _VOLATILE = {b"info"}
 _VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began
 
@@ -120,6 +204,6 @@ class VirtualFile:
         with self._lock:
             too_old = self._name in _VOLATILE and time.time() - self._computed_at > _VOLATILE_SECONDS
             if self._content is None or too_old:
-                self._content = VIRTUAL_FILES[self._name](self._archive)
+                self._content = compute(self._name, self._archive)
                 self._computed_at = time.time()
             return self._content

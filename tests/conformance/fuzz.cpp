@@ -16,6 +16,7 @@
 #include "format_constants.h"
 #include "grammar/builder.h"
 #include "grammar/report.h"
+#include "grammar/statistics.h"
 #include "grammar/traversal.h"
 #include "mutations.h"
 
@@ -79,9 +80,24 @@ Buffer make_section(int kind) {
     return section;
 }
 
-bool survives_reading(const Buffer& section) {
+// The statistics of files and n-grams, another task and direction each time.
+void report_all_files(const Grammar& grammar, int round) {
+    std::vector<Corpus::File> files;
+    for (std::uint64_t ino = 0; ino < 5; ++ino) {
+        files.push_back({ino, "path"});
+    }
+    const auto task = static_cast<Task>(round % 4);
+    const Corpus corpus({&grammar}, files, task == Task::term_vector ? 1 : round % 5 + 1);
+    const Traversal traversal{round % 7 == 0, static_cast<Direction>(round % 3), 2};
+    report_statistics(corpus, task, round % 2, traversal, 1 << 30);
+}
+
+bool survives_reading(const Buffer& section, int round) {
     try {
         const Grammar grammar = read_grammar(section);
+        if (round % 10 == 0) {
+            report_all_files(grammar, round / 10);
+        }
         const auto counts = word_counts(grammar, {2}, 1);
         return word_count_report({{&grammar.dictionary, &counts}}, true).size() + 1 != 0;
     } catch (const std::invalid_argument&) {
@@ -137,7 +153,7 @@ int main(int, char** arguments) {
     Buffer section;
     for (int round = 0; round < num_mutations; ++round) {
         section = round % 50 == 0 ? make_section(round / 50) : section;
-        num_refused += !survives_reading(mutate(section));
+        num_refused += !survives_reading(mutate(section), round);
     }
     std::printf("grammar: %d of %d refused\n", num_refused, num_mutations);
     return 0;

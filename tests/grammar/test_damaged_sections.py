@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 from grammars import BUILDERS, WORD_RULES, build, make_text
 
-from gompfs.analytics import SortOrder, word_count_report
+from gompfs.analytics import (
+    Direction,
+    SortOrder,
+    Traversal,
+    inverted_index_report,
+    ranked_inverted_index_report,
+    sequence_count_report,
+    term_vector_report,
+    word_count_report,
+)
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import word_counts
@@ -38,7 +47,22 @@ def use(section: bytes) -> bool:
         assert int(counts.sum()) == sum(part.num_tokens for part in parts)
     assert (grammar.word_counts((3, 9), 2) <= counts).all()
     assert word_count_report([grammar, grammar], SortOrder.BY_COUNT).count(b"\n") >= np.count_nonzero(counts)
+    use_for_files(grammar)
     return True
+
+
+def use_for_files(grammar: Grammar) -> None:
+    """Tasks over files and n-grams give the same whichever way they go."""
+    paths = {ino: b"%d" % ino for ino in grammar.inos()}
+    for report in (inverted_index_report, term_vector_report, sequence_count_report, ranked_inverted_index_report):
+        assert len({report([grammar], paths, traversal=traversal) for traversal in TRAVERSALS}) == 1
+
+
+TRAVERSALS = [
+    Traversal(sequential=True, num_threads=1),
+    Traversal(Direction.TOP_DOWN, num_threads=1),
+    Traversal(Direction.BOTTOM_UP, num_threads=1),
+]
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
@@ -127,7 +151,12 @@ def test_an_expansion_beyond_all_memory() -> None:
     depth = 60
     rules = [[2 * depth, SPLITTER], *([2 * level, 2 * level] for level in range(depth - 1, 0, -1)), [WORD, WORD]]
     section = header(1, 1) + ONE_WORD + part(1 << depth, rules)
-    assert Grammar.from_bytes(section).word_counts().tolist() == [1 << depth]
+    grammar = Grammar.from_bytes(section)
+    assert grammar.word_counts().tolist() == [1 << depth]
+    for traversal in TRAVERSALS:
+        assert term_vector_report([grammar], {5: b"f"}, traversal=traversal) == b"f\t%d w\n" % (1 << depth)
+        sequences = sequence_count_report([grammar], {5: b"f"}, traversal=traversal)
+        assert sequences == b"w w w\t%d\n" % ((1 << depth) - 2)
     too_deep = [[2 * 64, SPLITTER], *([2 * level, 2 * level] for level in range(63, 0, -1)), [WORD, WORD]]
     for num_tokens in (0, 1 << 61, 1 << 62):
         assert not use(header(1, 1) + ONE_WORD + part(num_tokens, too_deep))

@@ -3,7 +3,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/buffer_view.h"
@@ -11,6 +13,7 @@
 #include "grammar/builder.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
+#include "grammar/statistics.h"
 #include "grammar/tokenizer.h"
 #include "grammar/traversal.h"
 
@@ -157,6 +160,51 @@ nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
     return to_bytes(text);
 }
 
+// The pieces of a text as one, which are used up.
+nb::object join(std::vector<std::string>& pieces, unsigned num_threads) {
+    std::vector<std::size_t> starts{0};
+    for (const std::string& piece : pieces) {
+        starts.push_back(starts.back() + piece.size());
+    }
+    const auto size = static_cast<Py_ssize_t>(starts.back());
+    const nb::object text = nb::steal(PyBytes_FromStringAndSize(nullptr, size));
+    if (!text.is_valid()) {
+        throw nb::python_error();
+    }
+    char* const bytes = PyBytes_AS_STRING(text.ptr());
+    const nb::gil_scoped_release release;
+    parallel_for(pieces.size(), num_threads, [&](std::size_t index) {
+        std::copy(pieces[index].begin(), pieces[index].end(), bytes + starts[index]);
+        pieces[index] = std::string();
+    });
+    return text;
+}
+
+// `files` are pairs of inode and path, `traversal` is (sequential, direction, number of threads).
+nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
+                       std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
+    std::vector<const Grammar*> pointers;
+    for (std::size_t index = 0; index < nb::len(grammars); ++index) {
+        pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
+    }
+    std::vector<Corpus::File> of_corpus;
+    for (std::size_t index = 0; index < nb::len(files); ++index) {
+        const nb::tuple file = nb::cast<nb::tuple>(files[index]);
+        const nb::bytes path = nb::cast<nb::bytes>(file[1]);
+        of_corpus.push_back({nb::cast<std::uint64_t>(file[0]), {path.c_str(), path.size()}});
+    }
+    const Traversal how{nb::cast<bool>(traversal[0]),
+                        static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
+                        nb::cast<unsigned>(traversal[2])};
+    std::vector<std::string> pieces;
+    {
+        const nb::gil_scoped_release release;
+        const Corpus corpus(std::move(pointers), std::move(of_corpus), n);
+        pieces = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
+    }
+    return join(pieces, how.num_threads);
+}
+
 }  // namespace
 
 NB_MODULE(_grammar, module) {
@@ -203,6 +251,8 @@ NB_MODULE(_grammar, module) {
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
     module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
+    module.def("statistics_report", &report_task, "task"_a, "grammars"_a, "files"_a, "n"_a, "top"_a,
+               "traversal"_a, "memory_limit"_a);
 }
 
 }  // namespace gompfs

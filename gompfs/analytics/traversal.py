@@ -1,0 +1,93 @@
+"""How a task goes through the grammars, and what tasks over files and n-grams have in common."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from gompfs import _grammar
+from gompfs.errors import OptionError, StatsUnavailableError
+from gompfs.grammar import Grammar
+
+MAX_WORDS = 5
+"""The most words of an n-gram."""
+
+
+class Direction(Enum):
+    """The direction of traversal (TADOC section 4, G-TADOC section 4)."""
+
+    AUTO = 0
+    """Chosen for each part of a grammar, by its number of files against the sizes of its rules."""
+    TOP_DOWN = 1
+    """Weights flow from each file to the rules that it uses."""
+    BOTTOM_UP = 2
+    """Every rule gets a table of what it and the rules below it hold; files read the tables of their elements.
+    Where tables could take more than 64 MiB for a part, it is done top-down nevertheless."""
+
+
+@dataclass(frozen=True)
+class Traversal:
+    """The way to a result; the result is the same for all.
+
+    `sequential` is TADOC on one thread with hash tables, top-down, for comparison. Else `num_threads` take part, 0
+    for one per core. A task that needs more than `memory_limit` bytes is given up; 0 stands for a quarter
+    of the machine's.
+    """
+
+    direction: Direction = Direction.AUTO
+    sequential: bool = False
+    num_threads: int = 0
+    memory_limit: int = 0
+
+
+BY_DEFAULT = Traversal()
+
+
+class Task(IntEnum):
+    """The tasks of `_grammar.statistics_report`."""
+
+    INVERTED_INDEX = 0
+    TERM_VECTOR = 1
+    SEQUENCE_COUNT = 2
+    RANKED_INVERTED_INDEX = 3
+
+
+def statistics_report(
+    task: Task, grammars: Sequence[Grammar], paths: Mapping[int, bytes], num_words: int, top: int, traversal: Traversal
+) -> bytes:
+    """The lines of a task over the files `paths` (inode number: path), which are listed in byte order of the paths.
+
+    Raises OptionError for an impossible `num_words` or `top`, StatsUnavailableError if it takes too much memory.
+    """
+    if not 1 <= num_words <= MAX_WORDS:
+        raise OptionError(f"sequences of {num_words} words; there are those of 1 to {MAX_WORDS}")
+    if top < 0:
+        raise OptionError(f"the first {top} make no sense")
+    files = [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
+    num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
+    memory_limit = traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    try:
+        return _grammar.statistics_report(
+            task,
+            [grammar.native for grammar in grammars],
+            files,
+            num_words,
+            top,
+            (traversal.sequential, traversal.direction.value, num_threads),
+            memory_limit,
+        )
+    except ValueError as error:
+        raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+
+
+def escape_path(path: bytes) -> bytes:
+    r"""A path as a field of a line: backslash, tab and newline become `\\`, `\t` and `\n`, other bytes stay."""
+    return path.replace(b"\\", b"\\\\").replace(b"\t", b"\\t").replace(b"\n", b"\\n")
+
+
+def unescape_path(field: bytes) -> bytes:
+    """The path that such a field stands for."""
+    parts = field.split(b"\\\\")
+    return b"\\".join(part.replace(b"\\t", b"\t").replace(b"\\n", b"\n") for part in parts)

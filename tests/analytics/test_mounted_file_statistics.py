@@ -1,0 +1,177 @@
+"""The statistics of files and sequences in a mount, and of the command, against awk and coreutils."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from coreutils_oracle import add, files_under, is_text, pack, shell
+from tree_helpers import PACKAGE_PARENT
+
+from gompfs.archive import Archive
+from gompfs.mount.virtual_files import TASKS, StatsQuery, compute
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
+Mount = Callable[[Path], Path]
+both_builders = pytest.mark.parametrize("builder", ["repair", "sequitur"])
+
+# For every path on standard input, lines of path, tab and n words in a row.
+_NGRAMS = r"""
+    while IFS= read -r -d '' path; do
+        { cat -- "$path"; echo; } | tr -s '[:space:]' '\n' | sed '/^$/d' | awk -v n=%d -v path="$path" '
+            { words[NR] = $0 }
+            NR >= n {
+                line = words[NR - n + 1]
+                for (at = NR - n + 2; at <= NR; ++at) line = line " " words[at]
+                print path "\t" line
+            }'
+    done |"""
+_COUNTED = r" sort | uniq -c | sed -E 's/^ *([0-9]+) /\1\t/' |"  # count, path, words
+_JOINED = r"""
+    awk -F'\t' '
+        ($1 "") != (last "") { printf "%s%s", (NR > 1 ? "\n" : ""), $1; last = $1 }
+        { printf "\t%s", $2 }
+        END { if (NR) printf "\n" }'"""
+_INVERTED_INDEX = _NGRAMS % 1 + r" sort -u | awk -F'\t' '{ print $2 FS $1 }' | sort -t $'\t' -k1,1 -k2,2 |" + _JOINED
+_BY_PATH = r""" sort -t $'\t' -k2,2 -k1,1nr -k3,3 | awk -F'\t' '{ print $2 FS $1 " " $3 }' |"""
+_TERM_VECTOR = _NGRAMS % 1 + _COUNTED + _BY_PATH + _JOINED
+_BY_COUNT = r" cut -f2 | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/' | sort -t $'\t' -k2,2nr -k1,1"
+_SEQUENCE_COUNT = _NGRAMS % 3 + _BY_COUNT
+_BY_NGRAM = r""" sort -t $'\t' -k3,3 -k1,1nr -k2,2 | awk -F'\t' '{ print $3 FS $1 " " $2 }' |"""
+_RANKED_INVERTED_INDEX = _NGRAMS % 3 + _COUNTED + _BY_NGRAM + _JOINED
+SCRIPTS = {
+    "inverted_index": _INVERTED_INDEX,
+    "term_vector": _TERM_VECTOR,
+    "sequence_count": _SEQUENCE_COUNT,
+    "ranked_inverted_index": _RANKED_INVERTED_INDEX,
+}
+
+
+def expected(root: Path, name: str) -> bytes:
+    """What coreutils and awk make of the text files under a directory."""
+    paths = [os.path.relpath(path, root) for path in files_under(root) if is_text(path)]
+    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    return shell(f"cd {os.fspath(root)!r}\n{SCRIPTS[name]}", listed)
+
+
+def check(stats: Path, root: Path) -> None:
+    for name in SCRIPTS:
+        content = (stats / name).read_bytes()
+        assert content == expected(root, name), name
+        assert content
+
+
+def gompfs(*arguments: str | Path, status: int = 0) -> bytes:
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else done.stdout
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Text without NUL, in files of all kinds of ends."""
+    rng = random.Random(21)
+    vocabulary = [rng.randbytes(rng.randrange(1, 6)).translate(_WORD_BYTES) for _ in range(60)]
+    root = tmp_path / "tree"
+    (root / "deep/er").mkdir(parents=True)
+
+    def text(num_words: int) -> bytes:
+        spaces = (b" ", b"\n", b"\r\n", b"\t\v\f")
+        chosen = (min(int(rng.paretovariate(0.8)), 60) - 1 for _ in range(num_words))
+        return b"".join(vocabulary[number] + rng.choice(spaces) for number in chosen)
+
+    contents = {"empty": b"", "blank": b" \n" * 50, "one": b"word", "two": b"two words", "deep/text": text(9000)}
+    contents |= {"cut": text(800)[:-1], "deep/same": contents["deep/text"], "long": b"y " + b"x" * 5000 + b" z z"}
+    contents |= {"with space": text(30), "\udcff\udcfe": text(40), "binary": b"\0a b c", "deep/er/more": text(2000)}
+    contents |= {f"deep/small-{number}": text(number % 7) for number in range(80)}
+    for name, content in contents.items():
+        (root / name).write_bytes(content)
+    return root
+
+
+_WORD_BYTES = bytes(b"abcdexyz.,\xff\xc3\xa9\x01\x1f~"[byte % 16] for byte in range(256))
+
+
+@both_builders
+def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
+    check(mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, grammar_builder=builder)), EXAMPLES)
+
+
+@both_builders
+def test_a_tree(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
+    check(mounted_stats(pack(tmp_path / "a.gomp", tree, grammar_builder=builder)), tree)
+
+
+@pytest.mark.parametrize("builders", [("repair", "sequitur"), ("sequitur", "repair")])
+def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
+    """Segments answer as one; of a file that was replaced only the new content counts."""
+    archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
+    (tree / "deep/text").write_bytes(b"only in the new file, " * 20)
+    (tree / "one").write_bytes(b"\0binary now")
+    (tree / "binary").write_bytes(b"text now, and text now, and text now")
+    (tree / "late").write_bytes(b"text now, and late")
+    add(archive, tree, grammar_builder=builders[1])
+    check(mounted_stats(archive), tree)
+
+
+def test_one_file(tmp_path: Path, tree: Path) -> None:
+    """--file tells of a file what an archive of it alone would; a file of an older segment too."""
+    archive = pack(tmp_path / "a.gomp", tree)
+    (tmp_path / "late").write_bytes(b"a b c d b c d")
+    add(archive, tmp_path / "late")
+    for path in (b"deep/text", b"cut", b"empty"):
+        alone = tmp_path / f"alone-{path.rpartition(b'/')[2].decode()}"
+        (alone / "deep").mkdir(parents=True)
+        shutil.copy(tree / os.fsdecode(path), alone / os.fsdecode(path))
+        with Archive(archive) as of_all, Archive(pack(tmp_path / "alone.gomp", alone, force=True)) as of_one:
+            for name in TASKS:
+                query = StatsQuery(ino=of_all.resolve(path).ino)
+                assert compute(name, of_all, query) == compute(name, of_one), (path, name)
+    assert gompfs("stats", archive, "sequence_count", "--file", "late", "--n", "2", "--top", "2") == b"b c\t2\nc d\t2\n"
+
+
+def test_json(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/a\tb\\\n").write_bytes(b"x y z x y z x")
+    archive = pack(tmp_path / "a.gomp", tmp_path / "tree")
+    name = "a\tb\\\n"
+
+    def ask(*arguments: str) -> object:
+        return json.loads(gompfs("stats", "--json", archive, *arguments))
+
+    assert ask("inverted_index", "--top", "1") == [{"word": "x", "files": [name]}]
+    assert ask("term_vector", "--top", "2") == [
+        {"file": name, "words": [{"word": "x", "count": 3}, {"word": "y", "count": 2}]}
+    ]
+    assert ask("sequence_count", "--top", "1", "--n", "4") == [{"words": ["x", "y", "z", "x"], "count": 2}]
+    assert ask("ranked_inverted_index", "--n", "1")[0] == {"words": ["x"], "files": [{"file": name, "count": 3}]}
+    assert gompfs("stats", archive, "inverted_index", "--top", "1") == b"x\ta\\tb\\\\\\n\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("sort", "--n", "2"), 2, b"--n is for sequence_count and ranked_inverted_index"),
+        (("info", "--file", "one"), 2, b"--file and --top are not for info"),
+        (("list", "--top", "2"), 2, b"--file and --top are not for list"),
+        (("sequence_count", "--n", "6"), 2, b"--n"),
+        (("sort", "--top", "0"), 2, b"--top"),
+        (("sort", "--file", "binary"), 1, b"binary: a binary file has no stats"),
+        (("term_vector", "--file", "binary"), 1, b"binary: a binary file has no stats"),
+        (("term_vector", "--file", "deep"), 1, b"deep: not a regular file"),
+        (("term_vector", "--file", "nowhere"), 1, b"nowhere"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, tree: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
+    error = gompfs("stats", pack(tmp_path / "a.gomp", tree), *arguments, status=status)
+    assert message in error
+    assert error.count(b"\n") == 1

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gompfs.archive import Archive
 from gompfs.errors import EntryTypeError
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.virtual_files import VIRTUAL_FILES, VirtualFile
+from gompfs.mount.virtual_files import LISTED_FILES, VIRTUAL_FILES, VirtualFile
 from gompfs.options import MountOptions
 
 _STATS = b"stats"
@@ -74,7 +74,8 @@ class Tree:
         """The entries of a directory with their names, in byte order of the names; raises EntryTypeError."""
         virtual = self.virtual(node)
         if virtual is not None:
-            return [(name, self._virtual[child].inode) for name, child in sorted(virtual.children.items())]
+            listed = ((name, self._virtual[child]) for name, child in sorted(virtual.children.items()))
+            return [(name, entry.inode) for name, entry in listed if entry.file is None or name in LISTED_FILES]
         children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
         if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
             raise EntryTypeError("not a directory", archive=self._archive.path)

@@ -175,6 +175,8 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> b
 
 
 VIRTUAL_FILES = sorted([b"info", *TASKS])
+# The others are there for who names them: `ls -l` must not count all sequences of a large archive.
+LISTED_FILES = frozenset({b"info", b"sort", b"wordcount"})
 _VOLATILE = {b"info"}
 _VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began
 

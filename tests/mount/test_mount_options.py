@@ -95,6 +95,7 @@ def test_owners_and_modes(mount, archive: Path) -> None:
 def test_virtual_files_are_hidden_but_there(mount, archive: Path, tree: Path) -> None:
     mounted = mount(archive)
     assert os.listdir(mounted.path) == ["d"]
+    assert sorted(os.listdir(mounted / "stats")) == ["info", "sort", "wordcount"]
     assert sorted(os.listdir(mounted / "stats")) == sorted(os.listdir(mounted / ".gompfs/stats"))
     assert f"archive\t{archive}\n" in (mounted / "stats/info").read_text()
     assert "blocks\t1\n" in (mounted / ".gompfs/stats/info").read_text()

@@ -38,8 +38,8 @@ class BlockService:
         decode: DecodeBlocks,
         num_blocks: int,
         block_size: int,
-        cache_size: int = DEFAULT_CACHE_SIZE,
-        batch_bytes: Callable[[], int] = lambda: DEFAULT_CACHE_SIZE // 32,
+        cache_size: int,
+        batch_bytes: Callable[[], int],
     ) -> None:
         """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them.
 

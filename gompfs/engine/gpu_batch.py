@@ -247,6 +247,7 @@ def launch(
 ) -> None:
     """Start a kernel for each codec, on the current stream; `fields` are the bytes of `describe`."""
     count = codecs.size
+    payloads_from = np.uint64(0)  # places of payloads are addresses: they may lie in several pieces of memory
     rows = fields.view(cupy.uint64)
     sizes = rows[2 * count : 3 * count].view(cupy.uint32)
     counters = rows[3 * count :].view(cupy.uint32)
@@ -256,7 +257,7 @@ def launch(
         if end > start:
             device.launch(
                 codec,
-                (np.uint64(0), rows[start:end], sizes[start:end], output, rows[count + start : count + end],
+                (payloads_from, rows[start:end], sizes[start:end], output, rows[count + start : count + end],
                  sizes[count + start : count + end], statuses[start:end], counters[start:]),
                 end - start,
             )  # fmt: skip

@@ -34,8 +34,7 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
-    NotImplementedError,  # how zipfile says that it does not know a compression method
-    RuntimeError,
+    RuntimeError,  # a member that is encrypted, or of a compression method that zipfile does not know
     EOFError,
 )
 

@@ -6,7 +6,14 @@ from gompfs.analytics.inverted_index import inverted_index_report
 from gompfs.analytics.ranked_inverted_index import ranked_inverted_index_report
 from gompfs.analytics.sequence_count import sequence_count_report
 from gompfs.analytics.term_vector import term_vector_report
-from gompfs.analytics.traversal import MAX_WORDS, Direction, Traversal, escape_path, unescape_path
+from gompfs.analytics.traversal import (
+    MAX_WORDS,
+    Direction,
+    Traversal,
+    check_memory,
+    escape_path,
+    unescape_path,
+)
 from gompfs.analytics.word_count import SortOrder, word_count_report
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "Direction",
     "SortOrder",
     "Traversal",
+    "check_memory",
     "escape_path",
     "inverted_index_report",
     "ranked_inverted_index_report",

@@ -67,7 +67,7 @@ def statistics_report(
         raise OptionError(f"the first {top} make no sense")
     files = [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
-    memory_limit = traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    memory_limit = _memory_limit(traversal)
     try:
         return _grammar.statistics_report(
             task,
@@ -80,6 +80,16 @@ def statistics_report(
         )
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+
+
+def _memory_limit(traversal: Traversal) -> int:
+    return traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+
+
+def check_memory(num_bytes: int, traversal: Traversal = BY_DEFAULT) -> None:
+    """Raise StatsUnavailableError where the grammars of a task take more than its limit already."""
+    if num_bytes > _memory_limit(traversal):
+        raise StatsUnavailableError("these statistics cannot be computed: they take more memory than they may")
 
 
 def escape_path(path: bytes) -> bytes:

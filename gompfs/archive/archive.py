@@ -94,7 +94,7 @@ class Archive:
         self.sections: list[Section] = self._index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
         self.blocks = BlockService(
-            self._decode_stream_blocks,
+            self.decode_stream_blocks,
             self.num_blocks,
             self.block_size,
             cache_size,
@@ -359,7 +359,8 @@ class Archive:
                 content += block.content
         return bytes(content)
 
-    def _decode_stream_blocks(self, first: int, count: int) -> list[Block]:
+    def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
+        """Decode blocks of the stream, past the cache; damage never raises."""
         decoded: list[Block] = []
         for segment in self.segments:
             start = max(first - segment.first_block, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder
-from gompfs.grammar.grammar import Grammar, GrammarPart
+from gompfs.grammar.collector import GrammarCollector
+from gompfs.grammar.grammar import NO_RULES, Grammar, GrammarPart
 
-__all__ = ["Grammar", "GrammarBuilder", "GrammarPart"]
+__all__ = ["NO_RULES", "Grammar", "GrammarBuilder", "GrammarCollector", "GrammarPart"]

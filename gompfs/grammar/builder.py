@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from gompfs import _grammar
 from gompfs.grammar.word_characters import word_character_bitmap
-from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
+from gompfs.grammar.grammar import KINDS, Grammar
+from gompfs.model import WORD_RULES
 
 
 class GrammarBuilder:
@@ -17,12 +18,12 @@ class GrammarBuilder:
     """
 
     def __init__(self, builder: str = "repair", words: str = "whitespace", num_threads: int = 0) -> None:
-        """`builder` is one of GRAMMAR_BUILDERS, `words` one of WORD_RULES; 0 threads means one per core."""
-        if builder not in GRAMMAR_BUILDERS or words not in WORD_RULES:
+        """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES; 0 threads: one per core."""
+        if builder not in KINDS or words not in WORD_RULES:
             raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
         bitmap = word_character_bitmap() if words == "letters" else b""
         num_threads = num_threads or len(os.sched_getaffinity(0))
-        self._native = _grammar.GrammarBuilder(builder == "sequitur", bitmap, num_threads)
+        self._native = _grammar.GrammarBuilder(KINDS.index(builder), bitmap, num_threads)
 
     def add_files(self, files: Sequence[tuple[int, bytes]]) -> None:
         """Take whole files as (inode number, content)."""
@@ -45,3 +46,10 @@ class GrammarBuilder:
         self._native.finish()
         while (piece := self._native.next_piece()) is not None:
             yield piece
+
+    def take(self) -> Grammar:
+        """With NO_RULES, at any time instead: all that came since the last call.
+
+        Of a file that is not complete the rest comes with the next call.
+        """
+        return Grammar(self._native.take())

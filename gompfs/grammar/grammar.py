@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from gompfs import _grammar
 from gompfs.errors import ArchiveFormatError
+from gompfs.model import GRAMMAR_BUILDERS
 
 SPLITTER = _grammar.SPLITTER
+NO_RULES = "none"
+"""The kind of a grammar whose root alone holds all words; it is made for counting and not stored."""
+KINDS = (*GRAMMAR_BUILDERS, NO_RULES)
 
 
 @dataclass(frozen=True)
@@ -59,8 +63,13 @@ class Grammar:
 
     @property
     def builder(self) -> str:
-        """The builder that made it, one of GRAMMAR_BUILDERS."""
-        return "sequitur" if self.native.sequitur else "repair"
+        """The builder that made it, one of GRAMMAR_BUILDERS or NO_RULES."""
+        return KINDS[self.native.builder]
+
+    @property
+    def num_bytes(self) -> int:
+        """Its size in memory."""
+        return self.native.num_bytes
 
     @property
     def word_rule(self) -> str:
@@ -79,6 +88,10 @@ class Grammar:
     def files(self) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
         """Of each part: whether its first file began in the part before, its inodes, how many words each has."""
         return self.native.files(len(os.sched_getaffinity(0)))
+
+    def drop_parts(self) -> None:
+        """Forget all but the dictionary."""
+        self.native.drop_parts()
 
     def words_have_whitespace(self) -> bool:
         """Whether any word has whitespace in it, which no text gives."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, StatsUnavailableError, display_path
-from gompfs.model import GRAMMAR_SECTION
+from gompfs.model import GRAMMAR_SECTION, Section
 
 if TYPE_CHECKING:
     from gompfs.analytics import SortOrder
@@ -18,20 +19,42 @@ if TYPE_CHECKING:
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:
-    """The grammars of all segments; raises StatsUnavailableError where a segment has none."""
+    """The grammars that the archive holds."""
     from gompfs.grammar import Grammar
 
-    sections = [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
-    if len(sections) != len(archive.segments):
-        raise StatsUnavailableError("the archive was packed without stats", archive=archive.path)
     grammars = []
-    for section in sections:
+    for section in _grammar_sections(archive):
         try:
             grammars.append(Grammar.from_bytes(archive.read_section(section)))
         except GompfsError as error:
             error.archive = error.archive or str(archive.path)
             raise
     return grammars
+
+
+def _grammar_sections(archive: Archive) -> list[Section]:
+    return [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
+
+
+def _content_grammars(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> Iterator[Grammar]:
+    """The text of the files that count and that none of `grammars`, all that the archive holds, has."""
+    from gompfs.archive import ContentText
+
+    if len(grammars) == len(archive.segments):
+        return
+    known = _inos(grammars).union(archive.binary_files())
+    content = ContentText(archive, _counted_inos(archive, query) - known)
+    yield from content.grammars()
+    if query.ino in content.binary_files:
+        raise _no_stats_of_binary_file(archive, query.ino)
+
+
+def _inos(grammars: Sequence[Grammar]) -> set[int]:
+    return set().union(*(grammar.inos() for grammar in grammars))
+
+
+def _no_stats_of_binary_file(archive: Archive, ino: int) -> StatsUnavailableError:
+    return StatsUnavailableError("a binary file has no stats", archive=archive.path, path=archive.path_of(ino))
 
 
 @dataclass(frozen=True)
@@ -67,24 +90,23 @@ def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`word<TAB>path<TAB>path...` lines by word."""
     from gompfs.analytics import inverted_index_report
 
-    grammars = load_grammars(archive)
-    return inverted_index_report(grammars, _counted_paths(archive, grammars, query), top=query.top)
+    grammars, paths = _text(archive, query)
+    return inverted_index_report(grammars, paths, top=query.top)
 
 
 def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
     from gompfs.analytics import term_vector_report
 
-    grammars = load_grammars(archive)
-    return term_vector_report(grammars, _counted_paths(archive, grammars, query), top=query.top)
+    grammars, paths = _text(archive, query)
+    return term_vector_report(grammars, paths, top=query.top)
 
 
 def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
     from gompfs.analytics import sequence_count_report
 
-    grammars = load_grammars(archive)
-    paths = _counted_paths(archive, grammars, query)
+    grammars, paths = _text(archive, query)
     return sequence_count_report(grammars, paths, num_words=query.num_words, top=query.top)
 
 
@@ -92,8 +114,7 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
     """`w1 w2 w3<TAB>count path<TAB>count path...` lines by the words, files by count descending, then by path."""
     from gompfs.analytics import ranked_inverted_index_report
 
-    grammars = load_grammars(archive)
-    paths = _counted_paths(archive, grammars, query)
+    grammars, paths = _text(archive, query)
     return ranked_inverted_index_report(grammars, paths, num_words=query.num_words, top=query.top)
 
 
@@ -101,8 +122,9 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     from gompfs.analytics import word_count_report
 
     grammars = load_grammars(archive)
-    inos = set().union(*(grammar.inos() for grammar in grammars))
-    report = word_count_report(grammars, order, excluded_inos=inos - _counted_inos(archive, query))
+    excluded = _inos(grammars) - _counted_inos(archive, query)
+    content = _content_grammars(archive, grammars, query)
+    report = word_count_report(itertools.chain(grammars, content), order, excluded_inos=excluded)
     return b"".join(report.splitlines(keepends=True)[: query.top]) if query.top else report
 
 
@@ -111,18 +133,34 @@ def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
     if query.ino is None:
         return archive.inode_numbers()
     if query.ino in archive.binary_files():
-        raise StatsUnavailableError(
-            "a binary file has no stats", archive=archive.path, path=archive.path_of(query.ino)
-        )
+        raise _no_stats_of_binary_file(archive, query.ino)
     return {query.ino}
 
 
-def _counted_paths(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> dict[int, bytes]:
-    """The files that count and are in the grammars, with one path of each."""
-    inos = set().union(*(grammar.inos() for grammar in grammars)) & _counted_inos(archive, query)
+def _text(archive: Archive, query: StatsQuery) -> tuple[list[Grammar], dict[int, bytes]]:
+    """All grammars, and the files that count and are in them, with one path of each."""
+    from gompfs.analytics import check_memory
+
+    grammars = load_grammars(archive)
+    num_bytes = sum(grammar.num_bytes for grammar in grammars)
+    for grammar in _content_grammars(archive, tuple(grammars), query):
+        grammars.append(grammar)
+        num_bytes += grammar.num_bytes
+        check_memory(num_bytes)
+    inos = _inos(grammars) & _counted_inos(archive, query)
     if query.ino is not None:
-        return {ino: archive.path_of(ino) for ino in inos}
-    return {ino: path for ino, path in archive.paths().items() if ino in inos}
+        return grammars, {ino: archive.path_of(ino) for ino in inos}
+    return grammars, {ino: path for ino, path in archive.paths().items() if ino in inos}
+
+
+def _source_of_stats(archive: Archive) -> str:
+    num_segments = len(archive.segments)
+    missing = num_segments - len(_grammar_sections(archive))
+    if missing == 0:
+        return "computed from the grammar"
+    if missing == num_segments:
+        return "computed from the content, no grammar"
+    return f"computed from the grammar, and from the content of {missing} of {num_segments} segments, which have none"
 
 
 def info(archive: Archive) -> bytes:
@@ -143,6 +181,7 @@ def info(archive: Archive) -> bytes:
         "block_size": archive.block_size,
         "blocks_compressed_size": compressed,
         "grammar_compressed_size": grammar,
+        "stats": _source_of_stats(archive),
         "engine": archive.engine.name,
         "engine_reason": archive.engine.reason,
         "engine_threads": archive.engine.num_threads,

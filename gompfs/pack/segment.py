@@ -11,12 +11,12 @@ from dataclasses import replace
 from gompfs.codec import MIN_LEVEL
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
+from gompfs.grammar import GrammarBuilder, GrammarCollector
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.stream import BlockWriter, StreamWriter
-from gompfs.pack.text import GrammarCollector
 
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
@@ -49,7 +49,7 @@ class SegmentBuilder:
         self._linkable: dict[bytes, int] = {}
         self._contents: dict[tuple[int, bytes], int] = {}
         self._sizes: set[int] = set()
-        self._grammar = GrammarCollector(options) if options.stats else None
+        self._grammar = _grammar_collector(options) if options.stats else None
         segments = base.segments() if base is not None else []
         self._number = len(segments)
         self._first_block = sum(len(segment.places) for segment in segments)
@@ -290,3 +290,7 @@ class SegmentBuilder:
         """Let a file have the bytes of an identical one."""
         self.num_duplicates += 1
         self._index.add_extents(ino, [Extent(0, stream_offset, size)])
+
+
+def _grammar_collector(options: PackOptions) -> GrammarCollector:
+    return GrammarCollector(GrammarBuilder(options.grammar_builder, options.words, options.jobs))

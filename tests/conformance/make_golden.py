@@ -33,7 +33,7 @@ from gompfs.engine import select_engine
 from gompfs.grammar.reference import split_words
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
-from gompfs.pack.text import is_text
+from gompfs.grammar.collector import is_text
 
 TIME_NS = 1_600_000_000_123_456_789
 HOLE = 64 << 10

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/parallel.h"
+#include "grammar/numbers.h"
 #include "grammar/repair.h"
 #include "grammar/sequitur.h"
 #include "grammar/word_table.h"
@@ -98,6 +99,40 @@ std::vector<std::uint32_t> order_words(const std::vector<std::uint32_t>& sorted,
         symbol = symbol < num_words ? number[symbol] : symbol;
     }
     return places;
+}
+
+Rules build_rules(BuilderKind builder, Repair& repair, std::vector<Symbol>& symbols,
+                  std::uint32_t num_words) {
+    switch (builder) {
+        case BuilderKind::repair:
+            return repair.build(symbols, num_words);
+        case BuilderKind::sequitur:
+            return build_sequitur(symbols, num_words);
+        case BuilderKind::none:
+            break;
+    }
+    return {{0, symbols.size()}, symbols};
+}
+
+Dictionary expand(const std::vector<DictionaryRange>& ranges) {
+    Dictionary dictionary;
+    for (const DictionaryRange& range : ranges) {
+        const std::uint8_t* length = range.suffix_lengths.data();
+        auto suffix = range.suffixes.begin();
+        std::size_t previous = 0;
+        for (const std::uint8_t shared : range.shared_lengths) {
+            const std::size_t start = dictionary.bytes.size();
+            const auto rest = static_cast<std::ptrdiff_t>(read_number(length));
+            dictionary.bytes.resize(start + shared);
+            std::copy_n(dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(previous), shared,
+                        dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(start));
+            dictionary.bytes.insert(dictionary.bytes.end(), suffix, suffix + rest);
+            suffix += rest;
+            dictionary.starts.push_back(dictionary.bytes.size());
+            previous = start;
+        }
+    }
+    return dictionary;
 }
 
 }  // namespace
@@ -245,19 +280,28 @@ void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
     part.head.num_tokens = tokens.symbols.size() - text.inos.size();
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
-    Rules rules = builder_ == BuilderKind::repair
-                      ? workspace.repair.build(tokens.symbols, num_words)
-                      : build_sequitur(tokens.symbols, num_words);
+    Rules rules = build_rules(builder_, workspace.repair, tokens.symbols, num_words);
     const std::vector<std::uint32_t> sorted = sort_words(words);
     WordList list;
     for (const std::uint32_t word : sorted) {
         list.append(words[word]);
     }
     part.head.words = order_words(sorted, rules);
-    part.rules = write_rules(rules, num_words);
+    if (builder_ == BuilderKind::none) {
+        part.root = std::move(rules);
+    } else {
+        part.rules = write_rules(rules, num_words);
+    }
     const std::lock_guard lock(mutex_);
     parts_[text.number] = std::move(part);
     word_lists_[text.number] = std::move(list);
+}
+
+void GrammarBuilder::wait_until_built(std::unique_lock<std::mutex>& lock) {
+    changed_.wait(lock, [&] { return (waiting_ == nullptr && num_running_ == 0) || failure_; });
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
 }
 
 void GrammarBuilder::finish() {
@@ -267,10 +311,7 @@ void GrammarBuilder::finish() {
     }
     {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return (waiting_ == nullptr && num_running_ == 0) || failure_; });
-        if (failure_) {
-            std::rethrow_exception(failure_);
-        }
+        wait_until_built(lock);
         stopping_ = true;
     }
     changed_.notify_all();
@@ -312,6 +353,32 @@ std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
     std::vector<std::uint8_t> piece = write_part_head(part.head);
     piece.insert(piece.end(), part.rules.begin(), part.rules.end());
     return piece;
+}
+
+Grammar GrammarBuilder::take() {
+    if (builder_ != BuilderKind::none) {
+        throw std::logic_error("only what has no rules is taken so");
+    }
+    if (!in_file_ && !text_->inos.empty()) {
+        dispatch();
+    }
+    std::unique_lock lock(mutex_);
+    wait_until_built(lock);
+    const auto num_threads = static_cast<unsigned>(threads_.size());
+    const std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads, ranks_);
+    word_lists_.clear();
+    Grammar grammar{words_of_characters_, builder_, expand(ranges), {}};
+    for (std::size_t number = 0; number < parts_.size(); ++number) {
+        Part& part = grammar.parts.emplace_back();
+        static_cast<PartHead&>(part) = std::move(parts_[number].head);
+        part.rules = std::move(parts_[number].root);
+        for (std::uint32_t& word : part.words) {
+            word = ranks_[number][word];
+        }
+    }
+    parts_.clear();
+    ranks_.clear();
+    return grammar;
 }
 
 }  // namespace gompfs

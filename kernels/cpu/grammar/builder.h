@@ -37,6 +37,10 @@ class GrammarBuilder {
     void finish();
     std::optional<std::vector<std::uint8_t>> next_piece();
 
+    // For a builder of the kind `none`, at any time instead: what it took since the last call, for
+    // counting. Of a file that is not complete the rest comes with the next call.
+    Grammar take();
+
   private:
     struct Text {
         std::size_t number;
@@ -50,13 +54,15 @@ class GrammarBuilder {
     // A part whose words are places in its own list.
     struct BuiltPart {
         PartHead head;
-        std::vector<std::uint8_t> rules;
+        std::vector<std::uint8_t> rules;  // as the section has them
+        Rules root;                       // of the kind `none`, instead
     };
 
     void require(bool in_file) const;
     void search_from(std::size_t size);
     void cut_file();
     void dispatch();
+    void wait_until_built(std::unique_lock<std::mutex>& lock);
     void work();
     void build_part(const Text& text, Workspace& workspace);
 

@@ -38,7 +38,8 @@ struct Part : PartHead {
     Rules rules;
 };
 
-enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1 };
+// `none` makes no rules: the root alone holds all words. No section has such a grammar.
+enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1, none = 2 };
 
 struct Grammar {
     bool words_of_characters = false;  // see Tokenizer

@@ -80,6 +80,21 @@ Grammar* read_section(nb::handle section) {
     return new Grammar(read_grammar(view.bytes()));
 }
 
+std::uint64_t size_in_memory(const Grammar& grammar) {
+    const auto bytes = [](const auto& values) { return values.size() * sizeof values[0]; };
+    std::uint64_t size = bytes(grammar.dictionary.starts) + bytes(grammar.dictionary.bytes);
+    for (const Part& part : grammar.parts) {
+        size += bytes(part.inos) + bytes(part.words) + bytes(part.rules.starts) +
+                bytes(part.rules.symbols);
+    }
+    return size;
+}
+
+Grammar* take_grammar(GrammarBuilder& builder) {
+    const nb::gil_scoped_release release;
+    return new Grammar(builder.take());
+}
+
 nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
     if (index >= grammar.parts.size()) {
         throw nb::index_error();
@@ -214,25 +229,29 @@ NB_MODULE(_grammar, module) {
     nb::class_<GrammarBuilder>(module, "GrammarBuilder")
         .def(
             "__init__",
-            [](GrammarBuilder* self, bool sequitur, nb::bytes word_characters,
+            [](GrammarBuilder* self, unsigned builder, nb::bytes word_characters,
                unsigned num_threads) {
                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
-                new (self) GrammarBuilder(sequitur ? BuilderKind::sequitur : BuilderKind::repair,
-                                          {bytes, bytes + word_characters.size()}, num_threads);
+                new (self)
+                    GrammarBuilder(static_cast<BuilderKind>(builder),
+                                   {bytes, bytes + word_characters.size()}, num_threads);
             },
-            "sequitur"_a, "word_characters"_a, "num_threads"_a)
+            "builder"_a, "word_characters"_a, "num_threads"_a)
         .def("add_files", &add_files, "files"_a)
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
         .def("finish", &finish)
-        .def("next_piece", &next_piece);
+        .def("next_piece", &next_piece)
+        .def("take", &take_grammar, nb::rv_policy::take_ownership);
     nb::class_<Grammar>(module, "Grammar")
         .def_prop_ro("words_of_characters",
                      [](const Grammar& self) { return self.words_of_characters; })
-        .def_prop_ro("sequitur",
-                     [](const Grammar& self) { return self.builder == BuilderKind::sequitur; })
+        .def_prop_ro("builder",
+                     [](const Grammar& self) { return static_cast<unsigned>(self.builder); })
+        .def_prop_ro("num_bytes", &size_in_memory)
+        .def("drop_parts", [](Grammar& self) { self.parts = {}; })
         .def_prop_ro("num_words", [](const Grammar& self) { return self.dictionary.size(); })
         .def_prop_ro("num_parts", [](const Grammar& self) { return self.parts.size(); })
         .def(

@@ -1,34 +1,34 @@
-"""Hands the text of packed files to the grammar builder, in order and in batches."""
+"""Hands the text of files to a grammar builder, in order and in batches."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gompfs.grammar import GrammarBuilder
-from gompfs.options import PackOptions
+from gompfs.grammar.builder import GrammarBuilder
+from gompfs.grammar.grammar import Grammar
 
 _BINARY_PROBE_SIZE = 8192
 _BATCH_BYTES = 8 << 20
 
 
-def is_text(head: bytes) -> bool:
+def is_text(head: bytes | memoryview) -> bool:
     """Whether a file that starts with `head` is text: no NUL in its first 8 KiB."""
-    return b"\0" not in head[:_BINARY_PROBE_SIZE]
+    return b"\0" not in bytes(head[:_BINARY_PROBE_SIZE])
 
 
 class GrammarCollector:
     """Collects whole files, or one file at a time in pieces; binary files are left out and listed."""
 
-    def __init__(self, options: PackOptions) -> None:
-        self._builder = GrammarBuilder(options.grammar_builder, options.words, options.jobs)
-        self._batch: list[tuple[int, bytes]] = []
+    def __init__(self, builder: GrammarBuilder) -> None:
+        self._builder = builder
+        self._batch: list[tuple[int, bytes | memoryview]] = []
         self._batch_size = 0
         self._ino = 0
         self._head: bytes | None = None
         self._in_text = False
         self.binary_files: list[int] = []
 
-    def add_file(self, ino: int, content: bytes) -> None:
+    def add_file(self, ino: int, content: bytes | memoryview) -> None:
         """Take a whole file."""
         if not is_text(content):
             self.binary_files.append(ino)
@@ -49,7 +49,7 @@ class GrammarCollector:
         self._head = b""
         self._in_text = False
 
-    def add_bytes(self, piece: bytes) -> None:
+    def add_bytes(self, piece: bytes | memoryview) -> None:
         """The next piece of the file."""
         if self._head is not None:
             self._head += piece
@@ -72,6 +72,11 @@ class GrammarCollector:
         """The grammar of all text: its section, in pieces."""
         self._flush()
         return self._builder.finish()
+
+    def take(self) -> Grammar:
+        """What came since the last call, without rules: see GrammarBuilder.take."""
+        self._flush()
+        return self._builder.take()
 
     def _judge(self, head: bytes) -> bytes:
         self._head = None

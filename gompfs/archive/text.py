@@ -1,0 +1,134 @@
+"""The text of files as words without a grammar, read from the stream: for statistics where no grammar holds them."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive.archive import Archive
+from gompfs.archive.block_service import Block
+from gompfs.codec import BlockStatus
+from gompfs.errors import CorruptBlockError, CorruptIndexError
+from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
+
+_BATCH_BYTES = 16 << 20
+_WHOLE_FILE_SIZE = 1 << 20
+_TEXT_OF_GRAMMAR = 512 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFile:
+    """A file, and where its bytes lie in the stream: runs as (stream_offset, size)."""
+
+    ino: int
+    runs: tuple[tuple[int, int], ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(size for _, size in self.runs)
+
+
+class ContentText:
+    """The words of some files of an archive, in grammars without rules; binary files are left out."""
+
+    def __init__(self, archive: Archive, inos: Collection[int]) -> None:
+        """Take the regular files among `inos`. Raises CorruptIndexError where the index is damaged."""
+        self._archive = archive
+        self.binary_files: list[int] = []
+        """The inodes that turned out to be of binary files."""
+        self._files = []
+        for ino in sorted(inos):
+            inode = archive.inode(ino)
+            if stat.S_ISREG(inode.mode) and inode.size:
+                file = _locate(archive, ino, inode.size)
+                if file.size == inode.size:
+                    self._files.append(file)
+                else:
+                    self.binary_files.append(ino)  # holes read as NULs
+        self._files.sort(key=lambda file: file.runs)
+
+    def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
+        """All words, in a grammar for about each 512 MiB of text. A file may go on in the next one.
+
+        The stream is decoded once, in batches. Raises CorruptBlockError where a file lies in a damaged block.
+        """
+        words = self._archive.meta.get("words", "whitespace")
+        collector = GrammarCollector(GrammarBuilder(NO_RULES, words, num_threads))
+        num_bytes = 0
+        for piece_size in self._collect(collector):
+            num_bytes += piece_size
+            if num_bytes >= _TEXT_OF_GRAMMAR:
+                yield collector.take()
+                num_bytes = 0
+        self.binary_files += collector.binary_files
+        yield collector.take()
+
+    def _collect(self, collector: GrammarCollector) -> Iterator[int]:
+        """Give all files to a collector; the size of each piece that it took."""
+        stream = _Stream(self._archive, self._files)
+        for file in self._files:
+            pieces = stream.pieces(file)
+            if file.size <= _WHOLE_FILE_SIZE:
+                whole = list(pieces)
+                collector.add_file(file.ino, whole[0] if len(whole) == 1 else b"".join(whole))
+                yield file.size
+                continue
+            collector.begin_file(file.ino)
+            for piece in pieces:
+                collector.add_bytes(piece)
+                yield len(piece)
+            collector.end_file()
+
+
+def _locate(archive: Archive, ino: int, size: int) -> StreamFile:
+    """Where the bytes of a file lie; less than `size` of them where it has holes."""
+    runs = ((extent.stream_offset, min(extent.size, size - extent.file_offset)) for extent in archive.extents(ino))
+    return StreamFile(ino, tuple(run for run in runs if run[1] > 0))
+
+
+class _Stream:
+    """Decodes the blocks that files lie in, batch by batch."""
+
+    def __init__(self, archive: Archive, files: Collection[StreamFile]) -> None:
+        self._archive = archive
+        self._wanted: NDArray[np.bool_] = np.zeros(archive.num_blocks + 1, np.bool_)
+        for file in files:
+            for stream_offset, size in file.runs:
+                last = (stream_offset + size - 1) // archive.block_size
+                if last >= archive.num_blocks:
+                    raise CorruptIndexError(f"inode {file.ino} has bytes outside the stream", archive=archive.path)
+                self._wanted[stream_offset // archive.block_size : last + 1] = True
+        self._blocks: list[Block] = []
+        self._first = 0
+
+    def pieces(self, file: StreamFile) -> Iterator[memoryview]:
+        """The bytes of a file, block by block."""
+        archive = self._archive
+        for stream_offset, size in file.runs:
+            end = stream_offset + size
+            while stream_offset < end:
+                number, start = divmod(stream_offset, archive.block_size)
+                block = self._block(number)
+                if block.status is not BlockStatus.OK:
+                    raise CorruptBlockError(
+                        block.status.reason, archive=archive.path, path=archive.path_of(file.ino), block=number
+                    )
+                piece = block.content[start : start + end - stream_offset]
+                if not piece:
+                    raise CorruptIndexError(f"inode {file.ino} has bytes outside its segment", archive=archive.path)
+                yield piece
+                stream_offset += len(piece)
+
+    def _block(self, number: int) -> Block:
+        if not self._first <= number < self._first + len(self._blocks):
+            self._blocks = []  # its memory serves the next batch
+            batch = max(self._archive.engine.batch_bytes, _BATCH_BYTES) // self._archive.block_size
+            count = int(np.argmin(self._wanted[number : number + batch])) or batch
+            count = min(count, self._archive.num_blocks - number)
+            self._first, self._blocks = number, self._archive.decode_stream_blocks(number, count)
+        return self._blocks[number - self._first]

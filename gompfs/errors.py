@@ -13,7 +13,7 @@
     +-- PackError                            a source cannot be read, or the archive cannot be written
     +-- ExtractError                         an entry cannot be written
     +-- MountError                           mounting or unmounting failed
-    +-- StatsUnavailableError                the archive has no grammar to compute from
+    +-- StatsUnavailableError                analytics of a binary file, or with too little memory
     +-- OptionError (ValueError)             an option's value makes no sense
 
 Each carries what is known of `archive`, `path` and `block`; the message names them.
@@ -117,7 +117,7 @@ class MountError(GompfsError):
 
 
 class StatsUnavailableError(GompfsError):
-    """The archive has no grammar, so that its analytics cannot be computed."""
+    """There are no analytics of a binary file, or they take too much memory."""
 
 
 class OptionError(GompfsError, ValueError):

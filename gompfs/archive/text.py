@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from gompfs.archive.archive import Archive
 from gompfs.archive.block_service import Block
 from gompfs.codec import BlockStatus
-from gompfs.errors import CorruptBlockError, CorruptIndexError
+from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError, display_path
 from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
+from gompfs.model import WORD_RULES
 
 _BATCH_BYTES = 16 << 20
 _WHOLE_FILE_SIZE = 1 << 20
@@ -37,8 +38,14 @@ class ContentText:
     """The words of some files of an archive, in grammars without rules; binary files are left out."""
 
     def __init__(self, archive: Archive, inos: Collection[int]) -> None:
-        """Take the regular files among `inos`. Raises CorruptIndexError where the index is damaged."""
+        """Take the regular files among `inos`.
+
+        Raises CorruptIndexError where the index is damaged, StatsUnavailableError for words of an unknown rule.
+        """
         self._archive = archive
+        self._words = archive.meta.get("words", WORD_RULES[0])
+        if self._words not in WORD_RULES:
+            raise StatsUnavailableError(f"there is no word rule {self._words!r}", archive=archive.path)
         self.binary_files: list[int] = []
         """The inodes that turned out to be of binary files."""
         self._files = []
@@ -57,8 +64,7 @@ class ContentText:
 
         The stream is decoded once, in batches. Raises CorruptBlockError where a file lies in a damaged block.
         """
-        words = self._archive.meta.get("words", "whitespace")
-        collector = GrammarCollector(GrammarBuilder(NO_RULES, words, num_threads))
+        collector = GrammarCollector(GrammarBuilder(NO_RULES, self._words, num_threads))
         num_bytes = 0
         for piece_size in self._collect(collector):
             num_bytes += piece_size
@@ -87,8 +93,17 @@ class ContentText:
 
 def _locate(archive: Archive, ino: int, size: int) -> StreamFile:
     """Where the bytes of a file lie; less than `size` of them where it has holes."""
-    runs = ((extent.stream_offset, min(extent.size, size - extent.file_offset)) for extent in archive.extents(ino))
+    try:
+        extents = archive.extents(ino)
+    except CorruptIndexError as error:
+        error.path = error.path or display_path(archive.path_of(ino))
+        raise
+    runs = ((extent.stream_offset, min(extent.size, size - extent.file_offset)) for extent in extents)
     return StreamFile(ino, tuple(run for run in runs if run[1] > 0))
+
+
+def _outside(archive: Archive, ino: int, what: str) -> CorruptIndexError:
+    return CorruptIndexError(f"inode {ino} has bytes outside {what}", archive=archive.path, path=archive.path_of(ino))
 
 
 class _Stream:
@@ -101,7 +116,7 @@ class _Stream:
             for stream_offset, size in file.runs:
                 last = (stream_offset + size - 1) // archive.block_size
                 if last >= archive.num_blocks:
-                    raise CorruptIndexError(f"inode {file.ino} has bytes outside the stream", archive=archive.path)
+                    raise _outside(archive, file.ino, "the stream")
                 self._wanted[stream_offset // archive.block_size : last + 1] = True
         self._blocks: list[Block] = []
         self._first = 0
@@ -120,7 +135,7 @@ class _Stream:
                     )
                 piece = block.content[start : start + end - stream_offset]
                 if not piece:
-                    raise CorruptIndexError(f"inode {file.ino} has bytes outside its segment", archive=archive.path)
+                    raise _outside(archive, file.ino, "its segment")
                 yield piece
                 stream_offset += len(piece)
 

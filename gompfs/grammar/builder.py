@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator, Sequence
 
 from gompfs import _grammar
-from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.grammar.grammar import KINDS, Grammar
+from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
 
@@ -25,7 +25,7 @@ class GrammarBuilder:
         num_threads = num_threads or len(os.sched_getaffinity(0))
         self._native = _grammar.GrammarBuilder(KINDS.index(builder), bitmap, num_threads)
 
-    def add_files(self, files: Sequence[tuple[int, bytes]]) -> None:
+    def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:
         """Take whole files as (inode number, content)."""
         self._native.add_files(files)
 
@@ -33,7 +33,7 @@ class GrammarBuilder:
         """Start a file that comes in pieces."""
         self._native.begin_file(ino)
 
-    def add_bytes(self, piece: bytes) -> None:
+    def add_bytes(self, piece: bytes | memoryview) -> None:
         """The next piece of the file."""
         self._native.add_bytes(piece)
 

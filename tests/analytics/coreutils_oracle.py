@@ -69,13 +69,17 @@ def count_with_coreutils(paths: Sequence[Path]) -> tuple[bytes, bytes]:
 
 
 def pack(target: Path, *specs: Path, **options: object) -> Path:
-    """Pack directories, files and tars with analytics."""
-    pack_options = PackOptions(**options)  # type: ignore[arg-type]
-    pack_archive([open_source(spec) for spec in specs], target, pack_options, engine=select_engine("cpu"))
+    """Pack directories, files and tars with analytics; without a grammar for the builder `none`."""
+    pack_archive([open_source(spec) for spec in specs], target, _options(options), engine=select_engine("cpu"))
     return target
 
 
 def add(target: Path, *specs: Path, **options: object) -> None:
     """Add to such an archive."""
-    pack_options = PackOptions(**options)  # type: ignore[arg-type]
-    add_to_archive(target, [open_source(spec) for spec in specs], pack_options, engine=select_engine("cpu"))
+    add_to_archive(target, [open_source(spec) for spec in specs], _options(options), engine=select_engine("cpu"))
+
+
+def _options(options: dict[str, object]) -> PackOptions:
+    if options.get("grammar_builder") == "none":
+        options = {**options, "grammar_builder": "repair", "stats": False}
+    return PackOptions(**options)  # type: ignore[arg-type]

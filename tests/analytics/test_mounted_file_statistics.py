@@ -20,7 +20,7 @@ from gompfs.mount.virtual_files import TASKS, StatsQuery, compute
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 Mount = Callable[[Path], Path]
-both_builders = pytest.mark.parametrize("builder", ["repair", "sequitur"])
+each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none"])
 
 # For every path on standard input, lines of path, tab and n words in a row.
 _NGRAMS = r"""
@@ -101,17 +101,19 @@ def tree(tmp_path: Path) -> Path:
 _WORD_BYTES = bytes(b"abcdexyz.,\xff\xc3\xa9\x01\x1f~"[byte % 16] for byte in range(256))
 
 
-@both_builders
+@each_builder
 def test_the_bundled_corpus(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
     check(mounted_stats(pack(tmp_path / "a.gomp", EXAMPLES, grammar_builder=builder)), EXAMPLES)
 
 
-@both_builders
+@each_builder
 def test_a_tree(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
     check(mounted_stats(pack(tmp_path / "a.gomp", tree, grammar_builder=builder)), tree)
 
 
-@pytest.mark.parametrize("builders", [("repair", "sequitur"), ("sequitur", "repair")])
+@pytest.mark.parametrize(
+    "builders", [("repair", "sequitur"), ("sequitur", "repair"), ("none", "repair"), ("repair", "none"), ("none",) * 2]
+)
 def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
     """Segments answer as one; of a file that was replaced only the new content counts."""
     archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
@@ -123,9 +125,10 @@ def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builde
     check(mounted_stats(archive), tree)
 
 
-def test_one_file(tmp_path: Path, tree: Path) -> None:
+@each_builder
+def test_one_file(tmp_path: Path, tree: Path, builder: str) -> None:
     """--file tells of a file what an archive of it alone would; a file of an older segment too."""
-    archive = pack(tmp_path / "a.gomp", tree)
+    archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builder)
     (tmp_path / "late").write_bytes(b"a b c d b c d")
     add(archive, tmp_path / "late")
     for path in (b"deep/text", b"cut", b"empty"):
@@ -172,6 +175,8 @@ def test_json(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(tmp_path: Path, tree: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
-    error = gompfs("stats", pack(tmp_path / "a.gomp", tree), *arguments, status=status)
-    assert message in error
-    assert error.count(b"\n") == 1
+    for builder in ("repair", "none"):
+        archive = pack(tmp_path / f"{builder}.gomp", tree, grammar_builder=builder)
+        error = gompfs("stats", archive, *arguments, status=status)
+        assert message in error
+        assert error.count(b"\n") == 1

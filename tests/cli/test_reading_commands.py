@@ -28,9 +28,7 @@ def test_ls_lists_directories_by_paths_that_cat_takes(gompfs, archive):
 
 def test_ls_recursive_equals_find(gompfs, archive, tree):
     found = {
-        f"{path.relative_to(tree)}/"
-        if path.is_dir() and not path.is_symlink()
-        else str(path.relative_to(tree))
+        f"{path.relative_to(tree)}/" if path.is_dir() and not path.is_symlink() else str(path.relative_to(tree))
         for path in tree.rglob("*")
     }
     lines = gompfs("ls", "-R", archive).lines
@@ -159,10 +157,14 @@ def test_stats_info_is_the_virtual_file(gompfs, archive):
 
 
 @pytest.mark.parametrize("name", [name for name in STATS if name != "info"])
-def test_stats_need_a_grammar(gompfs, archive, name):
-    result = gompfs("stats", archive, name)
-    assert (result.status, result.output) == (1, b"")
-    assert result.error_line == f"{archive}: the archive was packed without stats"
+def test_stats_without_a_grammar(gompfs, tree, archive, name):
+    """They are the same, and `info` says where they come from."""
+    assert gompfs("pack", "-q", tree, "words.gomp").status == 0
+    assert gompfs("stats", archive, name).output == gompfs("stats", "words.gomp", name).output != b""
+    facts = [
+        dict(line.split("\t", 1) for line in gompfs("stats", path, "info").lines) for path in (archive, "words.gomp")
+    ]
+    assert [its["stats"] for its in facts] == ["computed from the content, no grammar", "computed from the grammar"]
 
 
 def test_stats_count_words(gompfs, tree):
@@ -196,7 +198,5 @@ def test_bench_decodes_everything(gompfs, archive):
 
 
 def test_bench_keeps_to_the_memory_it_is_given(gompfs, archive):
-    measurements = json.loads(
-        gompfs("bench", "--seconds", "0", "--json", "--max-size", "32K", archive).output
-    )
+    measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", "--max-size", "32K", archive).output)
     assert {measurement["uncompressed_size"] for measurement in measurements} == {32768}

@@ -30,10 +30,10 @@ from gompfs.archive import Archive
 from gompfs.codec import Codec, CodecOptions, build_block
 from gompfs.codec.sequences import DecodedPayload, Sequence
 from gompfs.engine import select_engine
+from gompfs.grammar.collector import is_text
 from gompfs.grammar.reference import split_words
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
-from gompfs.grammar.collector import is_text
 
 TIME_NS = 1_600_000_000_123_456_789
 HOLE = 64 << 10

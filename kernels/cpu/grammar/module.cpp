@@ -232,9 +232,8 @@ NB_MODULE(_grammar, module) {
             [](GrammarBuilder* self, unsigned builder, nb::bytes word_characters,
                unsigned num_threads) {
                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
-                new (self)
-                    GrammarBuilder(static_cast<BuilderKind>(builder),
-                                   {bytes, bytes + word_characters.size()}, num_threads);
+                new (self) GrammarBuilder(static_cast<BuilderKind>(builder),
+                                          {bytes, bytes + word_characters.size()}, num_threads);
             },
             "builder"_a, "word_characters"_a, "num_threads"_a)
         .def("add_files", &add_files, "files"_a)

@@ -74,7 +74,7 @@ def test_long_words(tmp_path: Path, size: int) -> None:
         check(archive, contents)
 
 
-_odd_words = st.sampled_from([b"a", b"a\x01", b"ab", b"\xff", b"\xc3\xa9", b"\0", b"z" * 300, b"don't", b"\xe2\x80\x99"])
+_odd_words = st.sampled_from([b"a", b"a\x01", b"ab", b"\xff", b"\xc3\xa9", b"\0", b"z" * 99, b"don't", b"\xe2\x80\x99"])
 _spaces = st.sampled_from([b" ", b"\n", b"\r\n", b"\t\v\f  "])
 _texts = st.lists(st.one_of(_odd_words, _spaces, st.binary(max_size=4)), max_size=60).map(b"".join)
 

@@ -14,7 +14,7 @@ from gompfs.archive.block_service import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError, display_path
 from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
-from gompfs.model import WORD_RULES
+from gompfs.model import GRAMMAR_SECTION, WORD_RULES
 
 _BATCH_BYTES = 16 << 20
 _WHOLE_FILE_SIZE = 1 << 20
@@ -59,6 +59,11 @@ class ContentText:
                     self.binary_files.append(ino)  # holes read as NULs
         self._files.sort(key=lambda file: file.runs)
 
+    @property
+    def num_bytes(self) -> int:
+        """The size of all these files."""
+        return sum(file.size for file in self._files)
+
     def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
         """All words, in a grammar for about each 512 MiB of text. A file may go on in the next one.
 
@@ -66,16 +71,15 @@ class ContentText:
         """
         collector = GrammarCollector(GrammarBuilder(NO_RULES, self._words, num_threads))
         num_bytes = 0
-        for piece_size in self._collect(collector):
+        for piece_size in self.collect(collector):
             num_bytes += piece_size
             if num_bytes >= _TEXT_OF_GRAMMAR:
                 yield collector.take()
                 num_bytes = 0
-        self.binary_files += collector.binary_files
         yield collector.take()
 
-    def _collect(self, collector: GrammarCollector) -> Iterator[int]:
-        """Give all files to a collector; the size of each piece that it took."""
+    def collect(self, collector: GrammarCollector) -> Iterator[int]:
+        """Give all files to a collector; the size of each piece that it took. Errors are those of `grammars`."""
         stream = _Stream(self._archive, self._files)
         for file in self._files:
             pieces = stream.pieces(file)
@@ -89,6 +93,22 @@ class ContentText:
                 collector.add_bytes(piece)
                 yield len(piece)
             collector.end_file()
+        self.binary_files += collector.binary_files
+
+
+def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
+    """The files of each segment that has no grammar; files that are one hole are with those of the first of them."""
+    having = {section.segment for section in archive.sections if section.kind == GRAMMAR_SECTION}
+    inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
+    if not inos:
+        return {}
+    ends = np.cumsum([len(segment.places) for segment in archive.segments]) * archive.block_size
+    for ino in archive.inode_numbers():
+        extents = archive.extents(ino)
+        segment = int(np.searchsorted(ends, extents[0].stream_offset, "right")) if extents else min(inos)
+        if segment in inos:
+            inos[segment].append(ino)
+    return {segment: ContentText(archive, files) for segment, files in inos.items()}
 
 
 def _locate(archive: Archive, ino: int, size: int) -> StreamFile:

@@ -1,11 +1,12 @@
 """The group of all commands, and the one place where errors become a line on stderr and an exit status.
 
-Statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more.
+Statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more, 143 terminated.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ EXIT_FAILURE = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
 
 # Command -> the module that defines it, as <command>_command; in the order of the help.
 COMMAND_MODULES = {
@@ -40,6 +42,11 @@ COMMAND_MODULES = {
     "bench": "bench",
     "completion": "completion",
 }
+
+
+def leave_on_sigterm() -> None:
+    """Make SIGTERM an exception: a writer removes what it has half written when it passes through it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
 
 
 @dataclass

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import signal
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gompfs.cli.application import print_error
+from gompfs.cli.application import leave_on_sigterm, print_error
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.output import human_size, print_json, print_line, ratio
 from gompfs.cli.parameters import Decorated, engine_option, json_option, parse_size_option
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from gompfs.options import PackOptions
     from gompfs.pack import PackProgress, PackReport
     from gompfs.pack.sources import Source
-
-_EXIT_TERMINATED = 143
 
 _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
@@ -154,8 +150,7 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
     from gompfs.engine import select_engine
     from gompfs.pack import add_to_archive, pack_archive
 
-    # The packer removes what it has half written when this exception passes through it.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_EXIT_TERMINATED))
+    leave_on_sigterm()
     options = _pack_options(values)
     sources = _open_sources(specs, values)
     engine = select_engine(values["engine"], values["jobs"])

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from gompfs.cli.output import print_json, print_json_array, write_bytes
+from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.output import human_size, print_json, print_json_array, print_line, write_bytes
 from gompfs.cli.parameters import archive_argument, complete_entry, engine_option, json_option, opened
-from gompfs.errors import EntryTypeError, OptionError
+from gompfs.cli.progress import progress_bar
+from gompfs.errors import EntryTypeError, OptionError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -48,10 +50,19 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.option(
     "--n", "num_words", type=click.IntRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
 )
+@click.option("--build", is_flag=True, help="First add the grammars of what was packed with --no-stats.")
 @engine_option
 @json_option
 def stats_command(
-    archive: str, name: str, *, path: str | None, top: int | None, num_words: int | None, engine: str, as_json: bool
+    archive: str,
+    name: str,
+    *,
+    path: str | None,
+    top: int | None,
+    num_words: int | None,
+    build: bool,
+    engine: str,
+    as_json: bool,
 ) -> None:
     """Print the statistic NAME of ARCHIVE, byte for byte as the file of that name in /stats of a mount.
 
@@ -64,10 +75,17 @@ def stats_command(
     ranked_inverted_index  three words in a row and the files that hold them
     info                   what the archive is
     list                   these names; the default
+
+    With --build alone, only that is done. An interrupted build leaves ARCHIVE as it was.
     """
     from gompfs.mount.virtual_files import compute
 
     _check_usage(name, path, top, num_words)
+    if build:
+        size = _build_grammars(archive, engine)
+        if name == _LIST:
+            _print_built(archive, size, as_json=as_json)
+            return
     with opened(archive, engine=engine) as opened_archive:
         query = _query(opened_archive, path, top, num_words)
         content = None if name == _LIST else compute(name.encode(), opened_archive, query)
@@ -82,6 +100,31 @@ def stats_command(
         print_json(_facts(content))
     else:
         print_json_array(map(_RECORDS[name], content.split(b"\n")[:-1]))
+
+
+def _build_grammars(path: str, engine: str) -> int:
+    """Add the grammars that an archive lacks, as a new generation; their compressed size."""
+    from gompfs.archive import text_without_grammar
+    from gompfs.pack import add_grammars
+
+    leave_on_sigterm()
+    with opened(path, engine=engine) as archive:
+        texts = text_without_grammar(archive)
+        if not texts:
+            return 0
+        total = sum(text.num_bytes for text in texts.values())
+        with progress_bar(archive.path.name, lambda: total) as bar:
+            progress = bar.advance if bar is not None else None
+            generation = archive.footer.generation
+            return add_grammars(archive.path, generation, texts, engine=archive.engine, progress=progress)
+
+
+def _print_built(path: str, size: int, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"grammar_size": size})
+    else:
+        what = f"grammar of the analytics: {human_size(size)}" if size else "the grammar of the analytics is there"
+        print_line(f"{display_path(path)}: {what}".encode())
 
 
 def _check_usage(name: str, path: str | None, top: int | None, num_words: int | None) -> None:

@@ -39,6 +39,8 @@ class Cost:
 class AutoEngine:
     """Decodes on the CPU; once that took a second, starts the GPU, and gives each batch to whom it costs less."""
 
+    build_rules = None
+
     def __init__(self, num_threads: int = 0, options: GpuOptions | None = None) -> None:
         """Use `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
         self._cpu = CpuEngine(num_threads)

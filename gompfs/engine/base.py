@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.grammar import RuleBuilder
 
 
 class Engine(Protocol):
@@ -27,6 +28,10 @@ class Engine(Protocol):
     @property
     def batch_bytes(self) -> int:
         """Bytes of output that one call of decode_blocks should be about, where there is a choice."""
+
+    @property
+    def build_rules(self) -> RuleBuilder | None:
+        """How the engine's device builds the rules of grammars; None: that is left to the grammar builder's threads."""
 
     def allocate(self, size: int) -> memoryview:
         """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""

@@ -18,6 +18,7 @@ class CpuEngine:
 
     name = "cpu"
     batch_bytes = 8 << 20
+    build_rules = None
 
     def __init__(self, num_threads: int = 0, reason: str = "asked for") -> None:
         """Use `num_threads` threads, or one per available core when it is 0."""

@@ -15,11 +15,15 @@ from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
 from gompfs.errors import EngineUnavailableError
+from gompfs.grammar import PartsInRules, PartsInWords
 from gompfs.options import GpuOptions
 
 
 class GpuEngine:
-    """Decompresses on one or more GPUs, in turn; compresses on the CPU. Host threads may share it."""
+    """Decompresses on one or more GPUs, in turn, and builds grammars there; compresses on the CPU.
+
+    Host threads may share it.
+    """
 
     name = "gpu"
     batch_bytes = 32 << 20
@@ -56,6 +60,12 @@ class GpuEngine:
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks; the CPU engine does it."""
         return self._cpu.encode_blocks(stream, block_size, options)
+
+    def build_rules(self, parts: PartsInWords) -> PartsInRules:
+        """See RuleBuilder."""
+        device = next(self._turns)
+        with device.lock, cupy.cuda.Device(device.number):
+            return device.repair.build_rules(parts)
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate: pinned memory, to which the device writes without a further copy."""

@@ -17,6 +17,7 @@ class ReferenceEngine:
 
     name = "reference"
     batch_bytes = 1 << 20
+    build_rules = None
     reason = "asked for"
     num_threads = 1
 

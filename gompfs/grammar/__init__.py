@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from gompfs.grammar.builder import GrammarBuilder
+from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInWords, RuleBuilder
 from gompfs.grammar.collector import GrammarCollector
 from gompfs.grammar.grammar import NO_RULES, Grammar, GrammarPart
 
-__all__ = ["NO_RULES", "Grammar", "GrammarBuilder", "GrammarCollector", "GrammarPart"]
+__all__ = [
+    "NO_RULES",
+    "Grammar",
+    "GrammarBuilder",
+    "GrammarCollector",
+    "GrammarPart",
+    "PartsInRules",
+    "PartsInWords",
+    "RuleBuilder",
+]

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
-from xxhash import xxh3_64_intdigest
-
 from gompfs.engine import Engine
-from gompfs.errors import GompfsError, PackError
-from gompfs.format import FOOTER_SIZE, INDEX_ALIGNMENT, SUPERBLOCK_SIZE, Footer, Superblock, find_footer, read_index
-from gompfs.index import IndexReader, IndexWriter
+from gompfs.errors import PackError
+from gompfs.format import SUPERBLOCK_SIZE, Superblock
+from gompfs.index import IndexWriter
 from gompfs.options import PackOptions
+from gompfs.pack.generation import BUFFER_SIZE, index_file, new_generation, write_index
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source
 from gompfs.pack.stream import BlockWriter
-
-_BUFFER_SIZE = 1 << 20
 
 
 @dataclass
@@ -75,19 +69,19 @@ def pack_archive(
         raise PackError(error.strerror or str(error), path=target) from None
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb", buffering=_BUFFER_SIZE) as file:
+        with os.fdopen(handle, "wb", buffering=BUFFER_SIZE) as file:
             _skip_inode(sources, os.fstat(handle))
             if target.exists():
                 _skip_inode(sources, target.stat())
             file.write(bytes(SUPERBLOCK_SIZE))
             writer = BlockWriter(file, SUPERBLOCK_SIZE)
-            with _index_file() as index_path:
+            with index_file() as index_path:
                 index = IndexWriter(index_path)
                 builder = SegmentBuilder(index, writer, engine, options, options.block_size)
                 report = _write_segment(builder, sources, progress)
                 index.set_meta({"words": options.words})
                 index.finish()
-                footer = _write_index(writer, index_path.read_bytes(), generation=1, previous_footer=0)
+                footer = write_index(writer, index_path.read_bytes(), generation=1, previous_footer=0)
                 writer.append(footer.to_bytes())
             uuid = UUID(bytes=writer.digest.digest())
             file.flush()
@@ -115,89 +109,24 @@ def add_to_archive(
 ) -> PackReport:
     """Append a segment with the entries of `sources`; a path that is there already leads to the new entry.
 
-    The old index and footer stay where they are until the new footer is written and synced, so that a crash
-    leaves the archive as it was. Raises PackError, or ArchiveFormatError for a damaged archive.
+    A crash leaves the archive as it was (`new_generation`). Raises PackError, or ArchiveFormatError for a damaged
+    archive.
     """
     started = time.monotonic()
-    try:
-        with open(archive, "r+b", buffering=0) as raw:
-            fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _skip_inode(sources, os.fstat(raw.fileno()))
-            base = _read_base(raw.fileno(), archive)
-            try:
-                with open(raw.fileno(), "wb", buffering=_BUFFER_SIZE, closefd=False) as file:
-                    report = _append(file, base, sources, options, engine, progress)
-            except BaseException:
-                os.ftruncate(raw.fileno(), base.end)
-                raise
-    except BlockingIOError:
-        raise PackError("another process is adding to the archive", path=archive) from None
-    except GompfsError as error:
-        error.archive = error.archive or str(archive)
-        raise
-    except OSError as error:
-        raise PackError(error.strerror or str(error), path=archive) from error
-    return _finish_report(report, archive, started)
-
-
-class _Base(NamedTuple):
-    """The archive that is added to: what its newest footer leads to, and where that footer lies and ends."""
-
-    footer: Footer
-    footer_offset: int
-    image: bytes
-    reader: IndexReader
-    block_size: int
-
-    @property
-    def end(self) -> int:
-        """The archive_offset at which the new segment begins; what lies there is of an interrupted add."""
-        return self.footer_offset + FOOTER_SIZE
-
-
-def _read_base(descriptor: int, archive: Path) -> _Base:
-    superblock = Superblock.from_bytes(os.pread(descriptor, SUPERBLOCK_SIZE, 0))
-    footer, footer_offset = find_footer(descriptor)
-    image = read_index(descriptor, footer)
-    reader = IndexReader(image, str(archive), footer.index_offset, superblock.block_size)
-    return _Base(footer, footer_offset, image, reader, superblock.block_size)
-
-
-def _append(
-    file: BinaryIO,
-    base: _Base,
-    sources: Sequence[Source],
-    options: PackOptions,
-    engine: Engine,
-    progress: ProgressCallback | None,
-) -> PackReport:
-    file.truncate(base.end)
-    file.seek(base.end)
-    writer = BlockWriter(file, base.end)
-    options = replace(options, words=base.reader.meta().get("words", options.words))
-    with _index_file() as index_path:
-        index = IndexWriter(index_path, base=base.image)
-        builder = SegmentBuilder(index, writer, engine, options, base.block_size, base=base.reader)
+    with new_generation(archive) as grown:
+        _skip_inode(sources, grown.status)
+        options = replace(options, words=grown.base.meta().get("words", options.words))
+        builder = SegmentBuilder(
+            grown.index, grown.writer, engine, options, grown.block_size, base=grown.base
+        )
         report = _write_segment(builder, sources, progress)
-        index.finish()
-        image = index_path.read_bytes()
-    footer = _write_index(writer, image, base.footer.generation + 1, base.footer_offset)
-    # A footer must not reach the disk before what it leads to.
-    _sync(file)
-    writer.append(footer.to_bytes())
-    _sync(file)
-    return report
+    return _finish_report(report, archive, started)
 
 
 def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
     """Keep the archive itself out of the archive."""
     for source in sources:
         source.skip_inodes.add((status.st_dev, status.st_ino))
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _write_segment(
@@ -225,21 +154,6 @@ def _write_segment(
         num_duplicates=builder.num_duplicates,
         warnings=[*builder.warnings, *(warning for source in sources for warning in source.warnings)],
     )
-
-
-def _write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> Footer:
-    """Write an index up to the place of the footer that leads to it."""
-    writer.pad(INDEX_ALIGNMENT)
-    index_offset = writer.append(image)
-    writer.digest.update(image)
-    writer.pad(FOOTER_SIZE)
-    return Footer(generation, index_offset, len(image), xxh3_64_intdigest(image), previous_footer)
-
-
-@contextmanager
-def _index_file() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="gompfs-") as folder:
-        yield Path(folder, "index.sqlite")
 
 
 def _finish_report(report: PackReport, archive: Path, started: float) -> PackReport:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
 from dataclasses import replace
 
-from gompfs.codec import MIN_LEVEL
+from gompfs.codec import MIN_LEVEL, CodecOptions
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.grammar import GrammarBuilder, GrammarCollector
@@ -21,6 +20,28 @@ from gompfs.pack.stream import BlockWriter, StreamWriter
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
+
+
+def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
+    """What builds the grammar that options ask for, on the engine's device if it has one for that."""
+    builder = GrammarBuilder(options.grammar_builder, options.words, options.jobs, engine.build_rules)
+    return GrammarCollector(builder)
+
+
+def grammar_codec(options: PackOptions) -> CodecOptions:
+    """How a grammar is compressed: its numbers hardly repeat, higher levels take twice the time to win 3%."""
+    return replace(options.codec, level=MIN_LEVEL)
+
+
+def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
+    """Write the grammar of all collected text as the section of a segment; its compressed size."""
+    for piece in grammar.finish():
+        section.append(piece)
+    for ino in grammar.binary_files:
+        index.add_binary_file(ino)
+    blocks = section.finish()
+    index.add_section(segment, GRAMMAR_SECTION, section.size, blocks)
+    return sum(compressed_size for _, compressed_size, _ in blocks)
 
 
 class SegmentBuilder:
@@ -49,7 +70,7 @@ class SegmentBuilder:
         self._linkable: dict[bytes, int] = {}
         self._contents: dict[tuple[int, bytes], int] = {}
         self._sizes: set[int] = set()
-        self._grammar = _grammar_collector(options) if options.stats else None
+        self._grammar = grammar_collector(options, engine) if options.stats else None
         segments = base.segments() if base is not None else []
         self._number = len(segments)
         self._first_block = sum(len(segment.places) for segment in segments)
@@ -116,20 +137,8 @@ class SegmentBuilder:
         self._index.add_segment(self._number, self._first_block, self.stream.size, blocks)
         self._index.set_meta({NEXT_INO: str(self._next_ino)})
         if self._grammar is not None:
-            for ino in self._grammar.binary_files:
-                self._index.add_binary_file(ino)
-            self._write_grammar(self._grammar.finish())
-
-    def _write_grammar(self, pieces: Iterator[bytes]) -> None:
-        # Numbers hardly repeat as byte strings: higher levels take twice the time to win 2%.
-        section = StreamWriter(
-            self.writer, self._engine, self._block_size, replace(self._options.codec, level=MIN_LEVEL)
-        )
-        for piece in pieces:
-            section.append(piece)
-        blocks = section.finish()
-        self._index.add_section(self._number, GRAMMAR_SECTION, section.size, blocks)
-        self.grammar_size = sum(compressed_size for _, compressed_size, _ in blocks)
+            section = StreamWriter(self.writer, self._engine, self._block_size, grammar_codec(self._options))
+            self.grammar_size = write_grammar(self._grammar, self._number, section, self._index)
 
     def abandon(self) -> None:
         """Stop all work that is under way."""
@@ -290,7 +299,3 @@ class SegmentBuilder:
         """Let a file have the bytes of an identical one."""
         self.num_duplicates += 1
         self._index.add_extents(ino, [Extent(0, stream_offset, size)])
-
-
-def _grammar_collector(options: PackOptions) -> GrammarCollector:
-    return GrammarCollector(GrammarBuilder(options.grammar_builder, options.words, options.jobs))

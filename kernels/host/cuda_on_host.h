@@ -111,6 +111,27 @@ Value atomicOr(Value* place, Value value) {
     return before;
 }
 
+template <typename Value>
+Value atomicMin(Value* place, Value value) {
+    const Value before = *place;
+    *place = value < before ? value : before;
+    return before;
+}
+
+template <typename Value>
+Value atomicMax(Value* place, Value value) {
+    const Value before = *place;
+    *place = value > before ? value : before;
+    return before;
+}
+
+template <typename Value>
+Value atomicCAS(Value* place, Value expected, Value value) {
+    const Value before = *place;
+    *place = before == expected ? value : before;
+    return before;
+}
+
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
 inline int __clz(unsigned bits) { return bits == 0 ? 32 : __builtin_clz(bits); }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from pathlib import Path
 
@@ -100,3 +101,21 @@ def test_names_that_are_no_text(gompfs, tmp_path):
     missing = gompfs("cat", "odd.gomp", b"no\xff\nsuch")
     assert missing.status == 1
     assert missing.error_line.endswith(r"no\xff\nsuch: no such file or directory")
+
+
+def test_stats_are_built_later(gompfs, tree, archive):
+    before = gompfs("stats", archive, "wordcount").lines
+    built = gompfs("stats", archive, "--build")
+    assert (built.status, built.errors) == (0, "")
+    assert re.fullmatch(rf"{archive}: grammar of the analytics: [\d.]+ k?B", built.lines[0])
+    counts = gompfs("stats", archive, "wordcount")
+    assert (counts.status, counts.errors) == (0, "")
+    assert counts.lines == before
+    assert counts.lines[:2] == ["file\t5000", "last\t5000"]
+    assert gompfs("stats", archive, "--build").lines == [f"{archive}: the grammar of the analytics is there"]
+    assert gompfs("verify", archive).status == 0
+    gompfs("add", "-q", "--no-stats", tree / "docs", archive)
+    again = gompfs("stats", archive, "--build", "wordcount", "--top", "1")
+    assert (again.status, again.errors, again.lines) == (0, "", ["alpha\t6000"])  # the files of docs twice
+    facts = json.loads(gompfs("stats", archive, "--build", "--json").output)
+    assert facts == {"grammar_size": 0}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gompfs.engine.device_repair import TILE_BYTES, TILE_ITEMS, TILE_THREADS
 from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
@@ -18,6 +19,10 @@ CHECKS = {
 }
 
 
+TILES = f"""static_assert(gompfs::kTileBytes == {TILE_BYTES} && gompfs::kTileItems == {TILE_ITEMS}
+              && gompfs::kTileThreads == {TILE_THREADS});"""
+
+
 @pytest.fixture(scope="module")
 def nvrtc() -> ctypes.CDLL:
     files = metadata.files("nvidia-cuda-nvrtc") or []
@@ -26,12 +31,14 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies", "byte_strategies"])
+@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies", "byte_strategies", "repair"])
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
     source = read_source(kernel)
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
+    elif kernel == "repair":
+        source += TILES
     else:
         source += f"static_assert(gompfs::kStrategyBytesPerWarp == {STRATEGY_BYTES_PER_WARP});"
     program = ctypes.c_void_p()

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 
@@ -135,6 +137,48 @@ Dictionary expand(const std::vector<DictionaryRange>& ranges) {
     return dictionary;
 }
 
+// The rules of the part at an index, or nothing where their bounds make no sense.
+std::optional<Rules> take_rules(const PartsInRules& all, std::size_t index) {
+    const std::uint32_t begin = all.places[index], end = all.places[index + 1];
+    if (begin >= end || end > all.ends.size()) {
+        return std::nullopt;
+    }
+    const std::uint32_t from = begin == 0 ? 0 : all.ends[begin - 1];
+    Rules rules;
+    rules.starts.push_back(0);
+    for (std::uint32_t rule = begin; rule < end; ++rule) {
+        if (all.ends[rule] < from + rules.starts.back() || all.ends[rule] > all.symbols.size()) {
+            return std::nullopt;
+        }
+        rules.starts.push_back(all.ends[rule] - from);
+    }
+    rules.symbols.assign(all.symbols.begin() + from, all.symbols.begin() + all.ends[end - 1]);
+    return rules;
+}
+
+// Whether rules are a grammar of as many words and files as the part has.
+bool stand_for(const Rules& rules, std::uint64_t num_words, const PartHead& head) {
+    const std::uint32_t num_rules = rules.size();
+    std::vector<std::uint64_t> sizes(num_rules);
+    std::size_t num_splitters = 0;
+    for (std::uint32_t rule = num_rules; rule-- > 0;) {
+        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
+            const Symbol symbol = rules.symbols[at];
+            const std::uint64_t used = symbol - num_words;
+            if (symbol == kSplitter && rule == 0) {
+                ++num_splitters;
+            } else if (symbol < num_words) {
+                ++sizes[rule];
+            } else if (used > rule && used < num_rules && sizes[used] < kMaxTokens / 2) {
+                sizes[rule] += sizes[used];
+            } else {
+                return false;
+            }
+        }
+    }
+    return sizes[0] == head.num_tokens && num_splitters == head.inos.size();
+}
+
 }  // namespace
 
 // What a thread needs for a part, kept from one to the next.
@@ -144,12 +188,14 @@ struct GrammarBuilder::Workspace {
 };
 
 GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                               unsigned num_threads)
+                               unsigned num_threads, bool rules_elsewhere)
     : builder_(builder),
+      num_threads_(std::max(num_threads, 1u)),
+      rules_elsewhere_(rules_elsewhere),
       tokenizer_(word_characters),
       words_of_characters_(!word_characters.empty()),
       text_(std::make_unique<Text>()) {
-    for (unsigned number = 0; number < std::max(num_threads, 1u); ++number) {
+    for (unsigned number = 0; number < num_threads_; ++number) {
         threads_.emplace_back([this] { work(); });
     }
 }
@@ -280,21 +326,88 @@ void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
     part.head.num_tokens = tokens.symbols.size() - text.inos.size();
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
-    Rules rules = build_rules(builder_, workspace.repair, tokens.symbols, num_words);
-    const std::vector<std::uint32_t> sorted = sort_words(words);
+    part.sorted_words = sort_words(words);
     WordList list;
-    for (const std::uint32_t word : sorted) {
+    for (const std::uint32_t word : part.sorted_words) {
         list.append(words[word]);
     }
-    part.head.words = order_words(sorted, rules);
-    if (builder_ == BuilderKind::none) {
-        part.root = std::move(rules);
+    std::vector<Symbol> symbols;
+    if (rules_elsewhere_) {
+        symbols = tokens.symbols;
     } else {
-        part.rules = write_rules(rules, num_words);
+        add_rules(part, build_rules(builder_, workspace.repair, tokens.symbols, num_words));
     }
     const std::lock_guard lock(mutex_);
     parts_[text.number] = std::move(part);
     word_lists_[text.number] = std::move(list);
+    if (rules_elsewhere_) {
+        words_.emplace_back(text.number, std::move(symbols));
+    }
+}
+
+void GrammarBuilder::add_rules(BuiltPart& part, Rules rules) const {
+    part.head.words = order_words(part.sorted_words, rules);
+    part.sorted_words = {};
+    if (builder_ == BuilderKind::none) {
+        part.root = std::move(rules);
+    } else {
+        part.rules = write_rules(rules, part.head.words.size());
+    }
+}
+
+std::optional<PartsInWords> GrammarBuilder::take_words(std::size_t least, std::size_t most) {
+    std::vector<std::pair<std::size_t, std::vector<Symbol>>> taken;
+    PartsInWords parts;
+    {
+        const std::lock_guard lock(mutex_);
+        if (words_.empty() || words_.size() < least) {
+            return std::nullopt;
+        }
+        const auto first =
+            words_.end() - static_cast<std::ptrdiff_t>(std::min(most, words_.size()));
+        taken.assign(std::move_iterator(first), std::move_iterator(words_.end()));
+        words_.erase(first, words_.end());
+        for (const auto& [number, symbols] : taken) {
+            parts.num_words.push_back(
+                static_cast<std::uint32_t>(parts_[number].sorted_words.size()));
+        }
+    }
+    for (const auto& [number, symbols] : taken) {
+        parts.numbers.push_back(number);
+        parts.symbols.insert(parts.symbols.end(), symbols.begin(), symbols.end());
+        parts.starts.push_back(static_cast<std::uint32_t>(parts.symbols.size()));
+    }
+    return parts;
+}
+
+void GrammarBuilder::give_rules(const std::vector<std::size_t>& numbers,
+                                const PartsInRules& rules) {
+    std::atomic<bool> are_right = rules.places.size() == numbers.size() + 1 &&
+                                  rules.places.front() == 0 &&
+                                  rules.places.back() == rules.ends.size();
+    std::vector<BuiltPart> parts;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const std::size_t number : numbers) {
+            parts.push_back(std::move(parts_.at(number)));
+        }
+    }
+    parallel_for(are_right ? parts.size() : 0, num_threads_, [&](std::size_t index) {
+        BuiltPart& part = parts[index];
+        std::optional<Rules> own = take_rules(rules, index);
+        if (!own || !stand_for(*own, part.sorted_words.size(), part.head)) {
+            are_right = false;
+            return;
+        }
+        add_rules(part, std::move(*own));
+    });
+    if (!are_right) {
+        throw std::invalid_argument("these are not the rules of the words that were taken");
+    }
+    const std::lock_guard lock(mutex_);
+    for (std::size_t index = 0; index < numbers.size(); ++index) {
+        parts_[numbers[index]] = std::move(parts[index]);
+    }
 }
 
 void GrammarBuilder::wait_until_built(std::unique_lock<std::mutex>& lock) {
@@ -315,12 +428,11 @@ void GrammarBuilder::finish() {
         stopping_ = true;
     }
     changed_.notify_all();
-    const auto num_threads = static_cast<unsigned>(threads_.size());
     for (std::thread& thread : threads_) {
         thread.join();  // its workspace goes, which the merge has use for
     }
     threads_.clear();
-    std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads, ranks_);
+    std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads_, ranks_);
     word_lists_.clear();
     std::uint32_t num_words = 0;
     for (const DictionaryRange& range : ranges) {
@@ -346,6 +458,9 @@ std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
         return std::nullopt;
     }
     BuiltPart part = std::move(parts_[number]);
+    if (part.rules.empty()) {
+        throw std::logic_error("a part has no rules");
+    }
     for (std::uint32_t& word : part.head.words) {
         word = ranks_[number][word];
     }
@@ -364,8 +479,7 @@ Grammar GrammarBuilder::take() {
     }
     std::unique_lock lock(mutex_);
     wait_until_built(lock);
-    const auto num_threads = static_cast<unsigned>(threads_.size());
-    const std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads, ranks_);
+    const std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads_, ranks_);
     word_lists_.clear();
     Grammar grammar{words_of_characters_, builder_, expand(ranges), {}};
     for (std::size_t number = 0; number < parts_.size(); ++number) {

@@ -28,10 +28,10 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 
 nb::bytes to_bytes(const auto& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
-// A copy of values as an array that Python owns.
+// Values as an array that Python owns.
 template <typename Value>
-nb::object to_array(const std::vector<Value>& values) {
-    auto* copy = new std::vector<Value>(values);
+nb::object to_array(std::vector<Value> values) {
+    auto* copy = new std::vector<Value>(std::move(values));
     const nb::capsule owner(
         copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
     return nb::cast(
@@ -72,6 +72,31 @@ nb::object next_piece(GrammarBuilder& builder) {
         piece = builder.next_piece();
     }
     return piece ? nb::object(to_bytes(*piece)) : nb::none();
+}
+
+// (part numbers, symbols, starts, numbers of words), or None.
+nb::object take_words(GrammarBuilder& builder, std::size_t least, std::size_t most) {
+    std::optional<PartsInWords> parts;
+    {
+        const nb::gil_scoped_release release;
+        parts = builder.take_words(least, most);
+    }
+    if (!parts) {
+        return nb::none();
+    }
+    return nb::make_tuple(nb::cast(parts->numbers), to_array(std::move(parts->symbols)),
+                          to_array(std::move(parts->starts)),
+                          to_array(std::move(parts->num_words)));
+}
+
+using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
+
+void give_rules(GrammarBuilder& builder, const std::vector<std::size_t>& numbers,
+                const Numbers& symbols, const Numbers& ends, const Numbers& places) {
+    const nb::gil_scoped_release release;
+    builder.give_rules(numbers, {{symbols.data(), symbols.size()},
+                                 {ends.data(), ends.size()},
+                                 {places.data(), places.size()}});
 }
 
 Grammar* read_section(nb::handle section) {
@@ -230,17 +255,20 @@ NB_MODULE(_grammar, module) {
         .def(
             "__init__",
             [](GrammarBuilder* self, unsigned builder, nb::bytes word_characters,
-               unsigned num_threads) {
+               unsigned num_threads, bool rules_elsewhere) {
                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
                 new (self) GrammarBuilder(static_cast<BuilderKind>(builder),
-                                          {bytes, bytes + word_characters.size()}, num_threads);
+                                          {bytes, bytes + word_characters.size()}, num_threads,
+                                          rules_elsewhere);
             },
-            "builder"_a, "word_characters"_a, "num_threads"_a)
+            "builder"_a, "word_characters"_a, "num_threads"_a, "rules_elsewhere"_a = false)
         .def("add_files", &add_files, "files"_a)
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
+        .def("take_words", &take_words, "least"_a, "most"_a)
+        .def("give_rules", &give_rules, "numbers"_a, "symbols"_a, "ends"_a, "places"_a)
         .def("finish", &finish)
         .def("next_piece", &next_piece)
         .def("take", &take_grammar, nb::rv_policy::take_ownership);

@@ -10,6 +10,9 @@ namespace gompfs {
 namespace {
 
 constexpr int kMaxRounds = 32;
+// Frequencies above count as this one. A part of a text has fewer than 2^23 symbols, so that a
+// slot's counter holds it; kernels/cuda/repair.cu has the same limit.
+constexpr std::uint64_t kMaxFrequency = (1 << 18) - 1;
 constexpr std::size_t kPrefetchDistance = 16;
 // On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never
 // grow.
@@ -108,7 +111,8 @@ void Repair::look_up_frequencies() {
         }
         const std::uint32_t slot = slot_of_[position];
         const std::uint64_t count = slot == kNoSlot ? 0 : digrams_[slot] & count_mask_;
-        frequency_[position] = count < 2 ? 0 : static_cast<std::uint32_t>(count);
+        frequency_[position] =
+            count < 2 ? 0 : static_cast<std::uint32_t>(std::min(count, kMaxFrequency));
     }
     frequency_[size_] = 0;
 }

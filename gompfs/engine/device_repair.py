@@ -1,0 +1,207 @@
+"""Batch Re-Pair on a device: the rounds of kernels/cuda/repair.cu, and the memory that they need."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.grammar import PartsInRules, PartsInWords
+
+TILE_THREADS = 256
+TILE_ITEMS = 2048
+TILE_BYTES = 8448
+_CTA_THREADS = 256
+_MAX_ROUNDS = 32  # as in kernels/cpu/grammar/repair.cpp
+_LEAST_GAIN = 512  # a part is done when a round replaces no more than one of so many symbols
+
+Words = NDArray[np.uint32]
+
+
+class ArrayDevice(Protocol):
+    """Arrays in some memory, and kernels that work on them."""
+
+    arrays: Any
+    """The module that makes arrays: CuPy, or NumPy."""
+
+    def fetch(self, array: Any) -> Words:
+        """A copy in host memory."""
+
+    def launch(
+        self, kernel: str, num_ctas: int, num_threads: int, shared_bytes: int, arguments: tuple[Any, ...]
+    ) -> None:
+        """Start a kernel of repair.cu; integers become unsigned int."""
+
+
+def build_rules(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
+    """The rules that the CPU's builder `repair` gives for each of the parts."""
+    if parts.symbols.size >= 1 << 30:
+        raise ValueError("too much text for one batch")
+    repair = _Repair(device, parts)
+    while repair.is_active.any() and len(repair.range_starts) < _MAX_ROUNDS:
+        repair.run_round()
+    return repair.tidy()
+
+
+def split_parts(parts: PartsInWords) -> tuple[PartsInWords, PartsInWords]:
+    """The first half of some parts, and the second."""
+    middle = len(parts.num_words) // 2
+    at = parts.starts[middle]
+    return (
+        PartsInWords(parts.symbols[:at], parts.starts[: middle + 1], parts.num_words[:middle]),
+        PartsInWords(parts.symbols[at:], parts.starts[middle:] - at, parts.num_words[middle:]),
+    )
+
+
+def join_parts(left: PartsInRules, right: PartsInRules) -> PartsInRules:
+    """The grammars of both halves."""
+    return PartsInRules(
+        np.concatenate([left.symbols, right.symbols]),
+        np.concatenate([left.ends, right.ends + left.ends[-1]]),
+        np.concatenate([left.places, right.places[1:] + left.places[-1]]),
+    )
+
+
+class _Repair:
+    """The symbols and rules of one batch, from round to round. Device arrays are uint32 if not said otherwise."""
+
+    def __init__(self, device: ArrayDevice, parts: PartsInWords) -> None:
+        self._device = device
+        self._xp = device.arrays
+        self._num_parts = len(parts.num_words)
+        self._word_bases = np.concatenate([[0], np.cumsum(parts.num_words)]).astype(np.uint32)
+        self._num_words = int(self._word_bases[-1])
+        self._starts = parts.starts.astype(np.uint32)
+        self._symbols = self._upload(parts.symbols)
+        # A rule takes the place of two digrams or more.
+        self._rules = self._xp.empty(max(parts.symbols.size, 1), np.uint32)
+        self._num_rules = 0
+        self.is_active = np.diff(parts.starts) >= 2
+        self.range_starts: list[Words] = []  # of each round: the first rule of each part
+        self._for_each(
+            "number_words", self._size, self._symbols, self._size, *self._parts, self._upload(self._word_bases)
+        )
+
+    @property
+    def _size(self) -> int:
+        return int(self._starts[-1])
+
+    @property
+    def _parts(self) -> tuple[Any, int]:
+        return self._upload(self._starts), self._num_parts
+
+    def _upload(self, values: Words) -> Any:
+        return self._xp.array(values, np.uint32)
+
+    def _for_each(self, kernel: str, count: int, *arguments: Any) -> None:
+        if count:
+            self._device.launch(kernel, -(-count // _CTA_THREADS), _CTA_THREADS, 0, arguments)
+
+    def _by_tiles(self, kernel: str, *arguments: Any) -> None:
+        self._device.launch(kernel, -(-self._size // TILE_ITEMS), TILE_THREADS, TILE_BYTES, arguments)
+
+    def run_round(self) -> None:
+        """Replace digrams of the parts that are active."""
+        xp, size, parts = self._xp, self._size, self._parts
+        num_tiles = -(-size // TILE_ITEMS)
+        slots, frequencies, replaced = (xp.empty(size, np.uint32) for _ in range(3))
+        keys, counts = xp.zeros(2 * size, np.uint64), xp.zeros(2 * size, np.uint32)
+        is_active = self._upload(self.is_active.astype(np.uint32))
+        self._for_each("count_digrams", size, self._symbols, size, *parts, is_active, keys, counts, slots)
+        del keys
+        ascents, symbol_counts, rule_counts = (xp.empty(num_tiles, np.uint32) for _ in range(3))
+        self._by_tiles("find_frequencies", slots, size, counts, frequencies, ascents)
+        chosen = xp.empty(size, np.uint8)
+        first, last = xp.full(2 * size, 0xFFFFFFFF, np.uint32), xp.zeros(2 * size, np.uint32)
+        self._by_tiles("choose_occurrences", slots, size, frequencies, ascents, chosen, first, last)
+        self._by_tiles("count_results", slots, chosen, first, last, size, symbol_counts, rule_counts)
+        rule_sums = xp.cumsum(rule_counts, dtype=np.uint32)
+        symbol_sums = xp.cumsum(symbol_counts, dtype=np.uint32)
+        rules_before, new_starts = (xp.empty(self._num_parts, np.uint32) for _ in range(2))
+        facts = (slots, chosen, first, last)
+        # Nobody asks for counts any more: their slots take the numbers of rules.
+        self._by_tiles(
+            *("make_rules", self._symbols, size, *parts, *facts, rule_sums),
+            *(self._num_rules, self._rules, counts, rules_before),
+        )
+        self._by_tiles(
+            *("replace_digrams", self._symbols, size, *parts, frequencies, *facts, symbol_sums),
+            *(counts, self._num_words, replaced, new_starts),
+        )
+        self._symbols = replaced
+        self.range_starts.append(self._device.fetch(rules_before) + np.uint32(self._num_rules))
+        self._num_rules += int(self._device.fetch(rule_sums[-1:])[0])
+        self._end_round(np.append(self._device.fetch(new_starts), self._device.fetch(symbol_sums[-1:])))
+
+    def _end_round(self, starts: Words) -> None:
+        old_sizes, sizes = np.diff(self._starts), np.diff(starts)
+        self.is_active &= (old_sizes - sizes > old_sizes // _LEAST_GAIN) & (sizes >= 2)
+        self._starts = starts
+
+    def tidy(self) -> PartsInRules:
+        """Dissolve the rules that do not pay, and write the others with the numbers of their parts."""
+        uses, lengths = self._dissolve()
+        sizes = self._xp.empty(self._size, np.uint32)
+        self._for_each(
+            "measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes
+        )
+        symbol_ends = self._xp.cumsum(sizes, dtype=np.uint32)
+        places, place_of, rule_at, lengths_at = self._number(uses, lengths)
+        root_ends = self._device.fetch(symbol_ends[self._upload(self._starts[1:] - 1)])
+        lengths_at[self._upload(places[:-1])] = self._upload(np.diff(root_ends, prepend=np.uint32(0)))
+        ends = self._xp.cumsum(lengths_at, dtype=np.uint32)
+        host_ends = self._device.fetch(ends)
+        output = self._xp.empty(int(host_ends[-1]), np.uint32)
+        part_starts, num_parts = self._parts
+        self._for_each(
+            *("write_rules", output.size, self._symbols, symbol_ends, self._size, part_starts),
+            *(self._upload(places), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
+            *(uses, lengths, place_of, rule_at, ends, ends.size, output, output.size),
+        )
+        return PartsInRules(self._device.fetch(output), host_ends, places)
+
+    def _dissolve(self) -> tuple[Any, Any]:
+        """How often each rule is used, 0 for those that are dissolved, and how long each is then."""
+        uses = self._xp.zeros(max(self._num_rules, 1), np.uint32)
+        lengths = self._xp.zeros(max(self._num_rules, 1), np.uint32)
+        self._for_each("count_uses", self._size, self._symbols, self._size, self._num_words, uses)
+        self._for_each(
+            "count_uses", 2 * self._num_rules, self._rules, 2 * self._num_rules, self._num_words, uses
+        )
+        bounds = [*(int(starts[0]) for starts in self.range_starts), self._num_rules]
+        rounds = list(itertools.pairwise(bounds))
+
+        def for_rules(kernel: str, begin: int, end: int) -> None:
+            self._for_each(kernel, end - begin, self._rules, begin, end, self._num_words, uses, lengths)
+
+        for begin, end in rounds:
+            for_rules("measure_rules", begin, end)
+        for begin, end in reversed(rounds):
+            for_rules("dissolve_rules", begin, end)
+        for begin, end in rounds:
+            for_rules("measure_rules", begin, end)
+        return uses, lengths
+
+    def _number(self, uses: Any, lengths: Any) -> tuple[Words, Any, Any, Any]:
+        """Places: of the roots, of each rule; and by place: the rule, and its length (not those of roots)."""
+        xp, num_rules = self._xp, self._num_rules
+        kept_up_to = xp.cumsum(uses >= 2, dtype=np.uint32)
+        starts = np.concatenate([*self.range_starts, [num_rules]]).astype(np.uint32)
+        kept = np.zeros((len(self.range_starts), self._num_parts), np.uint32)
+        if num_rules:
+            bounds = self._device.fetch(kept_up_to[self._upload(np.maximum(starts, 1) - 1)])
+            bounds[starts == 0] = 0
+            kept[:] = np.diff(bounds).reshape(kept.shape)
+        places = np.concatenate([[0], np.cumsum(kept.sum(axis=0) + 1)]).astype(np.uint32)
+        # Later rounds come first.
+        later = np.cumsum(kept[::-1], axis=0)[::-1] - kept
+        bases = (places[:-1] + 1 + later).astype(np.uint32).ravel()
+        place_of = xp.empty(max(num_rules, 1), np.uint32)
+        rule_at, lengths_at = (xp.empty(int(places[-1]), np.uint32) for _ in range(2))
+        self._for_each(
+            *("number_rules", num_rules, num_rules, self._upload(starts), starts.size - 1),
+            *(self._upload(bases), uses, kept_up_to, lengths, place_of, rule_at, lengths_at),
+        )
+        return places, place_of, rule_at, lengths_at

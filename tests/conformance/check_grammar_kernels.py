@@ -1,0 +1,52 @@
+"""Compares grammars whose rules come from the kernels on the host with those of the C++ core.
+
+Usage: check_grammar_kernels.py LIBRARY, which is grammar_kernels.cpp; with sanitizers, so a process of its own. The
+folders conformance and grammar are in PYTHONPATH.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from host_device import HostDevice
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from part_batches import Texts, batches, section_of_core, sections_of_batch
+
+from gompfs.engine.device_repair import build_rules, join_parts, split_parts
+from gompfs.grammar import PartsInRules, PartsInWords
+
+NUM_EXAMPLES = 150
+
+few_words = st.lists(st.sampled_from([b"a ", b"b ", b"c ", b"d e ", b"f"]), max_size=80).map(b"".join)
+runs = st.lists(st.tuples(st.sampled_from([b"a ", b"b ", b"c d "]), st.integers(1, 40))).map(
+    lambda pairs: b"".join(word * times for word, times in pairs)
+)
+parts = st.lists(st.one_of(few_words, runs), min_size=1, max_size=4)
+
+
+def main(library: Path) -> None:
+    """Check the batches of part_batches, then any."""
+    device = HostDevice(library)
+
+    def compare(batch: list[Texts], halved: bool) -> None:
+        def build(words: PartsInWords) -> PartsInRules:
+            if not halved or len(words.num_words) < 2:
+                return build_rules(device, words)
+            return join_parts(*(build_rules(device, half) for half in split_parts(words)))
+
+        assert sections_of_batch(batch, build) == [section_of_core(texts) for texts in batch]
+
+    @settings(max_examples=NUM_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(batch=st.lists(parts, min_size=1, max_size=5), halved=st.booleans())
+    def compare_any(batch: list[Texts], halved: bool) -> None:
+        compare(batch, halved)
+
+    for number, batch in enumerate(batches()):
+        compare(batch, halved=number % 2 == 0)
+    compare_any()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

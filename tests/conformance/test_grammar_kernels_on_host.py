@@ -1,0 +1,28 @@
+"""The CUDA kernels that build grammars, run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from native_builds import ROOT, build_sanitized_library, sanitizer_environment
+
+FOLDER = Path(__file__).parent
+GRAMMAR = FOLDER.parent / "grammar"
+
+
+@pytest.mark.timeout(400)
+def test_kernels_build_the_rules_of_the_core(tmp_path: Path) -> None:
+    sources = [ROOT / "kernels" / "host" / "cuda_on_host.cpp", FOLDER / "grammar_kernels.cpp"]
+    library = build_sanitized_library(tmp_path / "libkernels.so", sources)
+    done = subprocess.run(
+        [sys.executable, FOLDER / "check_grammar_kernels.py", library],
+        env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, GRAMMAR, *sys.path)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

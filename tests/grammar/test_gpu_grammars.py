@@ -1,0 +1,62 @@
+"""Grammars that the GPU engine builds: the bytes that the CPU gives, whatever the text and the memory."""
+
+from __future__ import annotations
+
+import pytest
+from grammars import make_text
+from part_batches import batches, section_of_core, sections_of_batch
+
+from gompfs.engine import Engine, select_engine
+from gompfs.grammar import GrammarBuilder, RuleBuilder
+
+pytestmark = pytest.mark.gpu
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Engine:
+    return select_engine("gpu")
+
+
+def section(text: bytes, build_rules: RuleBuilder | None) -> bytes:
+    builder = GrammarBuilder(build_rules=build_rules)
+    builder.add_files([(1, text[: len(text) // 2]), (2, b"")])
+    builder.begin_file(3)
+    for start in range(len(text) // 2, len(text), MIB):
+        builder.add_bytes(text[start : start + MIB])
+    builder.end_file()
+    return b"".join(builder.finish())
+
+
+def test_batches(gpu: Engine) -> None:
+    assert gpu.build_rules is not None
+    for batch in batches():
+        assert sections_of_batch(batch, gpu.build_rules) == [section_of_core(texts) for texts in batch]
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("kind", ["text", "one word", "short words"])
+def test_many_parts(gpu: Engine, kind: str) -> None:
+    """Of 8 MiB each, in more than one batch."""
+    if kind == "text":
+        pieces = [make_text(seed, MIB, 3000) for seed in range(8)]
+        text = b"".join(pieces[(index * index) % 8][index * 1000 :] for index in range(160))
+    elif kind == "one word":
+        text = b"a " * (70 * MIB)
+    else:
+        text = make_text(5, 2 * MIB, 20, 0.0) * 10
+    assert section(text, gpu.build_rules) == section(text, None)
+
+
+@pytest.mark.timeout(400)
+def test_too_little_memory_makes_smaller_batches(gpu: Engine) -> None:
+    cupy = pytest.importorskip("cupy")
+    text = make_text(3, 4 * MIB, 3000) * 10
+    expected = section(text, None)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    pool.set_limit(size=pool.total_bytes() + (160 << 20))
+    try:
+        assert section(text, gpu.build_rules) == expected
+    finally:
+        pool.set_limit(size=0)

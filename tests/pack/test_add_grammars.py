@@ -1,0 +1,194 @@
+"""Grammars for archives that were packed without: those that packing would have made, and nothing is lost meanwhile."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tree_helpers import add, list_archive, pack
+
+from gompfs.archive import Archive, ContentText, text_without_grammar
+from gompfs.archive.verify import verify_archive
+from gompfs.engine import select_engine
+from gompfs.errors import CorruptBlockError, PackError
+from gompfs.grammar import Grammar, GrammarCollector
+from gompfs.model import GRAMMAR_SECTION
+from gompfs.options import PackOptions
+from gompfs.pack import add_grammars, add_to_archive, open_source
+from gompfs.pack.grammars import SegmentText
+
+ROOTS = ("first", "second", "third")
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> dict[str, Path]:
+    """Trees of which each replaces files of the ones before."""
+    rng = random.Random(7)
+    words = [rng.randbytes(4).hex().encode() for _ in range(400)]
+
+    def text(size: int) -> bytes:
+        return b" ".join(rng.choices(words, k=size // 9)) + b"\n"
+
+    roots = {name: tmp_path / name for name in ROOTS}
+    for number, root in enumerate(roots.values()):
+        (root / "inner").mkdir(parents=True)
+        (root / "small").write_bytes(text(3000))
+        (root / "inner/replaced").write_bytes(text(90_000))
+        (root / f"inner/large-{number}").write_bytes(text(5 << 20))
+        (root / f"binary-{number}").write_bytes(b"word \0 " + text(500))
+        (root / f"again-{number}").write_bytes((root / "small").read_bytes())
+        (root / f"empty-{number}").touch()
+        for name, content in (("sparse", b"words before a hole "), ("hole", b"")):
+            (root / f"{name}-{number}").write_bytes(content)
+            os.truncate(root / f"{name}-{number}", 1 << 20)
+        os.link(root / "small", root / f"linked-{number}")
+    return roots
+
+
+Texts = dict[int, ContentText]
+
+
+def build(archive: Path, change: Callable[[Texts], Mapping[int, SegmentText]] = lambda texts: texts) -> int:
+    """Add the grammars that are missing, of the texts as `change` hands them on."""
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        texts = change(text_without_grammar(opened))
+        return add_grammars(archive, opened.footer.generation, texts, engine=opened.engine)
+
+
+def grammar_sections(archive: Path) -> dict[int, bytes]:
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        return {s.segment: opened.read_section(s) for s in opened.sections if s.kind == GRAMMAR_SECTION}
+
+
+def counts_of(grammar: Grammar) -> dict[bytes, int]:
+    return {grammar.word(number): int(count) for number, count in enumerate(grammar.word_counts())}
+
+
+def binary_files(archive: Path) -> list[int]:
+    with Archive(archive, engine=select_engine("cpu")) as opened:
+        return opened.binary_files()
+
+
+@pytest.mark.parametrize("words", ["whitespace", "letters"])
+def test_as_if_packed_with_them(trees: dict[str, Path], tmp_path: Path, words: str) -> None:
+    with_stats, without = tmp_path / "with.gomp", tmp_path / "without.gomp"
+    engine = select_engine("cpu")
+    pack(without, trees["first"], words=words)
+    pack(with_stats, trees["first"], words=words)
+    assert build(with_stats) > 0
+    for archive, stats in ((with_stats, True), (without, False)):
+        for name in ("second", "third"):
+            options = PackOptions(words=words, stats=stats)
+            add_to_archive(archive, [open_source(trees[name])], options, engine=engine)
+    assert build(without) > 0
+    with Archive(without) as opened:
+        assert opened.footer.generation == 4
+        assert len(opened.sections) == 3
+        before = list_archive(opened)
+        assert list(verify_archive(opened).problems) == []
+    with Archive(with_stats) as opened:
+        assert list_archive(opened) == before
+    # Files come in another order; of segments before the last, replaced files are left out.
+    built, packed = (Grammar.from_bytes(grammar_sections(archive)[2]) for archive in (without, with_stats))
+    assert counts_of(built) == counts_of(packed)
+    assert built.word_rule == words
+    assert binary_files(without) == binary_files(with_stats)
+    assert len(binary_files(without)) == 9
+
+
+def test_only_segments_that_lack_one(trees: dict[str, Path], tmp_path: Path) -> None:
+    archive = tmp_path / "a.gomp"
+    pack(archive, trees["first"])
+    build(archive)
+    first = grammar_sections(archive)
+    assert list(first) == [0]
+    add(archive, trees["second"])
+    build(archive)
+    both = grammar_sections(archive)
+    assert list(both) == [0, 1]
+    assert both[0] == first[0]
+
+
+def test_an_archive_without_text(tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    archive = tmp_path / "a.gomp"
+    pack(archive, tmp_path / "nothing")
+    build(archive)
+    assert list(grammar_sections(archive)) == [0]
+
+
+class Interrupted(BaseException):
+    """What nobody expects."""
+
+
+@pytest.mark.parametrize("error", [Interrupted(), OSError(28, "No space left on device")])
+def test_a_failed_build_leaves_the_archive_as_it_was(
+    trees: dict[str, Path], tmp_path: Path, error: BaseException
+) -> None:
+    archive = tmp_path / "a.gomp"
+    pack(archive, trees["first"])
+    before = archive.read_bytes()
+
+    class FailingText:
+        def __init__(self, text: ContentText) -> None:
+            self._text = text
+            self.binary_files: list[int] = []
+
+        def collect(self, collector: GrammarCollector) -> Iterator[int]:
+            yield from self._text.collect(collector)
+            raise error
+
+    def change(texts: Texts) -> Mapping[int, SegmentText]:
+        return {number: FailingText(text) for number, text in texts.items()}
+
+    with pytest.raises(Interrupted if isinstance(error, Interrupted) else PackError):
+        build(archive, change)
+    assert archive.read_bytes() == before
+
+
+def test_damage_is_told_and_nothing_is_written(trees: dict[str, Path], tmp_path: Path) -> None:
+    archive = tmp_path / "a.gomp"
+    pack(archive, trees["first"])
+    damaged = bytearray(archive.read_bytes())
+    damaged[200_000] ^= 1
+    archive.write_bytes(damaged)
+    with pytest.raises(CorruptBlockError) as caught:
+        build(archive)
+    assert caught.value.archive == str(archive)
+    assert archive.read_bytes() == damaged
+
+
+def test_a_crash_at_any_position(trees: dict[str, Path], tmp_path: Path) -> None:
+    """The archive without what came last, cut anywhere, reads as it was before."""
+    archive, cut = tmp_path / "a.gomp", tmp_path / "cut.gomp"
+    pack(archive, trees["first"])
+    old_size = archive.stat().st_size
+    with Archive(archive) as opened:
+        expected = list_archive(opened)
+    build(archive)
+    new_size = archive.stat().st_size
+    for size in [old_size, old_size + 1, new_size - 65, new_size - 1, *range(old_size, new_size, 999_983)]:
+        shutil.copy(archive, cut)
+        os.truncate(cut, size)
+        with Archive(cut) as opened:
+            assert opened.footer.generation == 1
+            assert opened.sections == []
+            assert list_archive(opened) == expected
+
+
+def test_somebody_adds_meanwhile(trees: dict[str, Path], tmp_path: Path) -> None:
+    archive = tmp_path / "a.gomp"
+    pack(archive, trees["first"])
+
+    def change(texts: Texts) -> Texts:
+        add(archive, trees["second"])
+        return texts
+
+    with pytest.raises(PackError, match="another process has added"):
+        build(archive, change)
+    build(archive)
+    assert list(grammar_sections(archive)) == [0, 1]

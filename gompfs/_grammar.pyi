@@ -36,6 +36,51 @@ class GrammarBuilder:
     def next_piece(self) -> bytes | None: ...
     def take(self) -> Grammar: ...
 
+class Forest:
+    """See kernels/cpu/grammar/forest.h. `starts` is uint64, the others uint32; all are read-only."""
+
+    files: NDArray[np.uint32]
+    starts: NDArray[np.uint64]
+    elements: NDArray[np.uint32]
+    depths: NDArray[np.uint32]
+    heights: NDArray[np.uint32]
+
+class Runs:
+    """How often n-grams occur in files, in sorted runs."""
+
+    def __init__(self) -> None: ...
+    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
+        """Add a run: its different keys, ascending, as rows (low half, high half), and its postings.
+
+        Postings are rows (place of the key | file << 32, count) in the order of key and file, each of both once; files
+        are numbered as in the corpus, or 0. The numbers are trusted.
+        """
+
+    def num_postings(self) -> int:
+        """How many there are in all runs."""
+
+class Corpus:
+    """The grammars of all segments as one text, for n-grams of `n` words; `files` are pairs of inode and path.
+
+    Raises ValueError where there are too many words for n-grams of that length.
+    """
+
+    bits: int
+    num_words: int
+    inner_ranks: NDArray[np.uint32]
+    def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], n: int) -> None: ...
+    def forest(self, begin: int, end: int, num_threads: int) -> Forest:
+        """The forest of the files from place `begin` to `end`, counted over the files of all parts of all grammars."""
+
+    def gather(self, per_file: bool, traversal: tuple[bool, int, int], memory_limit: int) -> Runs:
+        """What statistics_report counts before it writes text; those that reach over parts are among them."""
+
+    def report(self, task: int, top: int, runs: Runs, num_threads: int, memory_limit: int) -> bytes:
+        """Lines of a task from what its runs hold, which are used up; n-grams over parts are added.
+
+        Raises ValueError.
+        """
+
 class Grammar:
     """A checked grammar section, or one of text that has no rules."""
 
@@ -54,6 +99,12 @@ class Grammar:
         """Of each part: does its first file go on from the part before; its inodes, and how many words each has."""
 
     def drop_parts(self) -> None: ...
+    def part_sizes(self) -> list[tuple[int, int]]:
+        """Of each part: how many files and how many symbols it has."""
+
+    def forest(self, excluded_inos: Sequence[int], begin: int, end: int, num_threads: int) -> Forest:
+        """See Corpus.forest; words are numbered by their places in the dictionary, and all files are number 0."""
+
     def words_have_whitespace(self) -> bool: ...
     def word_counts(self, excluded_inos: Sequence[int], num_threads: int) -> NDArray[np.uint64]: ...
 

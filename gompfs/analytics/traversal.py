@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 from gompfs import _grammar
+from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar
 
@@ -27,19 +31,48 @@ class Direction(Enum):
     Where tables could take more than 64 MiB for a part, it is done top-down nevertheless."""
 
 
+@dataclass
+class PhaseTimes:
+    """Seconds that tasks took on a device, by phase, and what was chosen there; tasks and ranges of files add up."""
+
+    flatten: float = 0.0
+    """Words and files are numbered, and rules put into arrays, by the CPU."""
+    upload: float = 0.0
+    initialise: float = 0.0
+    """Levels, n-grams by head and tail buffers, a first pass that says what traversal will take."""
+    traverse: float = 0.0
+    download: float = 0.0
+    emit: float = 0.0
+    """The text is written, by the CPU."""
+    directions: Counter[str] = field(default_factory=Counter)
+    """How many ranges of files were traversed top-down and bottom-up."""
+
+    @contextmanager
+    def of(self, phase: str, device: ArrayDevice | None = None) -> Iterator[None]:
+        """Count what is done inside as this phase; what a device was given to do there is waited for."""
+        started = time.perf_counter()
+        yield
+        if device is not None:
+            device.synchronize()
+        setattr(self, phase, getattr(self, phase) + time.perf_counter() - started)
+
+
 @dataclass(frozen=True)
 class Traversal:
     """The way to a result; the result is the same for all.
 
-    `sequential` is TADOC on one thread with hash tables, top-down, for comparison. Else `num_threads` take part, 0
-    for one per core. A task that needs more than `memory_limit` bytes is given up; 0 stands for a quarter
-    of the machine's.
+    With a `device`, the grammars are traversed there, in ranges of files that fit its memory; `times` is told how
+    long that takes. Else `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and otherwise
+    `num_threads` take part, 0 for one per core. A task that needs more than `memory_limit` bytes of the host is given
+    up; 0 stands for a quarter of the machine's.
     """
 
     direction: Direction = Direction.AUTO
     sequential: bool = False
     num_threads: int = 0
     memory_limit: int = 0
+    device: ArrayDevice | None = None
+    times: PhaseTimes | None = None
 
 
 BY_DEFAULT = Traversal()
@@ -66,20 +99,47 @@ def statistics_report(
     if top < 0:
         raise OptionError(f"the first {top} make no sense")
     files = [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
-    num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
-    memory_limit = _memory_limit(traversal)
+    traversal = replace(
+        traversal,
+        num_threads=traversal.num_threads or len(os.sched_getaffinity(0)),
+        memory_limit=_memory_limit(traversal),
+    )
+    natives = [grammar.native for grammar in grammars]
     try:
+        if traversal.device is not None:
+            return _report_of_device(traversal.device, traversal, task, natives, files, num_words, top)
         return _grammar.statistics_report(
             task,
-            [grammar.native for grammar in grammars],
+            natives,
             files,
             num_words,
             top,
-            (traversal.sequential, traversal.direction.value, num_threads),
-            memory_limit,
+            (traversal.sequential, traversal.direction.value, traversal.num_threads),
+            traversal.memory_limit,
         )
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+
+
+def _report_of_device(
+    device: ArrayDevice,
+    traversal: Traversal,
+    task: Task,
+    grammars: Sequence[_grammar.Grammar],
+    files: Sequence[tuple[int, bytes]],
+    num_words: int,
+    top: int,
+) -> bytes:
+    from gompfs.analytics.device_statistics import DeviceCounter
+
+    times = traversal.times or PhaseTimes()
+    counter = DeviceCounter(device, traversal.direction, traversal.num_threads, times)
+    with times.of("flatten"):
+        corpus = _grammar.Corpus(grammars, files, num_words)
+        part_sizes = [size for grammar in grammars for size in grammar.part_sizes()]
+    runs = counter.gather(corpus, part_sizes, num_words, per_file=task is not Task.SEQUENCE_COUNT)
+    with times.of("emit"):
+        return corpus.report(task, top, runs, traversal.num_threads, traversal.memory_limit)
 
 
 def _memory_limit(traversal: Traversal) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 
 # To start CUDA and compile takes about so long: work that is done before is not worth it.
 _SECONDS_BEFORE_START = 1.0
+# The CPU traverses a grammar of so many symbols in about as long.
+_LEAST_SYMBOLS = 8_000_000
 _SAMPLE_BLOCKS = 128
 _ROUNDS = 3
 
@@ -51,6 +54,8 @@ class AutoEngine:
         self._seconds = 0.0
         self._lock = threading.Lock()
         self._is_started = False
+        self._arrays: ArrayDevice | None = None
+        self._statistics = ""
         self._state = "the CPU; a GPU would start after a second of decoding"
 
     @property
@@ -61,7 +66,7 @@ class AutoEngine:
     @property
     def reason(self) -> str:
         """What was chosen, and why."""
-        return f"auto: {self._state}"
+        return f"auto: {self._state}{self._statistics}"
 
     @property
     def batch_bytes(self) -> int:
@@ -72,6 +77,22 @@ class AutoEngine:
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return (self._gpu or self._cpu).allocate(size)
+
+    def array_device(self, num_symbols: int) -> ArrayDevice | None:
+        """See Engine.array_device: a GPU for much work, if there is one; less is done before it has started."""
+        if num_symbols < _LEAST_SYMBOLS:
+            return None
+        try:
+            from gompfs.engine.gpu_arrays import GpuArrays
+
+            with self._lock:
+                memory = self._options.memory if self._options is not None else None
+                self._arrays = self._arrays or GpuArrays(memory=memory or 0)
+            self._statistics = f"; statistics of large grammars on {self._arrays.name}"
+        except (EngineUnavailableError, ImportError) as error:
+            self._statistics = f"; statistics on the CPU, as {error}"
+        log.info("%s", self.reason)
+        return self._arrays
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

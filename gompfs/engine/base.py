@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.engine.array_device import ArrayDevice
 from gompfs.grammar import RuleBuilder
 
 
@@ -35,6 +36,12 @@ class Engine(Protocol):
 
     def allocate(self, size: int) -> memoryview:
         """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""
+
+    def array_device(self, num_symbols: int) -> ArrayDevice | None:
+        """What traverses grammars of so many symbols, if not the CPU.
+
+        Raises EngineUnavailableError where the engine is to use a device for that, and cannot.
+        """
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Cut `stream` into blocks of `block_size` bytes (the last may be shorter) and compress each.

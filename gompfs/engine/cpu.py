@@ -30,6 +30,9 @@ class CpuEngine:
         """See Engine.allocate."""
         return self._buffers.allocate(size)
 
+    def array_device(self, num_symbols: int) -> None:
+        """See Engine.array_device: the CPU does it."""
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(

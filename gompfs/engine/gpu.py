@@ -12,6 +12,7 @@ from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, read_headers
 from gompfs.codec.block import Buffer
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.gpu_arrays import GpuArrays
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
 from gompfs.errors import EngineUnavailableError
@@ -49,6 +50,7 @@ class GpuEngine:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
+        self._arrays = GpuArrays(devices[0], options.memory or 0)
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -56,6 +58,10 @@ class GpuEngine:
         """Why this engine was chosen, and how much of the archive stays in device memory."""
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
+
+    def array_device(self, num_symbols: int) -> GpuArrays:
+        """See Engine.array_device: the first of the devices."""
+        return self._arrays
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks; the CPU engine does it."""

@@ -21,14 +21,14 @@ def kernel_folder() -> Path:
 
 
 def read_source(kernel: str) -> str:
-    """The text of the file of a kernel, and a digest of all that it may include.
+    """The text of the file `kernel`.cu of a kernel, and a digest of all that it may include.
 
     CuPy finds a kernel that it compiled before by this text and the options: without the digest, it would take one
     that was compiled from older headers.
     """
     folder = kernel_folder()
     digest = sha256()
-    for header in sorted((*folder.glob("cuda/*.cuh"), *folder.glob("shared/*.h"))):
+    for header in sorted((*folder.rglob("*.cuh"), *folder.glob("shared/*.h"))):
         digest.update(header.read_bytes())
     return f"{(folder / 'cuda' / f'{kernel}.cu').read_text()}\n// {digest.hexdigest()}\n"
 

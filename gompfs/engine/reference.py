@@ -25,6 +25,9 @@ class ReferenceEngine:
         """See Engine.allocate."""
         return memoryview(bytearray(size))
 
+    def array_device(self, num_symbols: int) -> None:
+        """See Engine.array_device: the CPU does it."""
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")

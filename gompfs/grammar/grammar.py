@@ -89,6 +89,11 @@ class Grammar:
         """Of each part: whether its first file began in the part before, its inodes, how many words each has."""
         return self.native.files(len(os.sched_getaffinity(0)))
 
+    @property
+    def num_symbols(self) -> int:
+        """Elements of all rules: words, rules and splitters."""
+        return sum(num_symbols for _, num_symbols in self.native.part_sizes())
+
     def drop_parts(self) -> None:
         """Forget all but the dictionary."""
         self.native.drop_parts()

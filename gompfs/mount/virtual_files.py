@@ -14,7 +14,7 @@ from gompfs.errors import GompfsError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
 
 if TYPE_CHECKING:
-    from gompfs.analytics import SortOrder
+    from gompfs.analytics import SortOrder, Traversal
     from gompfs.grammar import Grammar
 
 
@@ -86,12 +86,20 @@ def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     return _word_count_report(archive, query, SortOrder.BY_WORD)
 
 
+def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
+    """On the device that the archive's engine has for so much work, or on the CPU."""
+    from gompfs.analytics import Traversal
+
+    num_symbols = sum(grammar.num_symbols for grammar in grammars)
+    return Traversal(device=archive.engine.array_device(num_symbols))
+
+
 def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     """`word<TAB>path<TAB>path...` lines by word."""
     from gompfs.analytics import inverted_index_report
 
     grammars, paths = _text(archive, query)
-    return inverted_index_report(grammars, paths, top=query.top)
+    return inverted_index_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
 
 
 def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
@@ -99,7 +107,7 @@ def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     from gompfs.analytics import term_vector_report
 
     grammars, paths = _text(archive, query)
-    return term_vector_report(grammars, paths, top=query.top)
+    return term_vector_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
 
 
 def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
@@ -107,7 +115,8 @@ def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     from gompfs.analytics import sequence_count_report
 
     grammars, paths = _text(archive, query)
-    return sequence_count_report(grammars, paths, num_words=query.num_words, top=query.top)
+    how = _traversal(archive, grammars)
+    return sequence_count_report(grammars, paths, num_words=query.num_words, top=query.top, traversal=how)
 
 
 def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
@@ -115,7 +124,8 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
     from gompfs.analytics import ranked_inverted_index_report
 
     grammars, paths = _text(archive, query)
-    return ranked_inverted_index_report(grammars, paths, num_words=query.num_words, top=query.top)
+    how = _traversal(archive, grammars)
+    return ranked_inverted_index_report(grammars, paths, num_words=query.num_words, top=query.top, traversal=how)
 
 
 def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> bytes:

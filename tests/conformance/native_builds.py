@@ -9,7 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_INCLUDES = [ROOT / "kernels", ROOT / "kernels" / "cpu", ROOT / "kernels" / "shared", Path(__file__).parent]
+_INCLUDES = [
+    ROOT / "kernels",
+    ROOT / "kernels" / "cuda",
+    ROOT / "kernels" / "cpu",
+    ROOT / "kernels" / "shared",
+    Path(__file__).parent,
+]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
@@ -48,3 +54,18 @@ def sanitizer_environment() -> dict[str, str]:
     """The environment for a Python that loads such a library."""
     found = subprocess.run([_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Path:
+    """Compile a shared library of the host's kernels; sanitized, it works in programs that preload libasan only."""
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    assert compiler is not None, "the tests need a C++ compiler"
+    flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", *(_SANITIZERS if sanitized else [])]
+    sources = [source, ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
+    subprocess.run([compiler, *flags, *(f"-I{folder}" for folder in _INCLUDES), *sources, "-o", library], check=True)
+    return library
+
+
+def sanitizer_to_preload() -> Path:
+    """The library without which a sanitized one cannot be loaded."""
+    compiler = os.environ.get("CXX", "c++")
+    done = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    return Path(done.stdout.strip())

@@ -11,6 +11,7 @@ import pytest
 from gompfs.engine.device_repair import TILE_BYTES, TILE_ITEMS, TILE_THREADS
 from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
 
+SOURCES = (*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
 CHECKS = {
@@ -31,7 +32,7 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", [*SHARED_BYTES, "bit_strategies", "byte_strategies", "repair"])
+@pytest.mark.parametrize("kernel", [*SOURCES, "repair"])
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
     source = read_source(kernel)
     if kernel in SHARED_BYTES:
@@ -39,12 +40,10 @@ def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> 
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
     elif kernel == "repair":
         source += TILES
-    else:
+    elif "strategies" in kernel:
         source += f"static_assert(gompfs::kStrategyBytesPerWarp == {STRATEGY_BYTES_PER_WARP});"
     program = ctypes.c_void_p()
-    created = nvrtc.nvrtcCreateProgram(
-        ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None
-    )
+    created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None)
     assert created == 0
     options = [option.encode() for option in (*compile_options(), f"--gpu-architecture={architecture}")]
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))

@@ -39,6 +39,8 @@ struct Corpus {
     std::uint32_t inner_rank(std::uint32_t rank) const {
         return inner_ranks.empty() ? rank : inner_ranks[rank];
     }
+    // inner_rank by rank; empty where both are the same.
+    const std::vector<std::uint32_t>& ranks_before_others() const { return inner_ranks; }
     void append_ngram(std::string& text, NgramKey key) const;
 
     std::vector<const Grammar*> grammars;

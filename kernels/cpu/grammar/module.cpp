@@ -4,6 +4,9 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +14,8 @@
 #include "common/buffer_view.h"
 #include "common/parallel.h"
 #include "grammar/builder.h"
+#include "grammar/corpus.h"
+#include "grammar/forest.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
 #include "grammar/statistics.h"
@@ -36,6 +41,13 @@ nb::object to_array(std::vector<Value> values) {
         copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
     return nb::cast(
         nb::ndarray<nb::numpy, Value, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
+}
+
+// Values that belong to an object as an array that keeps it.
+template <typename Owner, typename Value>
+nb::object to_view(const Owner& owner, const std::vector<Value>& values) {
+    return nb::cast(nb::ndarray<nb::numpy, const Value, nb::ndim<1>>(values.data(), {values.size()},
+                                                                     nb::find(owner)));
 }
 
 void add_files(GrammarBuilder& builder, nb::sequence files) {
@@ -220,22 +232,36 @@ nb::object join(std::vector<std::string>& pieces, unsigned num_threads) {
     return text;
 }
 
-// `files` are pairs of inode and path, `traversal` is (sequential, direction, number of threads).
-nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
-                       std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
+std::vector<const Grammar*> pointers_to(nb::sequence grammars) {
     std::vector<const Grammar*> pointers;
     for (std::size_t index = 0; index < nb::len(grammars); ++index) {
         pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
     }
+    return pointers;
+}
+
+// `files` are pairs of inode and path.
+std::vector<Corpus::File> files_from(nb::sequence files) {
     std::vector<Corpus::File> of_corpus;
     for (std::size_t index = 0; index < nb::len(files); ++index) {
         const nb::tuple file = nb::cast<nb::tuple>(files[index]);
         const nb::bytes path = nb::cast<nb::bytes>(file[1]);
         of_corpus.push_back({nb::cast<std::uint64_t>(file[0]), {path.c_str(), path.size()}});
     }
-    const Traversal how{nb::cast<bool>(traversal[0]),
-                        static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
-                        nb::cast<unsigned>(traversal[2])};
+    return of_corpus;
+}
+
+// `traversal` is (sequential, direction, number of threads).
+Traversal traversal_from(nb::tuple traversal) {
+    return {nb::cast<bool>(traversal[0]), static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
+            nb::cast<unsigned>(traversal[2])};
+}
+
+nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
+                       std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
+    std::vector<const Grammar*> pointers = pointers_to(grammars);
+    std::vector<Corpus::File> of_corpus = files_from(files);
+    const Traversal how = traversal_from(traversal);
     std::vector<std::string> pieces;
     {
         const nb::gil_scoped_release release;
@@ -243,6 +269,103 @@ nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files,
         pieces = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
     }
     return join(pieces, how.num_threads);
+}
+
+void init_corpus(Corpus* self, nb::sequence grammars, nb::sequence files, unsigned n) {
+    std::vector<const Grammar*> pointers = pointers_to(grammars);
+    std::vector<Corpus::File> of_corpus = files_from(files);
+    const nb::gil_scoped_release release;
+    new (self) Corpus(std::move(pointers), std::move(of_corpus), n);
+}
+
+Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
+                      unsigned num_threads) {
+    const nb::gil_scoped_release release;
+    std::vector<ForestPart> parts;
+    for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
+        for (const Part& part : corpus.grammars[grammar]->parts) {
+            parts.push_back({&part, &corpus.ranks[grammar]});
+        }
+    }
+    const auto file_number = [&](std::uint64_t ino) { return corpus.file_number(ino); };
+    return new Forest(build_forest(parts, begin, end, file_number, num_threads));
+}
+
+// Its words are numbered by their places in the dictionary; all files are number 0.
+Forest* grammar_forest(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
+                       std::uint64_t begin, std::uint64_t end, unsigned num_threads) {
+    const nb::gil_scoped_release release;
+    std::vector<ForestPart> parts;
+    for (const Part& part : grammar.parts) {
+        parts.push_back({&part, nullptr});
+    }
+    const auto file_number = [&](std::uint64_t ino) {
+        return std::binary_search(excluded_inos.begin(), excluded_inos.end(), ino) ? kLeftOut : 0;
+    };
+    return new Forest(build_forest(parts, begin, end, file_number, num_threads));
+}
+
+nb::list part_sizes(const Grammar& grammar) {
+    nb::list sizes;
+    for (const Part& part : grammar.parts) {
+        sizes.append(nb::make_tuple(part.inos.size(), part.rules.symbols.size()));
+    }
+    return sizes;
+}
+
+using Numbers = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+
+struct Runs {
+    std::vector<Run> runs;
+};
+
+// `keys` and `postings` have two numbers a row, laid out as NgramKey and Posting.
+void add_run(Runs& runs, const Numbers& keys, const Numbers& postings) {
+    static_assert(sizeof(NgramKey) == 16 && sizeof(Posting) == 16);
+    if (keys.shape(1) != 2 || postings.shape(1) != 2) {
+        throw nb::value_error("keys and postings have two numbers each");
+    }
+    auto of_run = std::make_shared<std::vector<NgramKey>>(keys.shape(0));
+    Run run;
+    run.postings.resize(postings.shape(0));
+    if (!of_run->empty()) {
+        std::memcpy(of_run->data(), keys.data(), of_run->size() * sizeof(NgramKey));
+    }
+    if (!run.postings.empty()) {
+        std::memcpy(run.postings.data(), postings.data(), run.postings.size() * sizeof(Posting));
+    }
+    run.keys = std::move(of_run);
+    runs.runs.push_back(std::move(run));
+}
+
+std::uint64_t num_postings(const Runs& runs) {
+    std::uint64_t number = 0;
+    for (const Run& run : runs.runs) {
+        number += run.postings.size();
+    }
+    return number;
+}
+
+Runs gather_corpus(const Corpus& corpus, bool per_file, nb::tuple traversal,
+                   std::uint64_t memory_limit) {
+    const Traversal how = traversal_from(traversal);
+    const nb::gil_scoped_release release;
+    MemoryBudget budget(memory_limit);
+    return {gather_postings(corpus, per_file, how, budget)};
+}
+
+nb::object report_corpus(const Corpus& corpus, unsigned task, std::uint64_t top, Runs& runs,
+                         unsigned num_threads, std::uint64_t memory_limit) {
+    std::vector<std::string> pieces;
+    {
+        const nb::gil_scoped_release release;
+        const auto what = static_cast<Task>(task);
+        std::vector<Run> gathered = std::move(runs.runs);
+        gathered.push_back(gather_over_edges(corpus, is_per_file(what), num_threads));
+        std::erase_if(gathered, [](const Run& run) { return run.postings.empty(); });
+        pieces = report_runs(corpus, what, top, std::move(gathered), num_threads, memory_limit);
+    }
+    return join(pieces, num_threads);
 }
 
 }  // namespace
@@ -272,6 +395,27 @@ NB_MODULE(_grammar, module) {
         .def("finish", &finish)
         .def("next_piece", &next_piece)
         .def("take", &take_grammar, nb::rv_policy::take_ownership);
+    nb::class_<Forest>(module, "Forest")
+        .def_prop_ro("files", [](const Forest& self) { return to_view(self, self.files); })
+        .def_prop_ro("starts", [](const Forest& self) { return to_view(self, self.starts); })
+        .def_prop_ro("elements", [](const Forest& self) { return to_view(self, self.elements); })
+        .def_prop_ro("depths", [](const Forest& self) { return to_view(self, self.depths); })
+        .def_prop_ro("heights", [](const Forest& self) { return to_view(self, self.heights); });
+    nb::class_<Runs>(module, "Runs")
+        .def(nb::init<>())
+        .def("add", &add_run, "keys"_a, "postings"_a)
+        .def("num_postings", &num_postings);
+    nb::class_<Corpus>(module, "Corpus")
+        .def("__init__", &init_corpus, "grammars"_a, "files"_a, "n"_a, nb::keep_alive<1, 2>())
+        .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
+        .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
+        .def_prop_ro("inner_ranks",
+                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); })
+        .def("forest", &corpus_forest, "begin"_a, "end"_a, "num_threads"_a,
+             nb::rv_policy::take_ownership)
+        .def("gather", &gather_corpus, "per_file"_a, "traversal"_a, "memory_limit"_a)
+        .def("report", &report_corpus, "task"_a, "top"_a, "runs"_a, "num_threads"_a,
+             "memory_limit"_a);
     nb::class_<Grammar>(module, "Grammar")
         .def_prop_ro("words_of_characters",
                      [](const Grammar& self) { return self.words_of_characters; })
@@ -292,6 +436,9 @@ NB_MODULE(_grammar, module) {
             "number"_a)
         .def("part", &part_arrays, "index"_a)
         .def("files", &grammar_files, "num_threads"_a)
+        .def("part_sizes", &part_sizes)
+        .def("forest", &grammar_forest, "excluded_inos"_a, "begin"_a, "end"_a, "num_threads"_a,
+             nb::rv_policy::take_ownership)
         .def("words_have_whitespace", &words_have_whitespace)
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);

@@ -16,6 +16,16 @@ struct PartPlace {
     const Part* part;
 };
 
+std::vector<PartPlace> parts_of(const Corpus& corpus) {
+    std::vector<PartPlace> parts;
+    for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
+        for (const Part& part : corpus.grammars[grammar]->parts) {
+            parts.push_back({grammar, &part});
+        }
+    }
+    return parts;
+}
+
 // A file that reaches over parts has n-grams there that no part knows: they are read from the words
 // at the ends of the parts.
 struct PartEdge {
@@ -64,15 +74,41 @@ Run sorted_run(std::vector<std::pair<NgramKey, std::uint32_t>>& found) {
     return run;
 }
 
+// `edges` are those of all parts in order.
+Run count_over_edges(const Corpus& corpus, bool per_file, const std::vector<PartEdge>& edges) {
+    std::vector<std::pair<NgramKey, std::uint32_t>> found;
+    const WordReader reader(corpus);
+    WordBuffer tail;
+    std::uint64_t ino = 0;
+    for (std::size_t index = 0; index < edges.size() && corpus.n > 1; ++index) {
+        const PartEdge& edge = edges[index];
+        if (!edge.continues || edge.first_ino != ino) {
+            tail = {};
+        }
+        const std::uint32_t file = corpus.file_number(edge.first_ino);
+        for (std::uint32_t word = 0; word < edge.head.size; ++word) {
+            reader.read_word(edge.head.words[word], tail, [&](NgramKey key) {
+                if (file != kLeftOut) {
+                    found.emplace_back(key, per_file ? file : 0);
+                }
+            });
+        }
+        if (!edge.is_one_file || edge.tail.size == corpus.n - 1) {
+            tail = edge.tail;
+        }
+        ino = edge.last_ino;
+    }
+    return sorted_run(found);
+}
+
 class Gatherer {
   public:
     Gatherer(const Corpus& corpus, bool per_file, const Traversal& traversal, MemoryBudget& budget)
-        : corpus_(corpus), per_file_(per_file), traversal_(traversal), budget_(budget) {
-        for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
-            for (const Part& part : corpus.grammars[grammar]->parts) {
-                parts_.push_back({grammar, &part});
-            }
-        }
+        : corpus_(corpus),
+          per_file_(per_file),
+          traversal_(traversal),
+          budget_(budget),
+          parts_(parts_of(corpus)) {
         edges_.resize(parts_.size());
         runs_of_parts_.resize(parts_.size());
     }
@@ -87,7 +123,7 @@ class Gatherer {
         for (std::vector<Run>& of_part : runs_of_parts_) {
             std::move(of_part.begin(), of_part.end(), std::back_inserter(runs));
         }
-        runs.push_back(count_over_edges());
+        runs.push_back(count_over_edges(corpus_, per_file_, edges_));
         std::erase_if(runs, [](const Run& run) { return run.postings.empty(); });
         return runs;
     }
@@ -169,37 +205,11 @@ class Gatherer {
         postings = std::move(sorted);
     }
 
-    Run count_over_edges() const {
-        std::vector<std::pair<NgramKey, std::uint32_t>> found;
-        const WordReader reader(corpus_);
-        WordBuffer tail;
-        std::uint64_t ino = 0;
-        for (std::size_t index = 0; index < parts_.size() && corpus_.n > 1; ++index) {
-            const PartEdge& edge = edges_[index];
-            if (!edge.continues || edge.first_ino != ino) {
-                tail = {};
-            }
-            const std::uint32_t file = corpus_.file_number(edge.first_ino);
-            for (std::uint32_t word = 0; word < edge.head.size; ++word) {
-                reader.read_word(edge.head.words[word], tail, [&](NgramKey key) {
-                    if (file != kLeftOut) {
-                        found.emplace_back(key, per_file_ ? file : 0);
-                    }
-                });
-            }
-            if (!edge.is_one_file || edge.tail.size == corpus_.n - 1) {
-                tail = edge.tail;
-            }
-            ino = edge.last_ino;
-        }
-        return sorted_run(found);
-    }
-
     const Corpus& corpus_;
     const bool per_file_;
     const Traversal& traversal_;
     MemoryBudget& budget_;
-    std::vector<PartPlace> parts_;
+    const std::vector<PartPlace> parts_;
     std::vector<PartEdge> edges_;
     std::vector<std::vector<Run>> runs_of_parts_;
 };
@@ -219,6 +229,21 @@ std::vector<Run> gather_postings(const Corpus& corpus, bool per_file, const Trav
                                 : Gatherer(corpus, per_file, traversal, budget).gather();
     budget.check();
     return runs;
+}
+
+Run gather_over_edges(const Corpus& corpus, bool per_file, unsigned num_threads) {
+    const std::vector<PartPlace> parts = parts_of(corpus);
+    std::vector<PartEdge> edges(parts.size());
+    const auto goes_on = [&](std::size_t index) {
+        return index < parts.size() && parts[index].part->continues;
+    };
+    parallel_for(corpus.n > 1 ? parts.size() : 0, num_threads, [&](std::size_t index) {
+        if (goes_on(index) || goes_on(index + 1)) {
+            const auto& [grammar, part] = parts[index];
+            edges[index] = read_edge(NgramReader(corpus, grammar, *part), *part);
+        }
+    });
+    return count_over_edges(corpus, per_file, edges);
 }
 
 RunMerger::RunMerger(const std::vector<Run>& runs, unsigned max_ranges) : runs_(runs) {

@@ -55,6 +55,9 @@ struct Traversal {
 std::vector<Run> gather_postings(const Corpus& corpus, bool per_file, const Traversal& traversal,
                                  MemoryBudget& budget);
 
+// The n-grams over the ends of parts alone, of files that go on from one into the next.
+Run gather_over_edges(const Corpus& corpus, bool per_file, unsigned num_threads);
+
 // The runs side by side in the order of (key, file), in ranges of keys.
 class RunMerger {
   public:

@@ -35,24 +35,22 @@ void append_count(std::string& text, std::uint64_t count) {
 
 class Reporter {
   public:
-    Reporter(const Corpus& corpus, std::uint64_t top, const Traversal& traversal,
-             std::uint64_t memory_limit)
+    Reporter(const Corpus& corpus, std::uint64_t top, unsigned num_threads, MemoryBudget& budget,
+             std::vector<Run> runs)
         : corpus_(corpus),
           top_(top == 0 ? std::numeric_limits<std::uint64_t>::max() : top),
-          num_threads_(traversal.sequential ? 1 : traversal.num_threads),
-          traversal_(traversal),
-          budget_(memory_limit) {}
+          num_threads_(num_threads),
+          budget_(budget),
+          runs_(std::move(runs)) {}
 
     Pieces inverted_index() {
-        const std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
-        return of_ranges(runs, [&](const RunMerger& merger, std::size_t range, std::string& text) {
+        return of_ranges([&](const RunMerger& merger, std::size_t range, std::string& text) {
             write_inverted_index(merger, range, text);
         });
     }
 
     Pieces ranked_inverted_index() {
-        const std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
-        return of_ranges(runs, [&](const RunMerger& merger, std::size_t range, std::string& text) {
+        return of_ranges([&](const RunMerger& merger, std::size_t range, std::string& text) {
             write_ranked_index(merger, range, text);
         });
     }
@@ -62,8 +60,8 @@ class Reporter {
 
   private:
     template <typename Write>
-    Pieces of_ranges(const std::vector<Run>& runs, Write&& write) {
-        const RunMerger merger(runs, num_threads_ * kRangesPerThread);
+    Pieces of_ranges(Write&& write) {
+        const RunMerger merger(runs_, num_threads_ * kRangesPerThread);
         Pieces texts(merger.num_ranges());
         parallel_for(texts.size(), num_threads_,
                      [&](std::size_t range) { write(merger, range, texts[range]); });
@@ -89,8 +87,8 @@ class Reporter {
     const Corpus& corpus_;
     const std::uint64_t top_;
     const unsigned num_threads_;
-    const Traversal& traversal_;
-    MemoryBudget budget_;
+    MemoryBudget& budget_;
+    std::vector<Run> runs_;
 };
 
 void Reporter::write_inverted_index(const RunMerger& merger, std::size_t range, std::string& text) {
@@ -149,8 +147,7 @@ void Reporter::write_ranked_line(NgramKey key, std::vector<FileCount>& files, st
 
 // All n-grams in byte order with their counts.
 std::vector<NgramCount> Reporter::count_ngrams() {
-    const std::vector<Run> runs = gather_postings(corpus_, false, traversal_, budget_);
-    const RunMerger merger(runs, num_threads_ * kRangesPerThread);
+    const RunMerger merger(runs_, num_threads_ * kRangesPerThread);
     std::vector<std::vector<NgramCount>> ranges(merger.num_ranges());
     parallel_for(ranges.size(), num_threads_, [&](std::size_t range) {
         merger.merge(range, [&](NgramKey key, std::uint32_t, std::uint64_t count) {
@@ -164,6 +161,7 @@ std::vector<NgramCount> Reporter::count_ngrams() {
         counts.insert(counts.end(), ranges[range].begin(), ranges[range].end());
         ranges[range] = {};
     }
+    runs_.clear();
     return counts;
 }
 
@@ -216,9 +214,8 @@ Pieces Reporter::sequence_count() {
 }
 
 Pieces Reporter::term_vector() {
-    std::vector<Run> runs = gather_postings(corpus_, true, traversal_, budget_);
     std::vector<std::uint64_t> starts(corpus_.files.size() + 2);
-    for (const Run& run : runs) {
+    for (const Run& run : runs_) {
         for (const Posting& posting : run.postings) {
             ++starts[posting.file + 2];
         }
@@ -227,7 +224,7 @@ Pieces Reporter::term_vector() {
     budget_.take(starts.back() * sizeof(WordCount));
     budget_.check();
     std::vector<WordCount> words(starts.back());
-    for (Run& run : runs) {
+    for (Run& run : runs_) {
         for (const Posting& posting : run.postings) {
             const auto word = static_cast<std::uint32_t>((*run.keys)[posting.term]);
             words[starts[posting.file + 1]++] = {word, posting.count};
@@ -287,14 +284,7 @@ void keep_lines(Pieces& texts, std::uint64_t num_lines) {
     }
 }
 
-}  // namespace
-
-std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
-                                           const Traversal& traversal, std::uint64_t memory_limit) {
-    if (task == Task::term_vector && corpus.n != 1) {
-        throw std::invalid_argument("a term vector is of single words");
-    }
-    Reporter reporter(corpus, top, traversal, memory_limit);
+std::vector<std::string> write_report(Reporter reporter, Task task, std::uint64_t top) {
     switch (task) {
         case Task::term_vector:
             return reporter.term_vector();
@@ -310,6 +300,35 @@ std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std:
         keep_lines(texts, top);
     }
     return texts;
+}
+
+void check_task(const Corpus& corpus, Task task) {
+    if (task == Task::term_vector && corpus.n != 1) {
+        throw std::invalid_argument("a term vector is of single words");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
+                                           const Traversal& traversal, std::uint64_t memory_limit) {
+    check_task(corpus, task);
+    MemoryBudget budget(memory_limit);
+    std::vector<Run> runs = gather_postings(corpus, is_per_file(task), traversal, budget);
+    const unsigned num_threads = traversal.sequential ? 1 : traversal.num_threads;
+    return write_report({corpus, top, num_threads, budget, std::move(runs)}, task, top);
+}
+
+std::vector<std::string> report_runs(const Corpus& corpus, Task task, std::uint64_t top,
+                                     std::vector<Run> runs, unsigned num_threads,
+                                     std::uint64_t memory_limit) {
+    check_task(corpus, task);
+    MemoryBudget budget(memory_limit);
+    for (const Run& run : runs) {
+        budget.take(run.keys->size() * sizeof(NgramKey) + run.postings.size() * sizeof(Posting));
+    }
+    budget.check();
+    return write_report({corpus, top, num_threads, budget, std::move(runs)}, task, top);
 }
 
 }  // namespace gompfs

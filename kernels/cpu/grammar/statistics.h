@@ -26,4 +26,12 @@ enum class Task : std::uint8_t {
 std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
                                            const Traversal& traversal, std::uint64_t memory_limit);
 
+// Whether a task counts files apart.
+constexpr bool is_per_file(Task task) { return task != Task::sequence_count; }
+
+// The same, of postings that were gathered elsewhere.
+std::vector<std::string> report_runs(const Corpus& corpus, Task task, std::uint64_t top,
+                                     std::vector<Run> runs, unsigned num_threads,
+                                     std::uint64_t memory_limit);
+
 }  // namespace gompfs

@@ -1,0 +1,185 @@
+"""A forest of rules in a device's memory, and the terms of its nodes: words, or n-grams (G-TADOC section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _grammar
+from gompfs.engine.array_device import Array, ArrayDevice
+
+_SOURCE_OF_NGRAMS = "grammar/ngrams"
+_NODE = 1 << 31
+_MAX_NARROW = 4096
+"""Levels of no more edges or nodes are done by one CTA, many of them in one launch."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Items in the order of the level that they belong to: those of level i are from starts[i] up to starts[i + 1].
+
+    `starts` (int64) is on the host; `device_starts` (uint64) the same on the device.
+    """
+
+    starts: NDArray[np.int64]
+    device_starts: Array
+
+    @classmethod
+    def of(cls, device: ArrayDevice, ordered_levels: Array, num_levels: int) -> Levels:
+        """The levels of items whose levels, ascending, are given."""
+        xp = device.xp
+        starts = xp.searchsorted(ordered_levels, xp.arange(num_levels + 1, dtype=ordered_levels.dtype))
+        return cls(device.download(starts).astype(np.int64), starts.astype(np.uint64))
+
+    def runs(self) -> list[tuple[int, int, bool]]:
+        """Levels to do in one go, as (first, last, whether one CTA does them one after another)."""
+        is_narrow = np.diff(self.starts) <= _MAX_NARROW
+        runs = []
+        first = 0
+        for last in [*(np.flatnonzero(is_narrow[1:] != is_narrow[:-1]) + 1).tolist(), is_narrow.size]:
+            if first < last and is_narrow[first]:
+                runs.append((first, last, True))
+            else:
+                runs += [(level, level + 1, False) for level in range(first, last)]
+            first = last
+        return runs
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges (uint32 node numbers) in the order of the level of the nodes that they lead to."""
+
+    sources: Array
+    targets: Array
+    levels: Levels
+
+    @classmethod
+    def of(cls, device: ArrayDevice, sources: Array, targets: Array, levels_of_nodes: Array) -> Edges:
+        """The edges from `sources` to `targets`, each of which has a level above that of its sources."""
+        levels = levels_of_nodes[targets]
+        order = device.xp.argsort(levels)
+        num_levels = int(levels.max()) + 1 if levels.size else 0
+        return cls(sources[order], targets[order], Levels.of(device, levels[order], num_levels))
+
+
+class DeviceForest:
+    """A forest with its terms: words of the text, or n-grams in the order of their keys.
+
+    Nodes are files, then rules. `parents` and `children` (uint32) are the edges; `term_nodes` and `terms` (uint32)
+    say, for each time that a term belongs to a node, which. Terms are below `num_terms`.
+    """
+
+    def __init__(self, device: ArrayDevice, forest: _grammar.Forest) -> None:
+        """Upload a forest; its terms are its words until `number_ngrams` is called."""
+        self.device = device
+        self.num_files = forest.files.size
+        self.num_nodes = forest.depths.size
+        self.num_elements = forest.elements.size
+        self.files = device.upload(forest.files)
+        self.depths = device.upload(forest.depths)
+        self.heights = device.upload(forest.heights)
+        self.starts = device.upload(forest.starts)
+        self.elements = device.upload(forest.elements)
+        self.keys: tuple[Array, ...] = ()
+        self.num_terms = 0
+
+    def find_edges(self) -> None:
+        """Take the elements apart: children, and words as terms."""
+        xp = self.device.xp
+        self.nodes = xp.empty(self.num_elements, np.uint32)
+        self.device.launch(
+            "grammar/levels",
+            "name_nodes",
+            self.num_elements,
+            self.starts,
+            self.num_nodes,
+            self.num_elements,
+            self.nodes,
+        )
+        is_child = self.elements >= _NODE
+        self.parents = self.nodes[is_child]
+        self.children = self.elements[is_child] & np.uint32(_NODE - 1)
+        is_word = ~is_child
+        self.term_nodes = self.nodes[is_word]
+        self.terms = self.elements[is_word]
+
+    def edges_down(self) -> Edges:
+        """Edges from parents to children, by the depth of these."""
+        return Edges.of(self.device, self.parents, self.children, self.depths)
+
+    def edges_up(self) -> Edges:
+        """Edges from children to parents that are rules, by the height of these."""
+        is_rule = self.parents >= self.num_files
+        return Edges.of(self.device, self.children[is_rule], self.parents[is_rule], self.heights)
+
+    def number_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
+        """Make n-grams of `num_words` words the terms: their keys are words of `bits` bits one behind the other.
+
+        `inner_ranks` numbers words that come before others, empty if like all. `keys` becomes the keys by term, as
+        (high, low) or (low,), both uint64.
+        """
+        high, low, self.term_nodes = self._find_ngrams(num_words - 1, bits, inner_ranks)
+        del self.nodes
+        halves = (low,) if num_words * bits <= 64 else (high, low)
+        del high, low
+        self.terms, self.keys = _number(self.device, halves)
+        self.num_terms = self.keys[0].size
+
+    def _find_ngrams(self, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]) -> tuple[Array, Array, Array]:
+        """The keys' halves, and the node of each."""
+        device, xp = self.device, self.device.xp
+        ends = self._find_ends(capacity)
+        counts = xp.empty(self.num_elements, np.uint32)
+        elements = (self.starts, self.elements, self.nodes, self.num_elements, np.uint32(capacity), *ends)
+        device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self.num_elements, *elements, counts)
+        places = xp.cumsum(counts, dtype=np.uint64)
+        total = int(places[-1]) if places.size else 0
+        places -= counts
+        del counts
+        high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
+        nodes = xp.empty(total, np.uint32)
+        ranks = device.upload(inner_ranks) if inner_ranks.size else None
+        arguments = (*elements, np.uint32(bits), ranks, places, high, low, nodes)
+        device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self.num_elements, *arguments)
+        return high, low, nodes
+
+    def _find_ends(self, capacity: int) -> tuple[Array, Array, Array]:
+        """Head and tail buffers of the rules, `capacity` words each, and how many there are."""
+        device, xp = self.device, self.device.xp
+        heights = self.heights[self.num_files :]
+        order = xp.argsort(heights)
+        num_levels = int(heights.max()) + 1 if heights.size else 0
+        levels = Levels.of(device, heights[order], num_levels)
+        nodes = (order + self.num_files).astype(np.uint32)
+        heads, tails = (xp.empty(self.num_nodes * capacity, np.uint32) for _ in range(2))
+        ends = (heads, tails, xp.zeros(self.num_nodes, np.uint32))
+        common = (np.uint32(capacity), *ends)
+        rules = (self.starts, self.elements, nodes)
+        for first, last, is_narrow in levels.runs():
+            begin, end = int(levels.starts[first]), int(levels.starts[last])
+            if is_narrow:
+                arguments = (*rules, levels.device_starts, first, last, *common)
+                device.launch(_SOURCE_OF_NGRAMS, "find_ends_of_levels", end - begin, *arguments, one_cta=True)
+            else:
+                device.launch(_SOURCE_OF_NGRAMS, "find_ends", end - begin, *rules, begin, end, *common)
+        return ends
+
+
+def _number(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+    """The place of each key among the different ones (uint32), and these; `halves` are the highest first."""
+    xp = device.xp
+    if not halves[0].size:
+        return xp.empty(0, np.uint32), halves
+    order = xp.argsort(halves[-1])
+    for half in halves[-2::-1]:
+        order = order[xp.argsort(half[order], kind="stable")]
+    ordered = [half[order] for half in halves]
+    is_new = xp.zeros(order.size, bool)
+    is_new[:1] = True
+    for half in ordered:
+        is_new[1:] |= half[1:] != half[:-1]
+    numbers = xp.empty(order.size, np.uint32)
+    numbers[order] = xp.cumsum(is_new, dtype=np.uint32) - np.uint32(1)
+    return numbers, tuple(half[is_new] for half in ordered)

@@ -1,0 +1,174 @@
+"""Statistics on a device: ranges of files that fit its memory, one after another, each traversed as a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _grammar
+from gompfs.analytics.device_forest import DeviceForest
+from gompfs.analytics.level_traversal import BottomUp, TopDown, Work
+from gompfs.analytics.lists import Counted
+from gompfs.analytics.traversal import Direction, PhaseTimes
+from gompfs.engine.array_device import ArrayDevice
+from gompfs.errors import StatsUnavailableError
+
+_Result = TypeVar("_Result")
+# Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
+_BYTES_OF_A_WORD = 64
+_BYTES_OF_AN_NGRAM = 160
+
+
+class DeviceCounter:
+    """Counts terms of grammars on a device, in one direction or the better one."""
+
+    def __init__(self, device: ArrayDevice, direction: Direction, num_threads: int, times: PhaseTimes) -> None:
+        """Use `num_threads` of the host to put rules into arrays; `times` is told what takes how long."""
+        self._device = device
+        self._direction = direction
+        self._num_threads = num_threads
+        self._times = times
+
+    def word_counts(self, grammar: _grammar.Grammar, excluded_inos: Sequence[int]) -> NDArray[np.uint64]:
+        """How often each word of a dictionary occurs (uint64), without some files."""
+
+        def count(begin: int, end: int) -> NDArray[np.uint64]:
+            with self._times.of("flatten"):
+                forest = grammar.forest(excluded_inos, begin, end, self._num_threads)
+            on_device = self._upload(forest)
+            with self._times.of("initialise", self._device):
+                on_device.find_edges()
+                on_device.num_terms = grammar.num_words
+                traversal = TopDown(on_device)
+            with self._times.of("traverse", self._device):
+                counts = traversal.counts()
+            with self._times.of("download"):
+                return self._device.download(counts)
+
+        total = np.zeros(grammar.num_words, np.uint64)
+        with self._device:
+            for counts in self._in_ranges(grammar.part_sizes(), _BYTES_OF_A_WORD, count):
+                total += counts
+        return total
+
+    def gather(
+        self, corpus: _grammar.Corpus, part_sizes: Sequence[tuple[int, int]], num_words: int, *, per_file: bool
+    ) -> _grammar.Runs:
+        """The n-grams of `num_words` words of a corpus: how often each is in each file, or in all together."""
+        runs = _grammar.Runs()
+
+        def count(begin: int, end: int) -> None:
+            with self._times.of("flatten"):
+                forest = corpus.forest(begin, end, self._num_threads)
+            on_device = self._upload(forest)
+            with self._times.of("initialise", self._device):
+                on_device.find_edges()
+                on_device.num_terms = corpus.num_words
+                if num_words > 1:
+                    on_device.number_ngrams(num_words, corpus.bits, corpus.inner_ranks)
+            counted = self._count_postings(on_device) if per_file else self._count_all(on_device)
+            with self._times.of("download"):
+                keys, postings = (self._device.download(array) for array in _as_run(on_device, counted))
+                runs.add(keys, postings)
+
+        bytes_of_an_element = _BYTES_OF_A_WORD if num_words == 1 else _BYTES_OF_AN_NGRAM
+        with self._device:
+            for _ in self._in_ranges(part_sizes, bytes_of_an_element, count):
+                pass
+        return runs
+
+    def _upload(self, forest: _grammar.Forest) -> DeviceForest:
+        with self._times.of("upload", self._device):
+            return DeviceForest(self._device, forest)
+
+    def _count_all(self, forest: DeviceForest) -> Counted:
+        """The terms of all files together, as those of file 0."""
+        if self._direction is Direction.BOTTOM_UP:
+            forest.files = self._device.xp.zeros_like(forest.files)
+            return self._count_postings(forest)
+        self._times.directions["top-down"] += 1
+        with self._times.of("initialise", self._device):
+            traversal = TopDown(forest)
+        with self._times.of("traverse", self._device):
+            counts = traversal.counts()
+            terms = self._device.xp.flatnonzero(counts)
+            return Counted(terms << 1, counts[terms], 1)
+
+    def _count_postings(self, forest: DeviceForest) -> Counted:
+        file_bits = int(forest.files.max()).bit_length() if forest.num_files else 1
+        with self._times.of("initialise", self._device):
+            traversal, work = self._choose(forest)
+            if work.num_bytes > self._device.memory:
+                raise MemoryError
+        self._times.directions["top-down" if isinstance(traversal, TopDown) else "bottom-up"] += 1
+        with self._times.of("traverse", self._device):
+            return traversal.postings(work, max(file_bits, 1))
+
+    def _choose(self, forest: DeviceForest) -> tuple[TopDown | BottomUp, Work]:
+        """The direction that is asked for, or the one that a first pass finds less work in (G-TADOC section 4.2)."""
+        ways: list[TopDown | BottomUp] = []
+        if self._direction is not Direction.BOTTOM_UP:
+            ways.append(TopDown(forest))
+        if self._direction is not Direction.TOP_DOWN:
+            ways.append(BottomUp(forest))
+        memory = self._device.memory
+        choices = [(way, way.work()) for way in ways]
+        return min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))
+
+    def _in_ranges(
+        self, part_sizes: Sequence[tuple[int, int]], bytes_of_an_element: int, count: Callable[[int, int], _Result]
+    ) -> Iterator[_Result]:
+        """Count ranges of files that should fit the device's memory; one that does not is cut in two.
+
+        Raises StatsUnavailableError where a single file does not.
+        """
+        pending = _cut(part_sizes, self._device.memory // bytes_of_an_element)[::-1]
+        while pending:
+            begin, end = pending.pop()
+            try:
+                result = count(begin, end)
+            except MemoryError:
+                if end - begin == 1:
+                    raise StatsUnavailableError(
+                        f"one file takes more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
+                    ) from None
+                middle = (begin + end) // 2
+                pending += [(middle, end), (begin, middle)]
+            else:
+                yield result
+
+
+def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[int, int]]:
+    """Ranges of the files of parts in a row, of no more symbols than that unless it is one part."""
+    ranges: list[tuple[int, int]] = []
+    end = symbols = 0
+    for num_files, num_symbols in part_sizes:
+        if not ranges or symbols + num_symbols > max_symbols:
+            ranges.append((end, end))
+            symbols = 0
+        end += num_files
+        symbols += num_symbols
+        ranges[-1] = (ranges[-1][0], end)
+    return [(begin, end) for begin, end in ranges if begin != end]
+
+
+def _as_run(forest: DeviceForest, counted: Counted) -> tuple[object, object]:
+    """Pairs of (term, file) as `Runs.add` takes them."""
+    xp = forest.device.xp
+    terms = counted.firsts
+    is_new = xp.ones(terms.size, bool)
+    is_new[1:] = terms[1:] != terms[:-1]
+    used = terms[is_new]
+    keys = xp.zeros((used.size, 2), np.uint64)
+    if forest.keys:
+        for column, half in enumerate(reversed(forest.keys)):
+            keys[:, column] = half[used]
+    else:
+        keys[:, 0] = used
+    postings = xp.empty((terms.size, 2), np.uint64)
+    postings[:, 0] = xp.cumsum(is_new, dtype=np.int64) - 1 | counted.seconds << 32
+    postings[:, 1] = counted.counts
+    return keys, postings

@@ -1,0 +1,88 @@
+"""A GPU that computes with arrays, for what is not decoding."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cupy
+from numpy.typing import NDArray
+
+from gompfs.engine.array_device import as_argument
+from gompfs.engine.kernel_source import compile_options, read_source
+from gompfs.errors import EngineUnavailableError
+
+_THREADS_PER_CTA = 256
+_THREADS_OF_ONE_CTA = 1024
+_CTAS_PER_PROCESSOR = 8
+
+
+class GpuArrays:
+    """See ArrayDevice: one CUDA device, through CuPy. `peak_bytes` is the most memory that it took so far."""
+
+    xp = cupy
+
+    def __init__(self, number: int = 0, memory: int = 0) -> None:
+        """Use the CUDA device `number` and at most `memory` bytes (0: half of what is free).
+
+        Raises EngineUnavailableError where it cannot be used.
+        """
+        self._number = number
+        self._lock = threading.RLock()
+        self._context = cupy.cuda.Device(number)
+        self._sources: dict[str, cupy.RawModule] = {}
+        self.peak_bytes = 0
+        try:
+            with self._context as device:
+                self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
+                self.memory = memory or device.mem_info[0] // 2
+                self._pool = cupy.cuda.MemoryPool()
+                self._pool.set_limit(size=self.memory)
+                self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_PROCESSOR
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+
+    def upload(self, array: NDArray[Any]) -> cupy.ndarray:
+        """See ArrayDevice.upload."""
+        return cupy.asarray(array)
+
+    def download(self, array: cupy.ndarray) -> NDArray[Any]:
+        """See ArrayDevice.download."""
+        host: NDArray[Any] = cupy.asnumpy(array)
+        return host
+
+    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, one_cta: bool = False) -> None:
+        """See ArrayDevice.launch."""
+        if num_items == 0:
+            return
+        threads = _THREADS_OF_ONE_CTA if one_cta else _THREADS_PER_CTA
+        grid = 1 if one_cta else min(-(-num_items // threads), self._max_ctas)
+        function = self._source(source).get_function(kernel)
+        function((grid,), (threads,), tuple(map(as_argument, arguments)))
+
+    def _source(self, name: str) -> cupy.RawModule:
+        if name not in self._sources:
+            code = read_source(name)
+            self._sources[name] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
+        return self._sources[name]
+
+    def synchronize(self) -> None:
+        """See ArrayDevice.synchronize."""
+        cupy.cuda.get_current_stream().synchronize()
+
+    def __enter__(self) -> GpuArrays:
+        """See ArrayDevice; the memory comes from a pool of this device's own, so that it can be given back."""
+        self._lock.acquire()
+        self._context.__enter__()
+        self._allocator = cupy.cuda.using_allocator(self._pool.malloc)
+        self._allocator.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See ArrayDevice."""
+        self._allocator.__exit__(None, None, None)
+        self.peak_bytes = max(self.peak_bytes, self._pool.total_bytes())
+        self._pool.free_all_blocks()
+        self._context.__exit__(None, None, None)
+        self._lock.release()
+

@@ -1,0 +1,127 @@
+"""Grammars for traversal on a device, and the comparison with the CPU; as a program, all of them on the host's kernels.
+
+Usage: device_cases.py LIBRARY, where LIBRARY is what native_builds.build_library made.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from archive_builder import grammar_part, grammar_section
+
+from gompfs.analytics import (
+    Direction,
+    PhaseTimes,
+    Traversal,
+    inverted_index_report,
+    ranked_inverted_index_report,
+    sequence_count_report,
+    term_vector_report,
+)
+from gompfs.analytics.device_statistics import DeviceCounter
+from gompfs.engine.array_device import ArrayDevice
+from gompfs.grammar import Grammar, GrammarBuilder
+
+Files = Sequence[tuple[int, bytes]]
+Case = tuple[str, list[Grammar], dict[int, bytes]]
+BUILDERS = ("repair", "sequitur")
+
+
+
+def build(files: Files, builder: str = "repair") -> Grammar:
+    grammar_builder = GrammarBuilder(builder, "whitespace", num_threads=1)
+    grammar_builder.add_files(files)
+    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
+
+
+def compare(
+    device: ArrayDevice,
+    grammars: list[Grammar],
+    paths: dict[int, bytes],
+    name: str = "",
+    directions: Iterable[Direction] = Direction,
+    lengths: Iterable[int] = (1, 2, 3, 5),
+) -> PhaseTimes:
+    """Every task gives the bytes of the CPU in every direction; what was done."""
+    times = PhaseTimes()
+    excluded = sorted(set().union(*(grammar.inos() for grammar in grammars)) - paths.keys())
+    for direction in directions:
+        counter = DeviceCounter(device, direction, 2, times)
+        for grammar in grammars:
+            assert (counter.word_counts(grammar.native, excluded) == grammar.word_counts(excluded)).all()
+        how = Traversal(direction, device=device, times=times)
+        for report in (inverted_index_report, term_vector_report):
+            assert report(grammars, paths, traversal=how) == report(grammars, paths), (name, report, direction)
+        for report, num_words in itertools.product((sequence_count_report, ranked_inverted_index_report), lengths):
+            expected = report(grammars, paths, num_words=num_words)
+            found = report(grammars, paths, num_words=num_words, traversal=how)
+            assert found == expected, (name, report, direction, num_words)
+    return times
+
+
+def texts(seed: int) -> Case:
+    """Segments of both builders, of files from empty to some thousand words, one of which does not count."""
+    rng = random.Random(seed)
+    vocabulary = [b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"z" * 300]
+    vocabulary += [b"%d" % number for number in range(50)]
+    inos = itertools.count(1)
+    grammars = []
+    for number in range(3):
+        files = []
+        for _ in range(rng.randrange(30)):
+            size = rng.choice((0, 1, 2, 30, 900))
+            words = [vocabulary[min(int(rng.paretovariate(0.7)) - 1, 56)] for _ in range(size)]
+            files.append((next(inos), b" ".join(words * rng.choice((1, 1, 3)))))
+        grammars.append(build(files, BUILDERS[number % 2]))
+    paths = {ino: b"%03d/file" % (ino * 37 % 1000) for ino in range(1, next(inos)) if ino % 13}
+    return f"texts {seed}", grammars, paths
+
+
+def _hostile(name: str, num_words: int, rules: list[list[int]], places: Sequence[int] = (0,)) -> Case:
+    """One file, whose rules are given as coded symbols."""
+    section = grammar_section([b"w%d" % place for place in places], [grammar_part(7, num_words, list(places), rules)])
+    return name, [Grammar.from_bytes(section)], {7: b"file"}
+
+
+def hostile() -> Iterator[Case]:
+    """Grammars that no builder makes, and that are valid."""
+    depth = 700
+    links = [[2 * (depth - rule - 1), 1] for rule in range(depth - 1)]
+    links[0].append(0)
+    yield _hostile("a chain of rules", depth, [*links, [1]])
+    doubled = [[2 * (41 - rule - 1)] * 2 for rule in range(40)]
+    doubled[0].append(0)
+    yield _hostile("counts of 41 bits", 1 << 40, [*doubled, [1]])
+    yield _hostile("rules without words", 2, [[2, 4, 1, 2, 6, 1, 4, 0], [4, 2], [2, 2, 2], []])
+    yield _hostile("rules of one element", 3, [[8, 8, 6, 0], [6], [4], [2], [1]])
+    yield _hostile("nothing but rules without words", 0, [[2, 2, 0], []])
+    words = [2 * (number % 7) + 1 for number in range(20_000)]
+    yield _hostile("one long root", 20_000, [[*words, 0]], range(7))
+    many = [2 * (1 + number % 300) for number in range(3000)]
+    yield _hostile("a rule of many rules", 6000, [[602, 602, 0], many, *[[1]] * 300])
+    part = grammar_part(3, 3, [0], [[1, 2, 1, 0], [1]])
+    section = grammar_section([b"w"], [part, part, grammar_part(4, 0, [], [[0]])])
+    yield "a file in two parts", [Grammar.from_bytes(section)] * 2, {3: b"file", 4: b"empty"}
+    yield "nothing", [], {}
+    yield "no files that count", [build([(1, b"all of it left out")])], {2: b"file"}
+
+
+def cases() -> Iterator[Case]:
+    """All of them."""
+    yield from map(texts, range(4))
+    yield from hostile()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from host_device import HostDevice
+
+    np.seterr(all="raise", over="ignore")
+    for name, grammars, paths in cases():
+        compare(HostDevice(Path(sys.argv[1])), grammars, paths)
+        sys.stdout.write(f"{name}\n")

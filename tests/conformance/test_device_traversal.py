@@ -1,0 +1,120 @@
+"""Traversal on a device, whose kernels run on the host here, gives what the CPU gives, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from device_cases import build, cases, compare, texts
+from host_device import HostDevice
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from native_builds import ROOT, build_library, sanitizer_to_preload
+
+from gompfs.analytics import Direction, PhaseTimes, Traversal, inverted_index_report, ranked_inverted_index_report
+from gompfs.errors import StatsUnavailableError
+
+KERNELS = Path(__file__).with_name("host_kernels.cpp")
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_library(tmp_path_factory.mktemp("kernels") / "kernels.so", KERNELS)
+
+
+@pytest.fixture
+def device(library: Path) -> HostDevice:
+    return HostDevice(library)
+
+
+@pytest.mark.timeout(300)
+def test_the_bytes_of_the_cpu(device: HostDevice) -> None:
+    for name, grammars, paths in cases():
+        compare(device, grammars, paths, name)
+
+
+words = st.sampled_from([b"a", b"a\x01", b"ab", b"b", b"\xff"])
+segments = st.lists(st.lists(st.lists(words, max_size=30), max_size=4), max_size=3)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(contents=segments, builder=st.sampled_from(["repair", "sequitur"]), left_out=st.sets(st.integers(1, 12)))
+def test_any_segments(device: HostDevice, contents: list, builder: str, left_out: set[int]) -> None:
+    ino = 0
+    grammars = []
+    for segment in contents:
+        files = [(ino + number, b" ".join(text)) for number, text in enumerate(segment, 1)]
+        ino += len(files)
+        grammars.append(build(files, builder))
+    compare(device, grammars, {number: b"%d" % number for number in range(1, ino + 1) if number not in left_out})
+
+
+def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for wide levels too, when four items are many."""
+    monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
+    name, grammars, paths = texts(0)
+    compare(device, grammars, paths, name, lengths=(3,))
+    sources = (ROOT / "kernels" / "cuda" / "grammar").glob("*.cu")
+    pattern = r"__global__ void (?:__launch_bounds__\(\d+\)\s+)?(\w+)\("
+    assert device.launched == {kernel for path in sources for kernel in re.findall(pattern, path.read_text())}
+
+
+@pytest.mark.timeout(400)
+def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
+    """The same under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(sanitizer_to_preload()),
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    program = [sys.executable, Path(__file__).with_name("device_cases.py"), library]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == len(list(cases()))
+
+
+def test_ranges_that_fit_little_memory(library: Path) -> None:
+    """The result does not depend on how many ranges of files it takes."""
+    _, grammars, paths = texts(1)
+    at_once = compare(HostDevice(library), grammars, paths, lengths=(3,))
+    in_ranges = compare(HostDevice(library, memory=200_000), grammars, paths, lengths=(3,))
+    assert in_ranges.directions.total() > at_once.directions.total()
+
+
+def test_a_file_that_does_not_fit(library: Path) -> None:
+    _, grammars, paths = texts(1)
+    for direction in Direction:
+        how = Traversal(direction, device=HostDevice(library, memory=10_000))
+        with pytest.raises(StatsUnavailableError, match="one file takes more memory than the host may give"):
+            ranked_inverted_index_report(grammars, paths, traversal=how)
+
+
+def test_a_file_over_several_parts(device: HostDevice) -> None:
+    """N-grams over the ends of parts are found, of files that count only."""
+    word = [b"%d" % number * (5 * MIB) for number in range(3)]
+    grammar = build([(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")])
+    assert len(list(grammar.parts())) >= 3
+    for paths in ({1: b"a", 2: b"b", 3: b"c"}, {1: b"a", 3: b"c"}):
+        compare(device, [grammar], paths, directions=[Direction.AUTO], lengths=(3, 5))
+
+
+def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> None:
+    """Files that share long stretches of few different words want tables, one that repeats itself wants weights."""
+    rng = random.Random(3)
+    stretch = b" ".join(b"%d" % rng.randrange(8) for _ in range(3000))
+    shared = [(ino, stretch) for ino in range(1, 50)]
+    stretch = b" ".join(b"%d" % number for number in range(200))
+    for files, expected in ((shared, "bottom-up"), ([(1, (stretch + b" ") * 200)], "top-down")):
+        times = PhaseTimes()
+        paths = {ino: b"%d" % ino for ino, _ in files}
+        inverted_index_report([build(files)], paths, traversal=Traversal(device=device, times=times))
+        assert times.directions == {expected: 1}
+        assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0

@@ -1,0 +1,46 @@
+"""Traversal on a GPU gives what the CPU gives, byte for byte."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from device_cases import build, cases, compare
+
+from gompfs.analytics import Direction
+from gompfs.engine import select_engine
+from gompfs.engine.array_device import ArrayDevice
+from gompfs.options import GpuOptions
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def device() -> ArrayDevice:
+    device = select_engine("gpu").array_device(0)
+    assert device is not None
+    return device
+
+
+def test_the_bytes_of_the_cpu(device: ArrayDevice) -> None:
+    for name, grammars, paths in cases():
+        compare(device, grammars, paths, name)
+
+
+def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
+    for name, grammars, paths in cases():
+        compare(device, grammars, paths, name, lengths=(3,))
+
+
+def test_memory_is_bounded() -> None:
+    """Two million words in ranges of files that fit 64 MiB."""
+    rng = random.Random(9)
+    vocabulary = [b"%d" % int(rng.paretovariate(0.5)) for _ in range(50_000)]
+    files = [(ino, b" ".join(rng.choices(vocabulary, k=20_000))) for ino in range(1, 101)]
+    device = select_engine("gpu", gpu=GpuOptions(memory=64 << 20)).array_device(0)
+    assert device is not None
+    paths = {ino: b"%d" % ino for ino, _ in files}
+    times = compare(device, [build(files)], paths, directions=[Direction.AUTO], lengths=(3,))
+    assert times.directions.total() > 4
+    assert 16 << 20 < device.peak_bytes <= 64 << 20  # type: ignore[attr-defined]

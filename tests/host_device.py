@@ -1,0 +1,62 @@
+"""A device of the tests: NumPy for CuPy, and the kernels of kernels/cuda as threads of the host."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.engine.array_device import as_argument
+
+_THREADS_PER_CTA = 64
+_MAX_CTAS = 3
+
+
+class HostDevice:
+    """See ArrayDevice. A launch has few threads, so that each does several items in turn."""
+
+    name = "the host"
+    xp = np
+
+    def __init__(self, library: Path, memory: int = 1 << 30) -> None:
+        self._library = ctypes.CDLL(str(library))
+        self._library.launch_kernel.restype = ctypes.c_bool
+        self.memory = memory
+        self.launched: set[str] = set()
+
+    def upload(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.copy()
+
+    def download(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.copy()
+
+    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, one_cta: bool = False) -> None:
+        assert (Path(__file__).parents[1] / "kernels" / "cuda" / f"{source}.cu").exists()
+        if num_items == 0:
+            return
+        self.launched.add(kernel)
+        grid = 1 if one_cta else min(-(-num_items // _THREADS_PER_CTA), _MAX_CTAS)
+        values = [_as_value(as_argument(argument)) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
+        assert self._library.launch_kernel(kernel.encode(), grid, _THREADS_PER_CTA, pointers), kernel
+
+    def synchronize(self) -> None:
+        pass
+
+    def __enter__(self) -> HostDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _as_value(argument: object) -> NDArray[Any]:
+    """Memory that holds an argument: a number, or the address of an array."""
+    if isinstance(argument, np.ndarray):
+        assert argument.flags.c_contiguous
+        return np.array([argument.ctypes.data], np.uint64)
+    assert isinstance(argument, np.generic), argument
+    return np.array([argument])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs.engine.array_device import as_argument
+from gompfs.engine.array_device import Tile, as_argument
 
 _THREADS_PER_CTA = 64
 _MAX_CTAS = 3
@@ -33,15 +33,28 @@ class HostDevice:
     def download(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy()
 
-    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, one_cta: bool = False) -> None:
+    def launch(
+        self,
+        source: str,
+        kernel: str,
+        num_items: int,
+        *arguments: object,
+        one_cta: bool = False,
+        tile: Tile | None = None,
+    ) -> None:
         assert (Path(__file__).parents[1] / "kernels" / "cuda" / f"{source}.cu").exists()
         if num_items == 0:
             return
         self.launched.add(kernel)
-        grid = 1 if one_cta else min(-(-num_items // _THREADS_PER_CTA), _MAX_CTAS)
+        is_tiled = tile is not None
+        tile = tile or Tile(_THREADS_PER_CTA, _THREADS_PER_CTA)
+        grid = -(-num_items // tile.num_items)
+        if not is_tiled:
+            grid = 1 if one_cta else min(grid, _MAX_CTAS)
         values = [_as_value(as_argument(argument)) for argument in arguments]
         pointers = (ctypes.c_void_p * len(values))(*(value.ctypes.data for value in values))
-        assert self._library.launch_kernel(kernel.encode(), grid, _THREADS_PER_CTA, pointers), kernel
+        shape = (grid, tile.num_threads, ctypes.c_size_t(tile.shared_bytes))
+        assert self._library.launch_kernel(kernel.encode(), *shape, pointers, len(values)), kernel
 
     def synchronize(self) -> None:
         pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,6 +10,15 @@ from numpy.typing import NDArray
 
 Array = Any
 """An array of a device's library: `cupy.ndarray`, or in tests `numpy.ndarray`. Its mypy type is the library's."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What one CTA does of the items of a launch that has a CTA for each tile of them."""
+
+    num_items: int
+    num_threads: int
+    shared_bytes: int = 0
 
 
 class ArrayDevice(Protocol):
@@ -32,10 +42,20 @@ class ArrayDevice(Protocol):
     def download(self, array: Array) -> NDArray[Any]:
         """A copy in the host's memory; waits for it."""
 
-    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, one_cta: bool = False) -> None:
-        """Start a kernel of `kernels/cuda/SOURCE.cu` with threads for `num_items`, or one CTA as large as it may be.
+    def launch(
+        self,
+        source: str,
+        kernel: str,
+        num_items: int,
+        *arguments: object,
+        one_cta: bool = False,
+        tile: Tile | None = None,
+    ) -> None:
+        """Start a kernel of `kernels/cuda/SOURCE.cu`.
 
-        Arguments are arrays, each contiguous, and NumPy scalars; None is a null pointer.
+        It has threads for `num_items`, which take several each if there are many; or it is one CTA, as large as it
+        may be; or it has a CTA for each `tile` of them. Arguments are arrays, each contiguous, and NumPy scalars;
+        None is a null pointer.
         """
 
     def synchronize(self) -> None:

@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs.engine.array_device import ArrayDevice, Tile
+from gompfs.errors import EngineUnavailableError
 from gompfs.grammar import PartsInRules, PartsInWords
 
-TILE_THREADS = 256
-TILE_ITEMS = 2048
-TILE_BYTES = 8448
-_CTA_THREADS = 256
+TILE = Tile(num_items=2048, num_threads=256, shared_bytes=8448)
+_ITEMS = Tile(num_items=256, num_threads=256)  # a thread for each
+_SOURCE = "grammar/repair"
 _MAX_ROUNDS = 32  # as in kernels/cpu/grammar/repair.cpp
 _LEAST_GAIN = 512  # a part is done when a round replaces no more than one of so many symbols
 
 Words = NDArray[np.uint32]
 
 
-class ArrayDevice(Protocol):
-    """Arrays in some memory, and kernels that work on them."""
-
-    arrays: Any
-    """The module that makes arrays: CuPy, or NumPy."""
-
-    def fetch(self, array: Any) -> Words:
-        """A copy in host memory."""
-
-    def launch(
-        self, kernel: str, num_ctas: int, num_threads: int, shared_bytes: int, arguments: tuple[Any, ...]
-    ) -> None:
-        """Start a kernel of repair.cu; integers become unsigned int."""
-
-
 def build_rules(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
-    """The rules that the CPU's builder `repair` gives for each of the parts."""
+    """The rules that the CPU's builder `repair` gives for each of the parts.
+
+    Where the device has too little memory, it is done in halves; EngineUnavailableError for one part.
+    """
+    try:
+        with device:
+            return _build_at_once(device, parts)
+    except MemoryError as error:
+        if len(parts.num_words) == 1:
+            raise EngineUnavailableError(f"{device.name} has too little memory for a grammar: {error}") from None
+    left, right = split_parts(parts)
+    return join_parts(build_rules(device, left), build_rules(device, right))
+
+
+def _build_at_once(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
     if parts.symbols.size >= 1 << 30:
         raise ValueError("too much text for one batch")
     repair = _Repair(device, parts)
@@ -69,7 +69,7 @@ class _Repair:
 
     def __init__(self, device: ArrayDevice, parts: PartsInWords) -> None:
         self._device = device
-        self._xp = device.arrays
+        self._xp = device.xp
         self._num_parts = len(parts.num_words)
         self._word_bases = np.concatenate([[0], np.cumsum(parts.num_words)]).astype(np.uint32)
         self._num_words = int(self._word_bases[-1])
@@ -93,19 +93,22 @@ class _Repair:
         return self._upload(self._starts), self._num_parts
 
     def _upload(self, values: Words) -> Any:
-        return self._xp.array(values, np.uint32)
+        return self._device.upload(values.astype(np.uint32))
 
     def _for_each(self, kernel: str, count: int, *arguments: Any) -> None:
-        if count:
-            self._device.launch(kernel, -(-count // _CTA_THREADS), _CTA_THREADS, 0, arguments)
+        self._launch(kernel, count, _ITEMS, arguments)
 
     def _by_tiles(self, kernel: str, *arguments: Any) -> None:
-        self._device.launch(kernel, -(-self._size // TILE_ITEMS), TILE_THREADS, TILE_BYTES, arguments)
+        self._launch(kernel, self._size, TILE, arguments)
+
+    def _launch(self, kernel: str, count: int, tile: Tile, arguments: tuple[Any, ...]) -> None:
+        values = (np.uint32(value) if isinstance(value, int) else value for value in arguments)
+        self._device.launch(_SOURCE, kernel, count, *values, tile=tile)
 
     def run_round(self) -> None:
         """Replace digrams of the parts that are active."""
         xp, size, parts = self._xp, self._size, self._parts
-        num_tiles = -(-size // TILE_ITEMS)
+        num_tiles = -(-size // TILE.num_items)
         slots, frequencies, replaced = (xp.empty(size, np.uint32) for _ in range(3))
         keys, counts = xp.zeros(2 * size, np.uint64), xp.zeros(2 * size, np.uint32)
         is_active = self._upload(self.is_active.astype(np.uint32))
@@ -131,9 +134,9 @@ class _Repair:
             *(counts, self._num_words, replaced, new_starts),
         )
         self._symbols = replaced
-        self.range_starts.append(self._device.fetch(rules_before) + np.uint32(self._num_rules))
-        self._num_rules += int(self._device.fetch(rule_sums[-1:])[0])
-        self._end_round(np.append(self._device.fetch(new_starts), self._device.fetch(symbol_sums[-1:])))
+        self.range_starts.append(self._device.download(rules_before) + np.uint32(self._num_rules))
+        self._num_rules += int(self._device.download(rule_sums[-1:])[0])
+        self._end_round(np.append(self._device.download(new_starts), self._device.download(symbol_sums[-1:])))
 
     def _end_round(self, starts: Words) -> None:
         old_sizes, sizes = np.diff(self._starts), np.diff(starts)
@@ -144,15 +147,13 @@ class _Repair:
         """Dissolve the rules that do not pay, and write the others with the numbers of their parts."""
         uses, lengths = self._dissolve()
         sizes = self._xp.empty(self._size, np.uint32)
-        self._for_each(
-            "measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes
-        )
+        self._for_each("measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes)
         symbol_ends = self._xp.cumsum(sizes, dtype=np.uint32)
         places, place_of, rule_at, lengths_at = self._number(uses, lengths)
-        root_ends = self._device.fetch(symbol_ends[self._upload(self._starts[1:] - 1)])
+        root_ends = self._device.download(symbol_ends[self._upload(self._starts[1:] - 1)])
         lengths_at[self._upload(places[:-1])] = self._upload(np.diff(root_ends, prepend=np.uint32(0)))
         ends = self._xp.cumsum(lengths_at, dtype=np.uint32)
-        host_ends = self._device.fetch(ends)
+        host_ends = self._device.download(ends)
         output = self._xp.empty(int(host_ends[-1]), np.uint32)
         part_starts, num_parts = self._parts
         self._for_each(
@@ -160,16 +161,14 @@ class _Repair:
             *(self._upload(places), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
             *(uses, lengths, place_of, rule_at, ends, ends.size, output, output.size),
         )
-        return PartsInRules(self._device.fetch(output), host_ends, places)
+        return PartsInRules(self._device.download(output), host_ends, places)
 
     def _dissolve(self) -> tuple[Any, Any]:
         """How often each rule is used, 0 for those that are dissolved, and how long each is then."""
         uses = self._xp.zeros(max(self._num_rules, 1), np.uint32)
         lengths = self._xp.zeros(max(self._num_rules, 1), np.uint32)
         self._for_each("count_uses", self._size, self._symbols, self._size, self._num_words, uses)
-        self._for_each(
-            "count_uses", 2 * self._num_rules, self._rules, 2 * self._num_rules, self._num_words, uses
-        )
+        self._for_each("count_uses", 2 * self._num_rules, self._rules, 2 * self._num_rules, self._num_words, uses)
         bounds = [*(int(starts[0]) for starts in self.range_starts), self._num_rules]
         rounds = list(itertools.pairwise(bounds))
 
@@ -191,7 +190,7 @@ class _Repair:
         starts = np.concatenate([*self.range_starts, [num_rules]]).astype(np.uint32)
         kept = np.zeros((len(self.range_starts), self._num_parts), np.uint32)
         if num_rules:
-            bounds = self._device.fetch(kept_up_to[self._upload(np.maximum(starts, 1) - 1)])
+            bounds = self._device.download(kept_up_to[self._upload(np.maximum(starts, 1) - 1)])
             bounds[starts == 0] = 0
             kept[:] = np.diff(bounds).reshape(kept.shape)
         places = np.concatenate([[0], np.cumsum(kept.sum(axis=0) + 1)]).astype(np.uint32)

@@ -12,6 +12,7 @@ from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, read_headers
 from gompfs.codec.block import Buffer
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.device_repair import build_rules
 from gompfs.engine.gpu_arrays import GpuArrays
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
@@ -69,9 +70,7 @@ class GpuEngine:
 
     def build_rules(self, parts: PartsInWords) -> PartsInRules:
         """See RuleBuilder."""
-        device = next(self._turns)
-        with device.lock, cupy.cuda.Device(device.number):
-            return device.repair.build_rules(parts)
+        return build_rules(self._arrays, parts)
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate: pinned memory, to which the device writes without a further copy."""

@@ -8,7 +8,7 @@ from typing import Any
 import cupy
 from numpy.typing import NDArray
 
-from gompfs.engine.array_device import as_argument
+from gompfs.engine.array_device import Tile, as_argument
 from gompfs.engine.kernel_source import compile_options, read_source
 from gompfs.errors import EngineUnavailableError
 
@@ -51,14 +51,25 @@ class GpuArrays:
         host: NDArray[Any] = cupy.asnumpy(array)
         return host
 
-    def launch(self, source: str, kernel: str, num_items: int, *arguments: object, one_cta: bool = False) -> None:
+    def launch(
+        self,
+        source: str,
+        kernel: str,
+        num_items: int,
+        *arguments: object,
+        one_cta: bool = False,
+        tile: Tile | None = None,
+    ) -> None:
         """See ArrayDevice.launch."""
         if num_items == 0:
             return
-        threads = _THREADS_OF_ONE_CTA if one_cta else _THREADS_PER_CTA
-        grid = 1 if one_cta else min(-(-num_items // threads), self._max_ctas)
+        threads = tile.num_threads if tile else _THREADS_OF_ONE_CTA if one_cta else _THREADS_PER_CTA
+        grid = -(-num_items // (tile.num_items if tile else threads))
+        if not tile:
+            grid = 1 if one_cta else min(grid, self._max_ctas)
         function = self._source(source).get_function(kernel)
-        function((grid,), (threads,), tuple(map(as_argument, arguments)))
+        shared = tile.shared_bytes if tile else 0
+        function((grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared)
 
     def _source(self, name: str) -> cupy.RawModule:
         if name not in self._sources:
@@ -85,4 +96,3 @@ class GpuArrays:
         self._pool.free_all_blocks()
         self._context.__exit__(None, None, None)
         self._lock.release()
-

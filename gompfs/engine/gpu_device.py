@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 
 import cupy
 import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.codec import Codec
-from gompfs.engine.gpu_repair import GpuRepair
 from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
@@ -134,11 +132,6 @@ class Device:
                 f"{self.name} has {max(capacity, 0) >> 20} MiB for it"
             )
         return capacity
-
-    @cached_property
-    def repair(self) -> GpuRepair:
-        """What builds grammars; the device must be the present one."""
-        return GpuRepair()
 
     def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
         """Start the kernel of a codec on the current stream, with no more CTAs than the device holds at once."""

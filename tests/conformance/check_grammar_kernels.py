@@ -1,6 +1,6 @@
 """Compares grammars whose rules come from the kernels on the host with those of the C++ core.
 
-Usage: check_grammar_kernels.py LIBRARY, which is grammar_kernels.cpp; with sanitizers, so a process of its own. The
+Usage: check_grammar_kernels.py LIBRARY, which is host_kernels.cpp; with sanitizers, so a process of its own. The
 folders conformance and grammar are in PYTHONPATH.
 """
 

@@ -6,6 +6,7 @@
 
 #include "cuda/grammar/levels.cu"
 #include "cuda/grammar/ngrams.cu"
+#include "cuda/grammar/repair.cu"
 
 namespace {
 
@@ -14,39 +15,53 @@ void call(void (*kernel)(Arguments...), void** arguments, std::index_sequence<Pl
     kernel(*static_cast<Arguments*>(arguments[Places])...);
 }
 
+struct Launch {
+    unsigned num_ctas, num_threads;
+    std::size_t shared_bytes;
+    void** arguments;
+    unsigned num_arguments;
+};
+
 template <auto kKernel, typename... Arguments>
-void run_as(void (*)(Arguments...), unsigned num_ctas, unsigned num_threads, void** arguments) {
-    cuda_on_host::launch(num_ctas, num_threads, 0, [arguments] {
-        call(kKernel, arguments, std::index_sequence_for<Arguments...>());
+bool run_as(void (*)(Arguments...), const Launch& launch) {
+    if (launch.num_arguments != sizeof...(Arguments)) {
+        return false;
+    }
+    cuda_on_host::launch(launch.num_ctas, launch.num_threads, launch.shared_bytes, [&] {
+        call(kKernel, launch.arguments, std::index_sequence_for<Arguments...>());
     });
+    return true;
 }
 
 template <auto kKernel>
-void run(unsigned num_ctas, unsigned num_threads, void** arguments) {
-    run_as<kKernel>(kKernel, num_ctas, num_threads, arguments);
+bool run(const Launch& launch) {
+    return run_as<kKernel>(kKernel, launch);
 }
 
 struct Entry {
     const char* name;
-    void (*run)(unsigned, unsigned, void**);
+    bool (*run)(const Launch&);
 };
 
 #define KERNEL(name) {#name, &run<&name>}
 constexpr Entry kKernels[] = {
-    KERNEL(name_nodes),    KERNEL(add_along_edges),     KERNEL(add_along_levels), KERNEL(copy_lists),
-    KERNEL(find_ends),     KERNEL(find_ends_of_levels), KERNEL(count_ngrams),
-    KERNEL(write_ngrams),
+    KERNEL(name_nodes),      KERNEL(add_along_edges),     KERNEL(add_along_levels),
+    KERNEL(copy_lists),      KERNEL(find_ends),           KERNEL(find_ends_of_levels),
+    KERNEL(count_ngrams),    KERNEL(write_ngrams),        KERNEL(number_words),
+    KERNEL(count_digrams),   KERNEL(find_frequencies),    KERNEL(choose_occurrences),
+    KERNEL(count_results),   KERNEL(make_rules),          KERNEL(replace_digrams),
+    KERNEL(count_uses),      KERNEL(measure_rules),       KERNEL(dissolve_rules),
+    KERNEL(measure_symbols), KERNEL(number_rules),        KERNEL(write_rules),
 };
 
 }  // namespace
 
-// Whether there is a kernel of that name; if so, it has run.
+// Whether there is a kernel of that name and number of arguments; if so, it has run.
 extern "C" bool launch_kernel(const char* name, unsigned num_ctas, unsigned num_threads,
-                              void** arguments) {
+                              std::size_t shared_bytes, void** arguments, unsigned num_arguments) {
     for (const Entry& entry : kKernels) {
         if (std::strcmp(entry.name, name) == 0) {
-            entry.run(num_ctas, num_threads, arguments);
-            return true;
+            return entry.run({num_ctas, num_threads, shared_bytes, arguments, num_arguments});
         }
     }
     return false;

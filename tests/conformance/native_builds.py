@@ -30,42 +30,30 @@ def _compiler() -> str:
     return compiler
 
 
-def build_sanitized(program: Path, sources: Sequence[Path], *flags_of_library: str) -> Path:
+def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
     """Compile and link `program` under AddressSanitizer and UndefinedBehaviorSanitizer."""
     compiler = _compiler()
     objects = [program.with_name(f"{program.name}-{number}.o") for number in range(len(sources))]
-    flags = ["-std=c++20", "-O1", "-g1", *flags_of_library, *_SANITIZERS, *(f"-I{folder}" for folder in _INCLUDES)]
+    flags = ["-std=c++20", "-O1", "-g1", *_SANITIZERS, *(f"-I{folder}" for folder in _INCLUDES)]
     running: list[subprocess.Popen[bytes]] = []
     for source, target in zip(sources, objects, strict=True):
         running.append(subprocess.Popen([compiler, *flags, "-c", source, "-o", target]))
         if len(running) >= 2:
             assert running.pop(0).wait() == 0
     assert all(process.wait() == 0 for process in running)
-    subprocess.run([compiler, *flags_of_library, *_SANITIZERS, "-o", program, *objects, "-pthread"], check=True)
+    subprocess.run([compiler, *_SANITIZERS, "-o", program, *objects, "-pthread"], check=True)
     return program
 
 
-def build_sanitized_library(library: Path, sources: Sequence[Path]) -> Path:
-    """The same for a library that a process with `sanitizer_environment` loads."""
-    return build_sanitized(library, sources, "-shared", "-fPIC")
-
-
-def sanitizer_environment() -> dict[str, str]:
-    """The environment for a Python that loads such a library."""
-    found = subprocess.run([_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
 def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Path:
-    """Compile a shared library of the host's kernels; sanitized, it works in programs that preload libasan only."""
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    assert compiler is not None, "the tests need a C++ compiler"
+    """Compile a shared library of the host's kernels; sanitized, it needs a program with `sanitizer_environment`."""
     flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", *(_SANITIZERS if sanitized else [])]
     sources = [source, ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
-    subprocess.run([compiler, *flags, *(f"-I{folder}" for folder in _INCLUDES), *sources, "-o", library], check=True)
+    subprocess.run([_compiler(), *flags, *(f"-I{folder}" for folder in _INCLUDES), *sources, "-o", library], check=True)
     return library
 
 
-def sanitizer_to_preload() -> Path:
-    """The library without which a sanitized one cannot be loaded."""
-    compiler = os.environ.get("CXX", "c++")
-    done = subprocess.run([compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
-    return Path(done.stdout.strip())
+def sanitizer_environment() -> dict[str, str]:
+    """The environment for a Python that loads a sanitized library."""
+    found = subprocess.run([_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from native_builds import ROOT, build_sanitized_library, sanitizer_environment
+from native_builds import build_library, sanitizer_environment
 
 FOLDER = Path(__file__).parent
 GRAMMAR = FOLDER.parent / "grammar"
@@ -16,8 +16,7 @@ GRAMMAR = FOLDER.parent / "grammar"
 
 @pytest.mark.timeout(400)
 def test_kernels_build_the_rules_of_the_core(tmp_path: Path) -> None:
-    sources = [ROOT / "kernels" / "host" / "cuda_on_host.cpp", FOLDER / "grammar_kernels.cpp"]
-    library = build_sanitized_library(tmp_path / "libkernels.so", sources)
+    library = build_library(tmp_path / "kernels.so", FOLDER / "host_kernels.cpp", sanitized=True)
     done = subprocess.run(
         [sys.executable, FOLDER / "check_grammar_kernels.py", library],
         env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, GRAMMAR, *sys.path)))},

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from gompfs.engine.device_repair import TILE_BYTES, TILE_ITEMS, TILE_THREADS
+from gompfs.engine.device_repair import TILE
 from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
 
-SOURCES = (*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams")
+SOURCES = (*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams", "grammar/repair")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
 CHECKS = {
@@ -20,8 +20,8 @@ CHECKS = {
 }
 
 
-TILES = f"""static_assert(gompfs::kTileBytes == {TILE_BYTES} && gompfs::kTileItems == {TILE_ITEMS}
-              && gompfs::kTileThreads == {TILE_THREADS});"""
+TILES = f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes} && gompfs::kTileItems == {TILE.num_items}
+              && gompfs::kTileThreads == {TILE.num_threads});"""
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +32,13 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", [*SOURCES, "repair"])
+@pytest.mark.parametrize("kernel", SOURCES)
 def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
     source = read_source(kernel)
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
-    elif kernel == "repair":
+    elif kernel == "grammar/repair":
         source += TILES
     elif "strategies" in kernel:
         source += f"static_assert(gompfs::kStrategyBytesPerWarp == {STRATEGY_BYTES_PER_WARP});"

@@ -313,14 +313,14 @@ nb::list part_sizes(const Grammar& grammar) {
     return sizes;
 }
 
-using Numbers = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+using NumberRows = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
 
 struct Runs {
     std::vector<Run> runs;
 };
 
 // `keys` and `postings` have two numbers a row, laid out as NgramKey and Posting.
-void add_run(Runs& runs, const Numbers& keys, const Numbers& postings) {
+void add_run(Runs& runs, const NumberRows& keys, const NumberRows& postings) {
     static_assert(sizeof(NgramKey) == 16 && sizeof(Posting) == 16);
     if (keys.shape(1) != 2 || postings.shape(1) != 2) {
         throw nb::value_error("keys and postings have two numbers each");

@@ -6,7 +6,7 @@
 // one part is none of another. Kernels that cut the array into tiles are launched with a CTA of
 // kTileThreads threads for each kTileItems symbols and kTileBytes of shared memory; all others with
 // a thread for each item, in CTAs of any size.
-#include "cta_scan.cuh"
+#include "grammar/cta_scan.cuh"
 
 namespace gompfs {
 

@@ -111,6 +111,16 @@ class Grammar:
 def read_grammar(section: Buffer) -> Grammar:
     """Raises ValueError, naming what is wrong."""
 
+def grammar_of_tokens(
+    starts: NDArray[np.uint64],
+    content: NDArray[np.uint8],
+    words_of_characters: bool,
+    ranks: NDArray[np.uint32],
+    batches: list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]],
+    num_threads: int,
+) -> Grammar:
+    """See Grammar.of_tokens; raises ValueError where the numbers contradict each other."""
+
 def count_word_starts(text: Buffer, in_word: bool, positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """How many words (whitespace rule) begin up to and with each position; these ascend and lie in the text."""
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gompfs import _grammar
-from gompfs.grammar import NO_RULES, Grammar
+from gompfs.grammar import Grammar
 
 
 class SortOrder(Enum):
@@ -20,18 +23,23 @@ class SortOrder(Enum):
 
 
 def word_count_report(
-    grammars: Iterable[Grammar], order: SortOrder, *, excluded_inos: Collection[int] = (), num_threads: int = 0
+    grammars: Sequence[Grammar],
+    order: SortOrder,
+    *,
+    excluded_inos: Collection[int] = (),
+    counted: Sequence[tuple[Grammar, NDArray[np.uint64]]] = (),
+    num_threads: int = 0,
 ) -> bytes:
     """Lines `word<TAB>count` over all grammars together, without the files `excluded_inos`.
 
-    Grammars without rules are counted as they come, and keep no more than their dictionary.
+    `counted` are further dictionaries with the counts of their words.
     """
     num_threads = num_threads or len(os.sched_getaffinity(0))
     excluded = sorted(excluded_inos)
-    natives, counts = [], []
-    for grammar in grammars:
-        counts.append(grammar.word_counts(excluded, num_threads))
-        natives.append(grammar.native)
-        if grammar.builder == NO_RULES:
-            grammar.drop_parts()
-    return _grammar.word_count_report(natives, counts, order is SortOrder.BY_COUNT)
+    everything = [(grammar, grammar.word_counts(excluded, num_threads)) for grammar in grammars]
+    everything += counted
+    return _grammar.word_count_report(
+        [grammar.native for grammar, _ in everything],
+        [counts for _, counts in everything],
+        order is SortOrder.BY_COUNT,
+    )

@@ -62,7 +62,7 @@ class Archive:
         self.path = Path(path).absolute()
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
-        self._verify = verify
+        self.verifies_content = verify
         self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             self._open(cache_size)
@@ -362,26 +362,43 @@ class Archive:
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
         """Decode blocks of the stream, past the cache; damage never raises."""
         decoded: list[Block] = []
+        for segment, start, size in self._parts_of_segments(first, count):
+            decoded += self.decode_places(segment.places, start, size)
+        return decoded
+
+    def read_stream_blocks(self, first: int, count: int) -> tuple[list[memoryview], list[int]]:
+        """Blocks of the stream as they are stored, not checked, and how many bytes each should hold."""
+        blocks: list[memoryview] = []
+        sizes: list[int] = []
+        for segment, start, size in self._parts_of_segments(first, count):
+            blocks += self._read_blocks(segment.places, start, size)
+            sizes += self._sizes(segment.places, start, size).tolist()
+        return blocks, sizes
+
+    def _parts_of_segments(self, first: int, count: int) -> Iterator[tuple[Segment, int, int]]:
+        """Where blocks of the stream are: segment, number of the first one there, and how many."""
         for segment in self.segments:
             start = max(first - segment.first_block, 0)
             end = min(first + count - segment.first_block, len(segment.places))
             if start < end:
-                decoded += self.decode_places(segment.places, start, end - start)
-        return decoded
+                yield segment, start, end - start
+
+    def _sizes(self, places: BlockPlaces, first: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        numbers = np.arange(first, first + count)
+        return np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
 
     def decode_places(
         self, places: BlockPlaces, first: int, count: int, *, verify: bool = False
     ) -> list[Block]:
         """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises."""
-        numbers = np.arange(first, first + count)
-        sizes = np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
+        sizes = self._sizes(places, first, count)
         raw = self._read_blocks(places, first, count)
         good = np.flatnonzero(read_headers(raw)["uncompressed_size"] == sizes).tolist()
         blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * count
         ends = np.cumsum(sizes[good]).tolist()
         out = self.engine.allocate(ends[-1] if ends else 0)
         statuses = self.engine.decode_blocks(
-            raw if len(good) == count else [raw[index] for index in good], out, verify=verify or self._verify
+            raw if len(good) == count else [raw[index] for index in good], out, verify=verify or self.verifies_content
         )
         decoded = out.toreadonly()
         start = 0

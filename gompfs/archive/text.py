@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,9 @@ from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError, display_path
 from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
 from gompfs.model import GRAMMAR_SECTION, WORD_RULES
+
+if TYPE_CHECKING:
+    from gompfs.archive.device_text import DeviceText
 
 _BATCH_BYTES = 16 << 20
 _WHOLE_FILE_SIZE = 1 << 20
@@ -38,38 +43,77 @@ class ContentText:
     """The words of some files of an archive, in grammars without rules; binary files are left out."""
 
     def __init__(self, archive: Archive, inos: Collection[int]) -> None:
-        """Take the regular files among `inos`.
-
-        Raises CorruptIndexError where the index is damaged, StatsUnavailableError for words of an unknown rule.
-        """
+        """Take the regular files among `inos`. Raises CorruptIndexError where the index is damaged."""
         self._archive = archive
-        self._words = archive.meta.get("words", WORD_RULES[0])
-        if self._words not in WORD_RULES:
-            raise StatsUnavailableError(f"there is no word rule {self._words!r}", archive=archive.path)
         self.binary_files: list[int] = []
         """The inodes that turned out to be of binary files."""
-        self._files = []
+        self.files: list[StreamFile] = []
+        """The others, in the order of the stream; none is empty."""
         for ino in sorted(inos):
             inode = archive.inode(ino)
             if stat.S_ISREG(inode.mode) and inode.size:
                 file = _locate(archive, ino, inode.size)
                 if file.size == inode.size:
-                    self._files.append(file)
+                    self.files.append(file)
                 else:
                     self.binary_files.append(ino)  # holes read as NULs
-        self._files.sort(key=lambda file: file.runs)
+        self.files.sort(key=lambda file: file.runs)
+
+    def word_counts(self, num_threads: int = 0) -> list[tuple[Grammar, NDArray[np.uint64]]]:
+        """All words as grammars that have nothing else, and how often each occurs (uint64); raises the same.
+
+        Memory is that of the dictionaries, and of one grammar.
+        """
+        on_device = self._on_device()
+        if on_device is not None:
+            return [on_device.word_counts()]
+        num_threads = num_threads or len(os.sched_getaffinity(0))
+        counted = []
+        for grammar in self._host_grammars(num_threads):
+            counted.append((grammar, grammar.word_counts(num_threads=num_threads)))
+            grammar.drop_parts()
+        return counted
+
+    @property
+    def word_rule(self) -> str:
+        """What a word is, one of WORD_RULES; raises StatsUnavailableError where the index names another."""
+        words = self._archive.meta.get("words", WORD_RULES[0])
+        if words not in WORD_RULES:
+            raise StatsUnavailableError(f"there is no word rule {words!r}", archive=self._archive.path)
+        return words
 
     @property
     def num_bytes(self) -> int:
         """The size of all these files."""
-        return sum(file.size for file in self._files)
+        return sum(file.size for file in self.files)
 
     def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
-        """All words, in a grammar for about each 512 MiB of text. A file may go on in the next one.
+        """All words in order, in grammars without rules; a file may go on in the next one.
 
-        The stream is decoded once, in batches. Raises CorruptBlockError where a file lies in a damaged block.
+        The stream is decoded once, in batches, on the engine's device if that is where so much text is cut into words.
+        Raises CorruptBlockError where a file lies in a damaged block.
         """
-        collector = GrammarCollector(GrammarBuilder(NO_RULES, self._words, num_threads))
+        on_device = self._on_device()
+        if on_device is not None:
+            yield on_device.grammar()
+        else:
+            yield from self._host_grammars(num_threads)
+
+    def _on_device(self) -> DeviceText | None:
+        if not self.files or self._archive.verifies_content:
+            return None
+        device = self._archive.engine.text_device(self.num_bytes)
+        if device is None:
+            return None
+        from gompfs.archive.device_text import DeviceText
+
+        return DeviceText(self._archive, self, device)
+
+    def _host_grammars(self, num_threads: int) -> Iterator[Grammar]:
+        """In a grammar for about each 512 MiB of text."""
+        if not self.files:
+            return
+        collector = GrammarCollector(GrammarBuilder(NO_RULES, self.word_rule, num_threads))
         num_bytes = 0
         for piece_size in self.collect(collector):
             num_bytes += piece_size
@@ -80,8 +124,8 @@ class ContentText:
 
     def collect(self, collector: GrammarCollector) -> Iterator[int]:
         """Give all files to a collector; the size of each piece that it took. Errors are those of `grammars`."""
-        stream = _Stream(self._archive, self._files)
-        for file in self._files:
+        stream = _Stream(self._archive, self.files)
+        for file in self.files:
             pieces = stream.pieces(file)
             if file.size <= _WHOLE_FILE_SIZE:
                 whole = list(pieces)
@@ -119,10 +163,14 @@ def _locate(archive: Archive, ino: int, size: int) -> StreamFile:
         error.path = error.path or display_path(archive.path_of(ino))
         raise
     runs = ((extent.stream_offset, min(extent.size, size - extent.file_offset)) for extent in extents)
-    return StreamFile(ino, tuple(run for run in runs if run[1] > 0))
+    file = StreamFile(ino, tuple(run for run in runs if run[1] > 0))
+    if any(sum(run) > archive.num_blocks * archive.block_size for run in file.runs):
+        raise outside(archive, ino, "the stream")
+    return file
 
 
-def _outside(archive: Archive, ino: int, what: str) -> CorruptIndexError:
+def outside(archive: Archive, ino: int, what: str) -> CorruptIndexError:
+    """The error for a file whose bytes are not all where they could be."""
     return CorruptIndexError(f"inode {ino} has bytes outside {what}", archive=archive.path, path=archive.path_of(ino))
 
 
@@ -135,8 +183,6 @@ class _Stream:
         for file in files:
             for stream_offset, size in file.runs:
                 last = (stream_offset + size - 1) // archive.block_size
-                if last >= archive.num_blocks:
-                    raise _outside(archive, file.ino, "the stream")
                 self._wanted[stream_offset // archive.block_size : last + 1] = True
         self._blocks: list[Block] = []
         self._first = 0
@@ -155,7 +201,7 @@ class _Stream:
                     )
                 piece = block.content[start : start + end - stream_offset]
                 if not piece:
-                    raise _outside(archive, file.ino, "its segment")
+                    raise outside(archive, file.ino, "its segment")
                 yield piece
                 stream_offset += len(piece)
 

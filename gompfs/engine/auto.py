@@ -14,6 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.text_device import TextDevice
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
 
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 _SECONDS_BEFORE_START = 1.0
 # The CPU traverses a grammar of so many symbols in about as long.
 _LEAST_SYMBOLS = 8_000_000
+# A thread of the CPU cuts so much text into words in about as long.
+_TEXT_OF_A_THREAD = 128 << 20
 _SAMPLE_BLOCKS = 128
 _ROUNDS = 3
 
@@ -93,6 +96,16 @@ class AutoEngine:
             self._statistics = f"; statistics on the CPU, as {error}"
         log.info("%s", self.reason)
         return self._arrays
+
+    def text_device(self, num_bytes: int) -> TextDevice | None:
+        """See Engine.text_device: a GPU for much text, started now if it was not."""
+        if num_bytes < _TEXT_OF_A_THREAD * self.num_threads:
+            return None
+        with self._lock:
+            is_started, self._is_started = self._is_started, True
+        if not is_started:
+            self.start_gpu()
+        return None if self._gpu is None else self._gpu.text_device(num_bytes)
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import ArrayDevice
+from gompfs.engine.text_device import TextDevice
 from gompfs.grammar import RuleBuilder
 
 
@@ -39,6 +40,12 @@ class Engine(Protocol):
 
     def array_device(self, num_symbols: int) -> ArrayDevice | None:
         """What traverses grammars of so many symbols, if not the CPU.
+
+        Raises EngineUnavailableError where the engine is to use a device for that, and cannot.
+        """
+
+    def text_device(self, num_bytes: int) -> TextDevice | None:
+        """Where so much text is cut into words, if not on the CPU.
 
         Raises EngineUnavailableError where the engine is to use a device for that, and cannot.
         """

@@ -33,6 +33,9 @@ class CpuEngine:
     def array_device(self, num_symbols: int) -> None:
         """See Engine.array_device: the CPU does it."""
 
+    def text_device(self, num_bytes: int) -> None:
+        """See Engine.text_device: there is none."""
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(

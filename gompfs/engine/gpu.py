@@ -16,6 +16,7 @@ from gompfs.engine.device_repair import build_rules
 from gompfs.engine.gpu_arrays import GpuArrays
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
+from gompfs.engine.gpu_text import GpuText
 from gompfs.errors import EngineUnavailableError
 from gompfs.grammar import PartsInRules, PartsInWords
 from gompfs.options import GpuOptions
@@ -51,7 +52,7 @@ class GpuEngine:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
-        self._arrays = GpuArrays(devices[0], options.memory or 0)
+        self._arrays = GpuText(self.first_device, self.num_threads, options.memory or 0)
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -62,6 +63,10 @@ class GpuEngine:
 
     def array_device(self, num_symbols: int) -> GpuArrays:
         """See Engine.array_device: the first of the devices."""
+        return self._arrays
+
+    def text_device(self, num_bytes: int) -> GpuText:
+        """See Engine.text_device: the first of the devices."""
         return self._arrays
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:

@@ -24,7 +24,7 @@ _STATUSES = tuple(BlockStatus)
 
 
 @dataclass
-class _Part:
+class Part:
     """Blocks that are on the device together: their indexes in the batch, and where their bytes lie there."""
 
     indexes: NDArray[np.intp]
@@ -53,18 +53,21 @@ class Batch:
 
     def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
         """Decode `blocks` into `out`; raises ValueError where it is too small."""
-        self._blocks = blocks
-        self._num_threads = num_threads
-        self._facts = read_headers(blocks)
-        self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
+        self._take(blocks, num_threads)
         self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
         if total > len(out):
             raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
         self._out = out
         self._target = np.frombuffer(out, np.uint8)
-        self._statuses = self._facts["status"].copy()
         self._is_direct = is_pinned(self._target)
+
+    def _take(self, blocks: Sequence[Buffer], num_threads: int) -> None:
+        self._blocks = blocks
+        self._num_threads = num_threads
+        self._facts = read_headers(blocks)
+        self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
+        self._statuses = self._facts["status"].copy()
 
     def decode(self, device: Device) -> None:
         """Decode what passed its checks.
@@ -74,8 +77,7 @@ class Batch:
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
         stored = self._facts["codec"][wanted] == Codec.STORED
         for index in wanted[stored].tolist():
-            place = self._out[int(self._places[index]) :]
-            self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
+            self._decode_stored(index)
         rest = wanted[~stored]
         while rest.size:
             try:
@@ -90,10 +92,14 @@ class Batch:
                     raise EngineUnavailableError(f"{device.name} has too little free memory") from error
                 device.release()
 
+    def _decode_stored(self, index: int) -> None:
+        place = self._out[int(self._places[index]) :]
+        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
+
     def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Let parts pass through the slots of the device; each is checked while the one before is queued."""
-        running: deque[_Part] = deque()
-        waiting: _Part | None = None
+        running: deque[Part] = deque()
+        waiting: Part | None = None
         try:
             for indexes, slot in zip(
                 self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False
@@ -121,10 +127,14 @@ class Batch:
         numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
         return np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1)
 
-    def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Part:
+    def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> Part:
         """A part whose payloads are checked by another thread."""
         future = device.executor.submit(self._stage, device, slot, indexes)
-        return _Part(indexes, *lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT), slot, future.result)
+        return Part(indexes, *self._lay_out_output(indexes), slot, future.result)
+
+    def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
+        """Where blocks of a part lie in its output, and how large that is."""
+        return lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT)
 
     def _stage(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Staged:
         """Check the payloads that are not on the device, and copy them to pinned memory."""
@@ -139,12 +149,12 @@ class Batch:
         checks = _codec.gather_payloads(blocks, places.data, staging.data, self._num_threads)
         return _Staged(checksums, addresses, absent, places, size, np.frombuffer(checks, np.uint8))
 
-    def _start(self, device: Device, part: _Part) -> None:
+    def _start(self, device: Device, part: Part) -> None:
         """Queue the copies and kernels of a part."""
         slot = part.slot
         with slot.stream:
             addresses = self._upload(device, part)
-            output = slot.device("output", part.output_bytes + PADDING)
+            output = self._output_of(part)
             statuses = slot.device("statuses", part.indexes.size)
             facts = self._facts[part.indexes]
             facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
@@ -156,7 +166,10 @@ class Batch:
             launch(device, facts["codec"], on_device, output, statuses)
             self._fetch(part, output, statuses)
 
-    def _upload(self, device: Device, part: _Part) -> NDArray[np.uint64]:
+    def _output_of(self, part: Part) -> cupy.ndarray:
+        return part.slot.device("output", part.output_bytes + PADDING)
+
+    def _upload(self, device: Device, part: Part) -> NDArray[np.uint64]:
         """Queue the copy of the payloads that are not on the device yet; the addresses of all."""
         staged = part.staged()
         if staged.absent.size == 0:
@@ -171,17 +184,17 @@ class Batch:
             part.arriving = staged.checksums[sound], staged.addresses[sound]
         return staged.addresses
 
-    def _fetch(self, part: _Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+    def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         """Queue the copies of what the kernels made."""
         slot = part.slot
-        statuses.get(slot.stream, out=slot.pinned("statuses", part.indexes.size), blocking=False)
+        fetch_statuses(part, statuses)
         if not self._is_direct:
             output[: part.output_bytes].get(slot.stream, out=slot.pinned("output", part.output_bytes), blocking=False)
             return
         for first, place, size in self._runs(part):
             output[first : first + size].get(slot.stream, out=self._target[place : place + size], blocking=False)
 
-    def _runs(self, part: _Part) -> Iterator[tuple[int, int, int]]:
+    def _runs(self, part: Part) -> Iterator[tuple[int, int, int]]:
         """Blocks that lie behind each other on the device and in the output: place in each, and bytes."""
         places = self._places[part.indexes]
         sizes = self._sizes[part.indexes]
@@ -191,7 +204,7 @@ class Batch:
         for run in np.split(np.arange(places.size), np.flatnonzero(breaks) + 1):
             yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
 
-    def _finish(self, device: Device, part: _Part) -> None:
+    def _finish(self, device: Device, part: Part) -> None:
         """Wait for a part, and take over its statuses and output."""
         slot = part.slot
         slot.stream.synchronize()
@@ -219,6 +232,11 @@ class Batch:
             start = int(self._places[index])
             self._target[start : start + int(self._sizes[index])] = 0
         return settled
+
+
+def fetch_statuses(part: Part, statuses: cupy.ndarray) -> None:
+    """Queue their copy to the part's pinned memory."""
+    statuses.get(part.slot.stream, out=part.slot.pinned("statuses", part.indexes.size), blocking=False)
 
 
 def describe(

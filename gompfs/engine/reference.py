@@ -28,6 +28,9 @@ class ReferenceEngine:
     def array_device(self, num_symbols: int) -> None:
         """See Engine.array_device: the CPU does it."""
 
+    def text_device(self, num_bytes: int) -> None:
+        """See Engine.text_device: there is none."""
+
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInWords, RuleBuilder
 from gompfs.grammar.collector import GrammarCollector
-from gompfs.grammar.grammar import NO_RULES, Grammar, GrammarPart
+from gompfs.grammar.grammar import NO_RULES, Grammar, GrammarPart, TokenizedFiles
 
 __all__ = [
     "NO_RULES",
@@ -15,4 +15,5 @@ __all__ = [
     "PartsInRules",
     "PartsInWords",
     "RuleBuilder",
+    "TokenizedFiles",
 ]

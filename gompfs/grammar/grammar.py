@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,19 @@ class GrammarPart:
         return len(self.rule_starts) - 1
 
 
+@dataclass(frozen=True)
+class TokenizedFiles:
+    """Files whose text was cut into words: those of file i are `words` (uint32) up to ends[i], behind the file before.
+
+    `continues` says that the first file began in the files before. `inos` and `ends` are uint64.
+    """
+
+    continues: bool
+    inos: NDArray[np.uint64]
+    ends: NDArray[np.uint64]
+    words: NDArray[np.uint32]
+
+
 class Grammar:
     """The dictionary of a segment's text and the parts of its grammar; immutable and checked as a whole."""
 
@@ -55,6 +68,23 @@ class Grammar:
             return cls(_grammar.read_grammar(section))
         except ValueError as error:
             raise ArchiveFormatError(f"the grammar section is damaged: {error}") from None
+
+    @classmethod
+    def of_tokens(
+        cls,
+        dictionary: tuple[NDArray[np.uint64], NDArray[np.uint8]],
+        word_rule: str,
+        ranks: NDArray[np.uint32],
+        batches: Iterable[TokenizedFiles] = (),
+        num_threads: int = 0,
+    ) -> Grammar:
+        """The grammar without rules of files in a row. Word i of the dictionary is bytes[starts[i] : starts[i + 1]].
+
+        The words of files are numbered in any way: `ranks` leads from there to the dictionary, which is in byte order.
+        """
+        files = [(batch.continues, batch.inos, batch.ends, batch.words) for batch in batches]
+        num_threads = num_threads or len(os.sched_getaffinity(0))
+        return cls(_grammar.grammar_of_tokens(*dictionary, word_rule == "letters", ranks, files, num_threads))
 
     @property
     def num_words(self) -> int:

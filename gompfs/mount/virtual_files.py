@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from gompfs.model import GRAMMAR_SECTION, Section
 
 if TYPE_CHECKING:
     from gompfs.analytics import SortOrder, Traversal
+    from gompfs.archive import ContentText
     from gompfs.grammar import Grammar
 
 
@@ -36,15 +36,17 @@ def _grammar_sections(archive: Archive) -> list[Section]:
     return [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
 
 
-def _content_grammars(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> Iterator[Grammar]:
+def _content(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> ContentText:
     """The text of the files that count and that none of `grammars`, all that the archive holds, has."""
     from gompfs.archive import ContentText
 
     if len(grammars) == len(archive.segments):
-        return
+        return ContentText(archive, ())
     known = _inos(grammars).union(archive.binary_files())
-    content = ContentText(archive, _counted_inos(archive, query) - known)
-    yield from content.grammars()
+    return ContentText(archive, _counted_inos(archive, query) - known)
+
+
+def _check_is_text(archive: Archive, content: ContentText, query: StatsQuery) -> None:
     if query.ino in content.binary_files:
         raise _no_stats_of_binary_file(archive, query.ino)
 
@@ -133,8 +135,10 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
 
     grammars = load_grammars(archive)
     excluded = _inos(grammars) - _counted_inos(archive, query)
-    content = _content_grammars(archive, grammars, query)
-    report = word_count_report(itertools.chain(grammars, content), order, excluded_inos=excluded)
+    content = _content(archive, grammars, query)
+    counted = content.word_counts()
+    _check_is_text(archive, content, query)
+    report = word_count_report(grammars, order, excluded_inos=excluded, counted=counted)
     return b"".join(report.splitlines(keepends=True)[: query.top]) if query.top else report
 
 
@@ -153,10 +157,12 @@ def _text(archive: Archive, query: StatsQuery) -> tuple[list[Grammar], dict[int,
 
     grammars = load_grammars(archive)
     num_bytes = sum(grammar.num_bytes for grammar in grammars)
-    for grammar in _content_grammars(archive, tuple(grammars), query):
+    content = _content(archive, grammars, query)
+    for grammar in content.grammars():
         grammars.append(grammar)
         num_bytes += grammar.num_bytes
         check_memory(num_bytes)
+    _check_is_text(archive, content, query)
     inos = _inos(grammars) & _counted_inos(archive, query)
     if query.ino is not None:
         return grammars, {ino: archive.path_of(ino) for ino in inos}

@@ -11,7 +11,10 @@ import pytest
 from gompfs.engine.device_repair import TILE
 from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
 
-SOURCES = (*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams", "grammar/repair")
+SOURCES = (
+    *(*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams", "grammar/repair"),
+    *("text/words", "text/word_table"),
+)
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
 CHECKS = {

@@ -20,6 +20,7 @@
 #include "grammar/report.h"
 #include "grammar/statistics.h"
 #include "grammar/tokenizer.h"
+#include "grammar/tokens.h"
 #include "grammar/traversal.h"
 
 namespace nb = nanobind;
@@ -130,6 +131,39 @@ std::uint64_t size_in_memory(const Grammar& grammar) {
 Grammar* take_grammar(GrammarBuilder& builder) {
     const nb::gil_scoped_release release;
     return new Grammar(builder.take());
+}
+
+template <typename Value>
+using Array = nb::ndarray<const Value, nb::ndim<1>, nb::c_contig>;
+
+template <typename Value>
+std::span<const Value> as_span(const Array<Value>& array) {
+    return {array.data(), array.size()};
+}
+
+// `batches` are tuples of continues, inos, ends and words.
+Grammar* take_tokens(const Array<std::uint64_t>& starts, const Array<std::uint8_t>& bytes,
+                     bool words_of_characters, const Array<std::uint32_t>& ranks, nb::list batches,
+                     unsigned num_threads) {
+    const auto bounds = as_span(starts);
+    if (bounds.empty() || bounds.front() != 0 || bounds.back() != bytes.size() ||
+        !std::is_sorted(bounds.begin(), bounds.end())) {
+        throw nb::value_error("the words are not in the bytes");
+    }
+    std::vector<TokenizedFiles> files;
+    for (const nb::handle batch : batches) {
+        const auto fields = nb::cast<nb::tuple>(batch);
+        files.push_back({nb::cast<bool>(fields[0]),
+                         as_span(nb::cast<Array<std::uint64_t>>(fields[1])),
+                         as_span(nb::cast<Array<std::uint64_t>>(fields[2])),
+                         as_span(nb::cast<Array<std::uint32_t>>(fields[3]))});
+    }
+    const nb::gil_scoped_release release;
+    Dictionary dictionary;
+    dictionary.starts.assign(bounds.begin(), bounds.end());
+    dictionary.bytes.assign(bytes.data(), bytes.data() + bytes.size());
+    return new Grammar(grammar_of_tokens(std::move(dictionary), words_of_characters, as_span(ranks),
+                                         files, num_threads));
 }
 
 nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
@@ -442,6 +476,8 @@ NB_MODULE(_grammar, module) {
         .def("words_have_whitespace", &words_have_whitespace)
         .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
+    module.def("grammar_of_tokens", &take_tokens, "starts"_a, "content"_a, "words_of_characters"_a,
+               "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
     module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
     module.def("statistics_report", &report_task, "task"_a, "grammars"_a, "files"_a, "n"_a, "top"_a,

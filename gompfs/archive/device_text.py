@@ -1,0 +1,227 @@
+"""The text of files as words on a device: blocks are decoded into its memory, and cut into words there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive.archive import Archive
+from gompfs.archive.text import ContentText, outside
+from gompfs.codec import BlockStatus, read_headers
+from gompfs.engine.array_device import Array
+from gompfs.engine.device_words import MAX_TEXT, Runs, WordTable, count_before, find_nuls, gather, padded_size
+from gompfs.engine.text_device import TextDevice
+from gompfs.errors import CorruptBlockError, StatsUnavailableError
+from gompfs.grammar import Grammar, TokenizedFiles
+from gompfs.grammar.word_characters import word_character_bitmap
+
+_BATCH_BYTES = 128 << 20
+_BATCHES_IN_MEMORY = 32  # a batch takes 12 times its size if every second byte is a word, and the table comes to that
+_PROBE_SIZE = 8192
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Pieces of files in a row: `files` by number, where they lie in the stream, and how many bytes."""
+
+    files: Numbers
+    stream_offsets: Numbers
+    sizes: Numbers
+    goes_on: bool
+    """The last file has more pieces, in the next batch."""
+
+    def only(self, chosen: NDArray[np.bool_]) -> _Batch:
+        """Some of the pieces."""
+        goes_on = self.goes_on and bool(chosen[-1])
+        return _Batch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
+
+    @property
+    def is_first(self) -> NDArray[np.bool_]:
+        """Which pieces begin a file, or what is here of it."""
+        return np.asarray(np.diff(self.files, prepend=-1) != 0)
+
+    @property
+    def is_last(self) -> NDArray[np.bool_]:
+        """Which pieces end a file, or what is here of it."""
+        return np.asarray(np.diff(self.files, append=-1) != 0)
+
+
+class DeviceText:
+    """The words of files, found on a device. For one use."""
+
+    def __init__(self, archive: Archive, content: ContentText, device: TextDevice) -> None:
+        """Take the files of `content`, which is told of the binary ones among them; these are left out."""
+        self._archive = archive
+        self._content = content
+        self._device = device
+        characters = word_character_bitmap() if content.word_rule == "letters" else b""
+        with device:
+            self._table = WordTable(device, characters)
+        self._batch_bytes = max(min(_BATCH_BYTES, device.memory // _BATCHES_IN_MEMORY), _PROBE_SIZE)
+        self._binary: set[int] = set()
+        self._carried: Array | None = None  # the end of a file that goes on, from its last word on
+        self._goes_on = False
+
+    def word_counts(self) -> tuple[Grammar, NDArray[np.uint64]]:
+        """All different words as a grammar that has nothing else, and how often each occurs (uint64).
+
+        Raises CorruptBlockError where a file lies in a damaged block, StatsUnavailableError for too little memory.
+        """
+        return self._read(keep_words=False)
+
+    def grammar(self) -> Grammar:
+        """All words as a grammar without rules; raises the same."""
+        return self._read(keep_words=True)[0]
+
+    def _read(self, *, keep_words: bool) -> tuple[Grammar, NDArray[np.uint64]]:
+        download = self._device.download
+        batches = []
+        try:
+            with self._device:
+                for batch in self._batches():
+                    taken = self._take(batch, keep_words=keep_words)
+                    if taken is not None:
+                        batches.append(taken)
+                found = self._table.dictionary()
+                words = download(found.starts), download(found.bytes)
+                ranks, counts = download(found.ranks), download(found.counts)
+        except MemoryError:
+            raise StatsUnavailableError(
+                f"the words take more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
+            ) from None
+        self._content.binary_files += [self._content.files[number].ino for number in sorted(self._binary)]
+        return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts
+
+    def _batches(self) -> Iterator[_Batch]:
+        """All files, cut into batches; the bytes that tell whether a file is binary are not cut."""
+        pieces: list[tuple[int, int, int]] = []
+        room = self._batch_bytes
+        for number, file in enumerate(self._content.files):
+            if room < min(file.size, _PROBE_SIZE):
+                yield _make_batch(pieces, goes_on=False)
+                pieces, room = [], self._batch_bytes
+            for stream_offset, size in file.runs:
+                end = stream_offset + size
+                while stream_offset < end:
+                    if room == 0:
+                        yield _make_batch(pieces, goes_on=True)
+                        pieces, room = [], self._batch_bytes
+                    piece = min(end - stream_offset, room)
+                    pieces.append((number, stream_offset, piece))
+                    stream_offset += piece
+                    room -= piece
+        if pieces:
+            yield _make_batch(pieces, goes_on=False)
+
+    def _take(self, batch: _Batch, *, keep_words: bool) -> TokenizedFiles | None:
+        """Put the words of a batch into the table; which they are, if that is wanted."""
+        batch = batch.only(~np.isin(batch.files, list(self._binary)))
+        continues, self._goes_on = self._goes_on, batch.goes_on
+        if not batch.files.size:
+            return None
+        start = 0 if self._carried is None else int(self._carried.size)
+        targets = start + np.cumsum(batch.sizes) - batch.sizes + np.cumsum(batch.is_first) - 1
+        size = int(targets[-1] + batch.sizes[-1])
+        if size >= MAX_TEXT:
+            raise MemoryError
+        text, chosen = self._gather_text(batch, targets, size, continues)
+        batch, targets = batch.only(chosen), targets[chosen]
+        self._goes_on = batch.goes_on
+        if self._carried is not None:
+            text[:start] = self._carried
+        words, again = self._table.add(text, size, goes_on=batch.goes_on)
+        self._carried = text[size - again : size].copy() if again else None
+        if not keep_words:
+            return None
+        is_last = batch.is_last
+        ends = count_before(self._device, words, (targets + batch.sizes)[is_last].astype(np.uint32))
+        inos = np.array([self._content.files[number].ino for number in batch.files[is_last]], np.uint64)
+        return TokenizedFiles(continues, inos, ends, self._device.download(words.entries))
+
+    def _gather_text(
+        self, batch: _Batch, targets: Numbers, size: int, continues: bool
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """The pieces of a batch at their places in a text, without those of binary files; and which pieces that are."""
+        content, sources = self._decode(batch)
+
+        def gather_pieces(chosen: NDArray[np.bool_]) -> Array:
+            columns = (column[chosen].astype(np.uint64) for column in (sources, targets, batch.sizes))
+            return gather(self._device, content, Runs(*columns), padded_size(size))
+
+        chosen = np.ones(batch.files.size, np.bool_)
+        text = gather_pieces(chosen)
+        begins = batch.is_first
+        begins[0] = not continues
+        starts = targets[begins]
+        files = batch.files[begins]
+        file_sizes = np.array([self._content.files[number].size for number in files], np.int64)
+        sizes = np.minimum(file_sizes, _PROBE_SIZE)
+        is_binary = find_nuls(self._device, text, starts.astype(np.uint64), sizes.astype(np.uint64))
+        if is_binary.any():
+            self._binary.update(files[is_binary].tolist())
+            chosen = ~np.isin(batch.files, files[is_binary])
+            text = gather_pieces(chosen)
+        return text, chosen
+
+    def _decode(self, batch: _Batch) -> tuple[Array, Numbers]:
+        """The content of the blocks that pieces lie in, and where each piece begins there."""
+        block_size = self._archive.block_size
+        first, start = np.divmod(batch.stream_offsets, block_size)
+        last, end = np.divmod(batch.stream_offsets + batch.sizes - 1, block_size)
+        numbers = _union(first, last)
+        blocks: list[memoryview] = []
+        sizes: list[int] = []
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
+            blocks += more
+            sizes += more_sizes
+        content, places, statuses = self._device.decode_blocks(blocks)
+        wrong_size = read_headers(blocks)["uncompressed_size"] != np.array(sizes)
+        statuses = np.where((statuses == BlockStatus.OK) & wrong_size, np.uint8(BlockStatus.BAD_HEADER), statuses)
+        self._check(batch, first, last, numbers, statuses)
+        starts = places.astype(np.int64)
+        first, last = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
+        sources: Numbers = starts[first] + start
+        is_outside = (starts[last] + end + 1 - sources != batch.sizes) | (end >= np.array(sizes)[last])
+        if is_outside.any():
+            raise outside(self._archive, self._ino(batch, int(np.argmax(is_outside))), "its segment")
+        return content, sources
+
+    def _check(
+        self, batch: _Batch, first: Numbers, last: Numbers, numbers: Numbers, statuses: NDArray[np.uint8]
+    ) -> None:
+        """Raise CorruptBlockError for the first piece that lies in a damaged block."""
+        damaged = np.flatnonzero(statuses)
+        if not damaged.size:
+            return
+        nearest = np.minimum(np.searchsorted(numbers[damaged], first), damaged.size - 1)
+        block = numbers[damaged][nearest]
+        piece = int(np.argmax((block >= first) & (block <= last)))
+        raise CorruptBlockError(
+            BlockStatus(statuses[damaged[nearest[piece]]]).reason,
+            archive=self._archive.path,
+            path=self._archive.path_of(self._ino(batch, piece)),
+            block=int(block[piece]),
+        )
+
+    def _ino(self, batch: _Batch, piece: int) -> int:
+        return self._content.files[int(batch.files[piece])].ino
+
+
+def _make_batch(pieces: list[tuple[int, int, int]], *, goes_on: bool) -> _Batch:
+    files, stream_offsets, sizes = np.array(pieces, np.int64).T
+    return _Batch(files, stream_offsets, sizes, goes_on)
+
+
+def _union(first: Numbers, last: Numbers) -> Numbers:
+    """All numbers from `first` to `last` of any of the ranges, ascending."""
+    base = int(first.min())
+    changes = np.zeros(int(last.max()) - base + 2, np.int64)
+    np.add.at(changes, first - base, 1)
+    np.add.at(changes, last - base + 1, -1)
+    return np.flatnonzero(np.cumsum(changes) > 0) + base

@@ -1,0 +1,275 @@
+"""The words of text in a device's memory: numbers instead of bytes, and a dictionary in byte order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.engine.array_device import Array, ArrayDevice
+
+BYTES_OF_MASK = 32
+"""Text is followed by newlines up to a multiple of this."""
+MAX_TEXT = 1 << 31
+_WORDS, _TABLE = "text/words", "text/word_table"
+_NO_SLOT = 0xFFFFFFFF
+_IS_TOKEN = 1 << 31
+_NUM_SLOTS = 1 << 20
+_MAX_ROUNDS = 16  # of 8 bytes: words that are the same so far are put in order by the host
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs of bytes (all uint64, on the host): where they begin, where they go to, and how many bytes; none is empty.
+
+    Where they go to ascends, and they do not overlap there.
+    """
+
+    sources: NDArray[np.uint64]
+    targets: NDArray[np.uint64]
+    sizes: NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The words of a text (uint32): where each begins and ends, and its number in the table."""
+
+    starts: Array
+    ends: Array
+    entries: Array
+
+
+@dataclass(frozen=True)
+class DeviceDictionary:
+    """All words in byte order: word i is bytes[starts[i] : starts[i + 1]] (uint64, uint8).
+
+    `counts` (uint64) says how often each occurs, `ranks` (uint32) which word each entry of the table is.
+    """
+
+    starts: Array
+    bytes: Array
+    counts: Array
+    ranks: Array
+
+
+def padded_size(size: int) -> int:
+    """How much memory text of so many bytes needs."""
+    return -(-size // BYTES_OF_MASK) * BYTES_OF_MASK
+
+
+def gather(device: ArrayDevice, source: Array, runs: Runs, size: int) -> Array:
+    """`size` bytes (uint8): the runs of a source, and newlines between and behind them."""
+    output = device.xp.empty(size, np.uint8)
+    places = (device.upload(array) for array in (runs.sources, runs.targets, runs.sizes))
+    device.launch(_WORDS, "gather_bytes", size, source, *places, runs.sizes.size, output, size)
+    return output
+
+
+def find_nuls(device: ArrayDevice, source: Array, places: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Array:
+    """Which of the files that lie at these places of a source have a NUL in their first 8 KiB (bool, on the host)."""
+    flags = device.xp.zeros(places.size, np.uint32)
+    device.launch(
+        _WORDS, "find_nuls", places.size * 256, source, device.upload(places), device.upload(sizes), places.size, flags
+    )
+    return device.download(flags) != 0
+
+
+def count_before(device: ArrayDevice, words: Tokens, places: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """How many of the words begin before each place of their text."""
+    if not words.starts.size:
+        return np.zeros(places.size, np.uint64)
+    counts = device.xp.searchsorted(words.starts, device.upload(places))
+    return device.download(counts).astype(np.uint64)
+
+
+class WordTable:
+    """The different words of texts that come one after another, each counted.
+
+    A hash table with the words' bytes beside it (kernels/cuda/text/word_table.cu): exact, whatever the text. It
+    takes 16 bytes for each of its slots, of which half stay free, and the bytes of the words.
+    """
+
+    def __init__(
+        self,
+        device: ArrayDevice,
+        word_characters: bytes = b"",
+        *,
+        num_slots: int = _NUM_SLOTS,
+        hash_bits: int = 64,
+    ) -> None:
+        """Take words of the rule `whitespace`, or of the characters that a bitmap of all code points marks.
+
+        The table begins with `num_slots` slots, a power of two; `hash_bits` below 64 makes words collide.
+        """
+        xp = device.xp
+        self._device = device
+        self._characters = device.upload(np.frombuffer(word_characters, np.uint8)) if word_characters else None
+        self._hash_mask = (1 << hash_bits) - 1
+        self._slots = xp.zeros(num_slots, np.uint64)
+        self._pool = xp.empty(0, np.uint8)
+        self._starts = xp.zeros(1, np.uint64)
+        self._counts = xp.zeros(0, np.uint64)
+
+    @property
+    def num_words(self) -> int:
+        """Different words."""
+        return int(self._counts.size)
+
+    def add(self, text: Array, size: int, *, goes_on: bool = False) -> tuple[Tokens, int]:
+        """Count the words of a text (uint8) of `size` bytes, below MAX_TEXT, with the newlines behind it.
+
+        Gives them, and how many bytes of the text must come again where it `goes_on` in the next one: those of a word
+        or a character that may be cut.
+        """
+        starts, ends = self._find_words(text)
+        again = 0
+        if goes_on:
+            again, num_whole = self._cut(starts, ends, size)
+            starts, ends = starts[:num_whole], ends[:num_whole]
+        entries = self._number(text, starts, ends)
+        return Tokens(starts, ends, entries), again
+
+    def _find_words(self, text: Array) -> tuple[Array, Array]:
+        """Where words begin and end (uint32)."""
+        device, xp = self._device, self._device.xp
+        num_masks = text.size // BYTES_OF_MASK
+        masks, counts = (xp.empty(num_masks, np.uint32) for _ in range(2))
+        device.launch(_WORDS, "mark_words", num_masks, text, text.size, self._characters, masks)
+        device.launch(_WORDS, "count_words", num_masks, masks, num_masks, counts)
+        ends_of_counts = xp.cumsum(counts, dtype=np.uint32)
+        num_words = int(ends_of_counts[-1]) if num_masks else 0
+        starts, ends = (xp.empty(num_words, np.uint32) for _ in range(2))
+        device.launch(_WORDS, "place_words", num_masks + 1, masks, num_masks, ends_of_counts, starts, ends)
+        return starts, ends
+
+    def _cut(self, starts: Array, ends: Array, size: int) -> tuple[int, int]:
+        """How many bytes of text come again, and how many words are before them."""
+        tail = 0 if self._characters is None else min(3, size)  # a character may be cut there
+        num_words = int(starts.size)
+        if num_words and int(ends[-1]) >= size - tail:
+            return size - int(starts[-1]), num_words - 1
+        return tail, num_words
+
+    def _number(self, text: Array, starts: Array, ends: Array) -> Array:
+        """The entry of each word of a text (uint32)."""
+        device, xp = self._device, self._device.xp
+        num_words = int(starts.size)
+        places = xp.full(num_words, _NO_SLOT, np.uint32)
+        entries = xp.empty(num_words, np.uint32)
+        of_text = (text, starts, ends)
+        taken = self.num_words
+        while num_words:
+            counters = device.upload(np.array([taken, 0], np.uint32))
+            device.launch(
+                *(_TABLE, "find_slots", num_words, *of_text, num_words, self._pool, self._starts),
+                *(np.uint64(self._hash_mask), self._slots, self._slots.size),
+                *(np.uint32(self._slots.size // 2), counters, places),
+            )
+            taken, is_full = device.download(counters).tolist()
+            if not is_full:
+                break
+            self._grow(of_text, places)
+        self._keep_new_words(*of_text)
+        device.launch(_TABLE, "count_entries", num_words, num_words, places, self._slots, entries, self._counts)
+        return entries
+
+    def _grow(self, of_text: tuple[Array, Array, Array], places: Array) -> None:
+        """Give the table twice as many slots; `places` lead to the new ones."""
+        device, xp = self._device, self._device.xp
+        old, self._slots = self._slots, xp.zeros(2 * self._slots.size, np.uint64)
+        moved = xp.empty(old.size, np.uint32)
+        device.launch(
+            *(_TABLE, "move_slots", old.size, *of_text, self._pool, self._starts, np.uint64(self._hash_mask)),
+            *(old, old.size, self._slots, self._slots.size, moved),
+        )
+        device.launch(_TABLE, "move_places", places.size, places.size, moved, places)
+
+    def _keep_new_words(self, text: Array, starts: Array, ends: Array) -> None:
+        """Make entries of the words that slots have from this text."""
+        device, xp = self._device, self._device.xp
+        new = xp.flatnonzero(self._slots & np.uint64(_IS_TOKEN))
+        if not new.size:
+            return
+        values = self._slots[new]
+        tokens = (values & np.uint64(_IS_TOKEN - 1)).astype(np.int64) - 1
+        word_starts = starts[tokens].astype(np.uint64)
+        sizes = ends[tokens].astype(np.uint64) - word_starts
+        ends_in_pool = xp.cumsum(sizes, dtype=np.uint64)
+        more = _gather_on_device(device, text, word_starts, ends_in_pool - sizes, sizes)
+        numbers = xp.arange(self.num_words + 1, self.num_words + 1 + int(new.size), dtype=np.uint64)
+        self._slots[new] = values >> np.uint64(32) << np.uint64(32) | numbers
+        self._starts = xp.concatenate([self._starts, ends_in_pool + self._starts[-1]])
+        self._pool = xp.concatenate([self._pool, more])
+        self._counts = xp.concatenate([self._counts, xp.zeros(new.size, np.uint64)])
+
+    def dictionary(self) -> DeviceDictionary:
+        """All words in byte order."""
+        device, xp = self._device, self._device.xp
+        order = sort_words(device, self._pool, self._starts)
+        sizes = (self._starts[1:] - self._starts[:-1])[order]
+        starts = xp.zeros(order.size + 1, np.uint64)
+        starts[1:] = xp.cumsum(sizes, dtype=np.uint64)
+        content = _gather_on_device(device, self._pool, self._starts[:-1][order], starts[:-1], sizes)
+        ranks = xp.empty(order.size, np.uint32)
+        ranks[order] = xp.arange(order.size, dtype=np.uint32)
+        return DeviceDictionary(starts, content, self._counts[order], ranks)
+
+
+def _gather_on_device(device: ArrayDevice, source: Array, sources: Array, targets: Array, sizes: Array) -> Array:
+    """The runs of a source one behind the other; see Runs, but the arrays are on the device."""
+    size = int(targets[-1] + sizes[-1]) if sizes.size else 0
+    output = device.xp.empty(size, np.uint8)
+    runs = (device.xp.ascontiguousarray(array) for array in (sources, targets, sizes))
+    device.launch(_WORDS, "gather_bytes", size, source, *runs, sizes.size, output, size)
+    return output
+
+
+def sort_words(device: ArrayDevice, pool: Array, starts: Array) -> Array:
+    """The byte order (int64) of words that lie one behind the other in a pool, all different.
+
+    Word i is pool[starts[i] : starts[i + 1]]. Words are sorted by 8 bytes at a time; in each round those that are the
+    same up to there, side by side already, are put in order among themselves.
+    """
+    xp = device.xp
+    order = xp.arange(starts.size - 1, dtype=np.int64)
+    places = order.copy()  # of the words that are to be put in order, in `order`
+    groups = xp.zeros(order.size, np.int64)  # of the words at these places
+    for number in range(_MAX_ROUNDS):
+        if not places.size:
+            return order
+        items = order[places]
+        keys, sizes = xp.empty(items.size, np.uint64), xp.empty(items.size, np.uint8)
+        arguments = (pool, starts, items.view(np.uint64), items.size, 8 * number, keys, sizes)
+        device.launch(_TABLE, "load_keys", items.size, *arguments)
+        sorting = xp.argsort(sizes, kind="stable")
+        for column in (keys, groups):
+            sorting = sorting[xp.argsort(column[sorting], kind="stable")]
+        order[places] = items[sorting]
+        keys, sizes, groups = keys[sorting], sizes[sorting], groups[sorting]
+        is_first = xp.ones(items.size + 1, bool)
+        is_first[1:-1] = (groups[1:] != groups[:-1]) | (keys[1:] != keys[:-1]) | (sizes[1:] != sizes[:-1])
+        is_tied = ~(is_first[:-1] & is_first[1:])
+        groups = xp.cumsum(is_first[:-1], dtype=np.int64)[is_tied]
+        places = places[is_tied]
+    if places.size:
+        _sort_on_host(device, pool, starts, order, places, groups)
+    return order
+
+
+def _sort_on_host(
+    device: ArrayDevice, pool: Array, starts: Array, order: Array, places: Array, groups: Array
+) -> None:
+    """Put the words at some places of `order` in order among themselves, group by group."""
+    xp = device.xp
+    items = order[places]
+    word_starts = starts[items]
+    sizes = starts[items + 1] - word_starts
+    ends = xp.cumsum(sizes, dtype=np.uint64)
+    content = device.download(_gather_on_device(device, pool, word_starts, ends - sizes, sizes)).tobytes()
+    bounds = [0, *device.download(ends).tolist()]
+    words = [content[start:end] for start, end in pairwise(bounds)]
+    numbers = device.download(groups).tolist()
+    ranking = sorted(range(len(words)), key=lambda index: (numbers[index], words[index]))
+    order[places] = items[device.upload(np.array(ranking, np.int64))]

@@ -1,0 +1,69 @@
+"""A GPU whose memory decoded blocks stay in, for computing with them there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs import _codec
+from gompfs.codec import BlockStatus
+from gompfs.codec.block import Buffer
+from gompfs.engine.array_device import Array
+from gompfs.engine.gpu_arrays import GpuArrays
+from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, Batch, Part, fetch_statuses, lay_out
+from gompfs.engine.gpu_device import PADDING, Device
+
+
+class GpuText(GpuArrays):
+    """See TextDevice. The device of an engine decodes, between its other batches."""
+
+    def __init__(self, device: Device, num_threads: int, memory: int = 0) -> None:
+        """Use the GPU of `device`; `num_threads` host threads check payloads."""
+        super().__init__(device.number, memory)
+        self._device = device
+        self._num_threads = num_threads
+
+    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
+        """See TextDevice.decode_blocks."""
+        batch = DeviceBatch(blocks, self._num_threads)
+        cupy.cuda.get_current_stream().synchronize()  # what used the output's memory before is done
+        pool = cupy.get_default_memory_pool()  # slots outlive this device's own
+        with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
+            batch.decode(self._device)
+        return batch.output, batch.places, batch.statuses
+
+
+class DeviceBatch(Batch):
+    """Blocks that are decoded into one array of the device, each at a multiple of OUTPUT_ALIGNMENT bytes."""
+
+    def __init__(self, blocks: Sequence[Buffer], num_threads: int) -> None:
+        """Make the array (`output`, uint8) with the present allocator."""
+        self._take(blocks, num_threads)
+        self._is_direct = True
+        self.places, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
+        self.output = cupy.empty(size + PADDING, cupy.uint8)
+
+    @property
+    def statuses(self) -> NDArray[np.uint8]:
+        """A BlockStatus for each block."""
+        return self._statuses.astype(np.uint8)
+
+    def _decode_stored(self, index: int) -> None:
+        content = np.empty(int(self._sizes[index]), np.uint8)
+        status = _codec.decode_blocks([self._blocks[index]], content.data, False, 1)[0]
+        self._statuses[index] = status
+        if status == BlockStatus.OK and content.size:
+            start = int(self.places[index])
+            self.output[start : start + content.size].set(content)
+
+    def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
+        return self.places[indexes], 0
+
+    def _output_of(self, part: Part) -> cupy.ndarray:
+        return self.output
+
+    def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+        fetch_statuses(part, statuses)

@@ -1,0 +1,110 @@
+#include "grammar/tokens.h"
+
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+
+#include "common/parallel.h"
+
+namespace gompfs {
+namespace {
+
+constexpr std::uint64_t kWordsOfPart = 1 << 20;
+
+// Words [begin, end) of a batch, which are those of some files, or a piece of one.
+struct Place {
+    const TokenizedFiles* batch;
+    std::size_t first_file;
+    std::uint64_t begin, end;
+    bool continues;
+};
+
+void check(const TokenizedFiles& files, std::size_t num_words) {
+    if (files.inos.size() != files.ends.size() || files.words.size() >= kSplitter / 2 ||
+        !std::is_sorted(files.ends.begin(), files.ends.end()) ||
+        (files.ends.empty() ? 0 : files.ends.back()) != files.words.size() ||
+        num_words >= kSplitter / 2) {
+        throw std::invalid_argument("the words are not those of the files");
+    }
+}
+
+// Cuts a batch where files end, or after kWordsOfPart words.
+void add_places(const TokenizedFiles& files, std::vector<Place>& places) {
+    std::uint64_t begin = 0;
+    std::size_t first = 0;
+    bool continues = files.continues;
+    for (std::size_t file = 0; file < files.ends.size(); ++file) {
+        while (files.ends[file] - begin > kWordsOfPart) {
+            places.push_back({&files, first, begin, begin + kWordsOfPart, continues});
+            begin += kWordsOfPart;
+            continues = file == 0 || files.ends[file - 1] < begin;
+            first = file;
+        }
+    }
+    if (!files.ends.empty()) {
+        places.push_back({&files, first, begin, files.words.size(), continues});
+    }
+}
+
+Part make_part(const Place& place, std::span<const std::uint32_t> ranks) {
+    const TokenizedFiles& files = *place.batch;
+    std::vector<Symbol> words;
+    words.reserve(place.end - place.begin);
+    for (const std::uint32_t entry : files.words.subspan(place.begin, place.end - place.begin)) {
+        words.push_back(ranks[entry]);
+    }
+    Part part;
+    part.continues = place.continues;
+    part.num_tokens = words.size();
+    part.words = words;
+    std::sort(part.words.begin(), part.words.end());
+    part.words.erase(std::unique(part.words.begin(), part.words.end()), part.words.end());
+    std::uint64_t at = place.begin;
+    for (std::size_t file = place.first_file; file < files.ends.size(); ++file) {
+        if (file != place.first_file && at == place.end && at != files.words.size()) {
+            break;  // it begins in the next part
+        }
+        part.inos.push_back(files.inos[file]);
+        for (; at < std::min(files.ends[file], place.end); ++at) {
+            const auto found =
+                std::lower_bound(part.words.begin(), part.words.end(), words[at - place.begin]);
+            part.rules.symbols.push_back(static_cast<Symbol>(found - part.words.begin()));
+        }
+        part.rules.symbols.push_back(kSplitter);
+    }
+    part.rules.starts = {0, part.rules.symbols.size()};
+    return part;
+}
+
+}  // namespace
+
+Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
+                          std::span<const std::uint32_t> ranks,
+                          const std::vector<TokenizedFiles>& batches, unsigned num_threads) {
+    std::vector<Place> places;
+    for (const TokenizedFiles& files : batches) {
+        check(files, dictionary.size());
+        add_places(files, places);
+    }
+    const auto is_known = [&](std::uint32_t entry) {
+        return entry < ranks.size() && ranks[entry] < dictionary.size();
+    };
+    Grammar grammar{words_of_characters, BuilderKind::none, std::move(dictionary), {}};
+    grammar.parts.resize(places.size());
+    std::atomic<bool> all_known = true;
+    parallel_for(places.size(), num_threads, [&](std::size_t index) {
+        const Place& place = places[index];
+        const auto words = place.batch->words.subspan(place.begin, place.end - place.begin);
+        if (std::all_of(words.begin(), words.end(), is_known)) {
+            grammar.parts[index] = make_part(place, ranks);
+        } else {
+            all_known = false;
+        }
+    });
+    if (!all_known) {
+        throw std::invalid_argument("there is a word that the dictionary lacks");
+    }
+    return grammar;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,173 @@
+// A hash table of words: which of the words in a text are the same, whatever their hashes are.
+//
+// Different words are entries; the bytes of all entries lie in a pool. A slot is 0 or has a tag,
+// the high half of the hash, above 32 bits that say where its word is: an entry, or (kIsToken) a
+// word of the text, counted from 1. A slot is taken once, by a compare-and-swap, and all that it
+// leads to was there before the launch, so nothing is locked. Words are the same if their bytes
+// are.
+//
+// Launch: CTAs of any size, any number of them. No shared memory.
+#include "grammar/forest.cuh"
+
+using gompfs::u32;
+using gompfs::u64;
+using gompfs::u8;
+
+namespace gompfs {
+
+constexpr u32 kNoSlot = 0xffffffffu;
+constexpr u32 kIsToken = 0x80000000u;
+
+struct Word {
+    const u8* bytes;
+    u64 size;
+};
+
+// Up to 8 bytes of a word from a place in it on, the first one highest; zeros follow its end.
+__device__ inline u64 load_chunk(const Word& word, u64 at) {
+    u64 chunk = 0;
+    for (u32 index = 0; index < 8; ++index) {
+        chunk = chunk << 8 | (at + index < word.size ? word.bytes[at + index] : 0);
+    }
+    return chunk;
+}
+
+__device__ inline u64 hash_of(const Word& word) {
+    u64 hash = word.size * 0x9e3779b97f4a7c15ull;
+    for (u64 at = 0; at < word.size; at += 8) {
+        hash = (hash ^ load_chunk(word, at)) * 0xff51afd7ed558ccdull;
+        hash ^= hash >> 32;
+    }
+    hash *= 0xc4ceb9fe1a85ec53ull;
+    return hash ^ hash >> 29;
+}
+
+__device__ inline bool are_same(const Word& left, const Word& right) {
+    if (left.size != right.size) {
+        return false;
+    }
+    for (u64 at = 0; at < left.size; ++at) {
+        if (left.bytes[at] != right.bytes[at]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The words that slots lead to.
+struct Words {
+    const u8* text;
+    const u32* starts;  // of the words of the text
+    const u32* ends;
+    const u8* pool;
+    const u64* entry_starts;  // one more than there are entries
+
+    __device__ Word token(u64 number) const {
+        return {text + starts[number], ends[number] - starts[number]};
+    }
+    __device__ Word of_slot(u64 slot) const {
+        const u32 place = (static_cast<u32>(slot) & ~kIsToken) - 1;
+        if ((slot & kIsToken) != 0) {
+            return token(place);
+        }
+        return {pool + entry_starts[place], entry_starts[place + 1] - entry_starts[place]};
+    }
+};
+
+}  // namespace gompfs
+
+// places[i] becomes the slot of word i of the text, if it is kNoSlot before. counters[0] counts the
+// slots that are taken; from max_taken on, nothing more is taken, counters[1] becomes 1, and words
+// that have no slot keep kNoSlot. hash_mask is all ones, but in tests.
+// Mapping: a thread for each word.
+extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u32* ends,
+                                      u64 num_words, const u8* pool, const u64* entry_starts,
+                                      u64 hash_mask, u64* slots, u64 num_slots, u32 max_taken,
+                                      u32* counters, u32* places) {
+    const gompfs::Words words{text, starts, ends, pool, entry_starts};
+    gompfs::for_each_index(0, num_words, [&](u64 number) {
+        if (places[number] != gompfs::kNoSlot) {
+            return;
+        }
+        const gompfs::Word word = words.token(number);
+        const u64 hash = gompfs::hash_of(word) & hash_mask;
+        const u64 tag = hash >> 32 << 32;
+        const u64 mine = tag | gompfs::kIsToken | (number + 1);
+        u64 at = hash & (num_slots - 1);
+        for (u64 tries = 0; tries < num_slots; ++tries, at = (at + 1) & (num_slots - 1)) {
+            u64 slot = *const_cast<volatile u64*>(&slots[at]);
+            if (slot == 0) {
+                if (*const_cast<volatile u32*>(&counters[0]) >= max_taken) {
+                    break;
+                }
+                slot = atomicCAS(&slots[at], u64{0}, mine);
+                if (slot == 0) {
+                    atomicAdd(&counters[0], 1u);
+                    places[number] = static_cast<u32>(at);
+                    return;
+                }
+            }
+            if (slot >> 32 << 32 == tag && gompfs::are_same(words.of_slot(slot), word)) {
+                places[number] = static_cast<u32>(at);
+                return;
+            }
+        }
+        counters[1] = 1;
+    });
+}
+
+// Puts the slots of a table into a larger one, which is empty; moved[i] becomes the new place of
+// slot i.
+// Mapping: a thread for each slot.
+extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u32* ends,
+                                      const u8* pool, const u64* entry_starts, u64 hash_mask,
+                                      const u64* old_slots, u64 num_old, u64* slots, u64 num_slots,
+                                      u32* moved) {
+    const gompfs::Words words{text, starts, ends, pool, entry_starts};
+    gompfs::for_each_index(0, num_old, [&](u64 index) {
+        const u64 slot = old_slots[index];
+        if (slot == 0) {
+            return;
+        }
+        u64 at = gompfs::hash_of(words.of_slot(slot)) & hash_mask & (num_slots - 1);
+        while (atomicCAS(&slots[at], u64{0}, slot) != 0) {
+            at = (at + 1) & (num_slots - 1);
+        }
+        moved[index] = static_cast<u32>(at);
+    });
+}
+
+// Where slots are moved to.
+// Mapping: a thread for each word.
+extern "C" __global__ void move_places(u64 num_words, const u32* moved, u32* places) {
+    gompfs::for_each_index(0, num_words, [&](u64 number) {
+        if (places[number] != gompfs::kNoSlot) {
+            places[number] = moved[places[number]];
+        }
+    });
+}
+
+// entries[i] becomes the entry of word i, whose slot is places[i], and is counted. All slots lead
+// to entries. Mapping: a thread for each word.
+extern "C" __global__ void count_entries(u64 num_words, const u32* places, const u64* slots,
+                                         u32* entries, u64* counts) {
+    gompfs::for_each_index(0, num_words, [&](u64 number) {
+        const u32 entry = static_cast<u32>(slots[places[number]]) - 1;
+        entries[number] = entry;
+        atomicAdd(&counts[entry], u64{1});
+    });
+}
+
+// keys[i] becomes 8 bytes of entry number items[i] from a place in it on, as a number that compares
+// as they do; lengths[i] how many bytes it has there, 9 for more than 8.
+// Mapping: a thread for each item.
+extern "C" __global__ void load_keys(const u8* pool, const u64* entry_starts, const u64* items,
+                                     u64 num_items, u64 place, u64* keys, u8* lengths) {
+    gompfs::for_each_index(0, num_items, [&](u64 index) {
+        const u64 start = entry_starts[items[index]];
+        const gompfs::Word word{pool + start, entry_starts[items[index] + 1] - start};
+        keys[index] = gompfs::load_chunk(word, place);
+        const u64 rest = word.size - min(place, word.size);
+        lengths[index] = static_cast<u8>(min(rest, u64{9}));
+    });
+}

@@ -1,0 +1,208 @@
+"""Words that a device finds, whose kernels run on the host here: against plain Python, and against the CPU."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from native_builds import ROOT, build_library, sanitizer_environment
+from text_device_on_host import HostTextDevice
+from word_cases import BATCH_BYTES, BLOCK_SIZE, RULES, check_table, compare, odd_files, pack_files
+
+from gompfs.archive import Archive, ContentText
+from gompfs.engine import device_words, select_engine
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError
+from gompfs.mount.virtual_files import TASKS, StatsQuery, compute
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive, open_source
+
+KERNELS = Path(__file__).with_name("host_kernels.cpp")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_library(tmp_path_factory.mktemp("kernels") / "kernels.so", KERNELS)
+
+
+@pytest.fixture(scope="module")
+def device(library: Path) -> HostTextDevice:
+    return HostTextDevice(library)
+
+
+class EngineWithDevice(CpuEngine):
+    """The CPU engine with a device for text."""
+
+    def __init__(self, device: HostTextDevice) -> None:
+        super().__init__()
+        self._device = device
+
+    def text_device(self, num_bytes: int) -> HostTextDevice:  # type: ignore[override]
+        return self._device
+
+
+@pytest.mark.parametrize("word_rule", RULES)
+@pytest.mark.parametrize("hash_bits", [64, 35, 3, 0])
+def test_words_are_the_same_if_their_bytes_are(device: HostTextDevice, word_rule: str, hash_bits: int) -> None:
+    """However many of them share a hash; tables grow from 16 slots."""
+    for seed in range(8):
+        check_table(device, word_rule, hash_bits, seed, size=1500 if hash_bits > 3 else 400)
+
+
+_words = st.lists(st.binary(max_size=40), max_size=60)
+_nested = st.lists(st.tuples(st.sampled_from([b"a", b"a\0", b"ab"]), st.integers(0, 90)), max_size=40).map(
+    lambda pairs: [prefix * times for prefix, times in pairs]
+)
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.one_of(_words, _nested), max_rounds=st.sampled_from([1, 3, 16]))
+def test_words_are_sorted(
+    device: HostTextDevice, monkeypatch: pytest.MonkeyPatch, words: list[bytes], max_rounds: int
+) -> None:
+    """By bytes, in rounds of 8 of them, and by the host where they are the same for long."""
+    monkeypatch.setattr(device_words, "_MAX_ROUNDS", max_rounds)
+    different = [word for word in dict.fromkeys(words) if word]
+    starts = np.cumsum([0, *map(len, different)]).astype(np.uint64)
+    pool = np.frombuffer(b"".join(different), np.uint8).copy()
+    order = device_words.sort_words(device, pool, starts)
+    assert [different[place] for place in order.tolist()] == sorted(different)
+
+
+@pytest.mark.parametrize("word_rule", RULES)
+@pytest.mark.parametrize("batch_bytes", BATCH_BYTES)
+def test_odd_files(tmp_path: Path, device: HostTextDevice, word_rule: str, batch_bytes: int) -> None:
+    with Archive(pack_files(tmp_path, odd_files(), words=word_rule), engine=select_engine("cpu")) as archive:
+        compare(device, archive, batch_bytes)
+
+
+def test_long_words(tmp_path: Path, device: HostTextDevice) -> None:
+    """Of 1 MB, alone and beside each other; longer than a batch."""
+    long = b"w" * (1 << 20)
+    contents = {"a": long, "b": long + b" " + long[1:], "c": long + b"1 " + long + b"2", "d": b"\xff" + long}
+    with Archive(pack_files(tmp_path, contents), engine=select_engine("cpu")) as archive:
+        for batch_bytes in (300_000, 128 << 20):
+            compare(device, archive, batch_bytes)
+
+
+def test_many_tiny_files(tmp_path: Path, device: HostTextDevice) -> None:
+    rng = random.Random(7)
+    contents = {f"{number}": b"%d\n" % rng.randrange(99) * rng.randrange(3) for number in range(2000)}
+    with Archive(pack_files(tmp_path, contents), engine=select_engine("cpu")) as archive:
+        compare(device, archive, 8192)
+        compare(device, archive, 128 << 20)
+
+
+def test_many_words_are_cut_into_parts(tmp_path: Path, device: HostTextDevice) -> None:
+    """The grammar of a large text has parts; a file may go on in the next one."""
+    rng = random.Random(8)
+    contents = {f"{number}": b"".join(rng.choices([b"a ", b"b\n", b"cc "], k=700_000)) for number in range(3)}
+    contents["between"] = b""
+    with Archive(pack_files(tmp_path, contents), engine=EngineWithDevice(device)) as archive:
+        (grammar,) = ContentText(archive, archive.inode_numbers()).grammars()
+        assert [part.continues for part in grammar.parts()] == [False, True, True]
+        compare(device, archive, 128 << 20)
+
+
+def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice) -> None:
+    """Whoever finds the words; of all files, one, or those of a segment without a grammar beside one that has one."""
+    path = pack_files(tmp_path, odd_files())
+    (tmp_path / "late").write_bytes(b"text that has a grammar: word word")
+    with Archive(path, engine=EngineWithDevice(device)) as found, Archive(path, engine=CpuEngine()) as expected:
+        queries = [StatsQuery(), *(StatsQuery(ino=found.resolve(name).ino) for name in ("long", "text", "empty"))]
+        for name in TASKS:
+            for query in queries:
+                assert compute(name, found, query) == compute(name, expected, query)
+            with pytest.raises(StatsUnavailableError, match="binary: a binary file has no stats"):
+                compute(name, found, StatsQuery(ino=found.resolve("binary").ino))
+    add_to_archive(path, [open_source(tmp_path / "late")], PackOptions(), engine=CpuEngine())
+    with Archive(path, engine=EngineWithDevice(device)) as found, Archive(path, engine=CpuEngine()) as expected:
+        for name in TASKS:
+            assert compute(name, found) == compute(name, expected)
+        assert b"grammar:\t1\n" in compute(b"sort", found)
+
+
+def test_damage(tmp_path: Path, device: HostTextDevice) -> None:
+    """The error is that of the CPU, for each block that is damaged; contents that are verified are the CPU's work."""
+    path = pack_files(tmp_path, {"a": b"word " * 20_000, "b": b"other " * 20_000})
+    whole = path.read_bytes()
+    with Archive(path) as archive:
+        places = archive.segments[0].places
+    for number in range(len(places)):
+        content = bytearray(whole)
+        content[int(places.archive_offsets[number]) + (20 if number % 2 else 3)] ^= 1
+        path.write_bytes(content)
+        messages = []
+        for engine in (CpuEngine(), EngineWithDevice(device)):
+            with Archive(path, engine=engine) as archive, pytest.raises(CorruptBlockError) as caught:
+                compute(b"wordcount", archive)
+            messages.append(str(caught.value))
+        assert messages[0] == messages[1]
+        assert f"block {number}: " in messages[0]
+    path.write_bytes(whole)
+    engine = EngineWithDevice(device)
+    device.launched.clear()
+    with Archive(path, engine=engine, verify=True) as archive:
+        assert compute(b"sort", archive) == b"other\t20000\nword\t20000\n"
+    assert not device.launched
+
+
+def test_files_outside_their_segment(tmp_path: Path, device: HostTextDevice) -> None:
+    """An index that lies about where files are."""
+    path = pack_files(tmp_path, {"a": b"word " * 20_000})
+    add_to_archive(path, [open_source(tmp_path / "tree")], PackOptions(stats=False), engine=CpuEngine())
+    for engine in (CpuEngine(), EngineWithDevice(device)):
+        with Archive(path, engine=engine) as archive:
+            content = ContentText(archive, archive.inode_numbers())
+            content.files[0] = replace(content.files[0], runs=((1, 110_000),))
+            with pytest.raises(CorruptIndexError, match="outside its segment"):
+                content.word_counts()
+
+
+def test_too_little_memory(tmp_path: Path, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = HostTextDevice(library)
+    path = pack_files(tmp_path, {"a": b"word " * 20_000})
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(device, "decode_blocks", fail)
+    with (
+        Archive(path, engine=EngineWithDevice(device)) as archive,
+        pytest.raises(StatsUnavailableError, match="more memory than the host may give"),
+    ):
+        compute(b"wordcount", archive)
+
+
+@pytest.mark.timeout(400)
+def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
+    """The cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
+    environment = {
+        **sanitizer_environment(),
+        "PYTHONMALLOC": "malloc",
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    program = [sys.executable, Path(__file__).with_name("word_cases.py"), library]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the device finds the words" in done.stdout
+
+
+def test_all_kernels_take_part(tmp_path: Path, library: Path) -> None:
+    device = HostTextDevice(library)
+    check_table(device, "whitespace", 64, seed=1)
+    with Archive(pack_files(tmp_path, {"a": b"word " * BLOCK_SIZE}), engine=select_engine("cpu")) as archive:
+        compare(device, archive, 30_000)
+    sources = (ROOT / "kernels" / "cuda" / "text").glob("*.cu")
+    kernels = {kernel for path in sources for kernel in re.findall(r"__global__ void (\w+)\(", path.read_text())}
+    assert kernels <= device.launched

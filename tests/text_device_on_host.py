@@ -1,0 +1,31 @@
+"""A HostDevice that decodes blocks too, by the CPU engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from host_device import HostDevice
+from numpy.typing import NDArray
+
+from gompfs.codec import read_headers
+from gompfs.codec.block import Buffer
+from gompfs.engine.cpu import CpuEngine
+
+_ALIGNMENT = 32
+
+
+class HostTextDevice(HostDevice):
+    """See TextDevice. What lies between blocks is no newline and no NUL."""
+
+    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
+        sizes = read_headers(blocks)["uncompressed_size"].astype(np.int64)
+        padded = -(-sizes // _ALIGNMENT) * _ALIGNMENT
+        places = np.cumsum(padded) - padded
+        content = np.full(int(padded.sum()), ord("#"), np.uint8)
+        engine = CpuEngine(1)
+        statuses = np.zeros(len(blocks), np.uint8)
+        for number, (block, start, size) in enumerate(zip(blocks, places, sizes, strict=True)):
+            statuses[number] = engine.decode_blocks([block], content[start : start + size].data)[0]
+        return content, places.astype(np.uint64), statuses

@@ -9,6 +9,7 @@ from gompfs.analytics.term_vector import term_vector_report
 from gompfs.analytics.traversal import (
     MAX_WORDS,
     Direction,
+    Method,
     PhaseTimes,
     Traversal,
     check_memory,
@@ -20,6 +21,7 @@ from gompfs.analytics.word_count import SortOrder, word_count_report
 __all__ = [
     "MAX_WORDS",
     "Direction",
+    "Method",
     "PhaseTimes",
     "SortOrder",
     "Traversal",

@@ -12,8 +12,9 @@ from gompfs.engine.array_device import Array, ArrayDevice
 
 _SOURCE_OF_NGRAMS = "grammar/ngrams"
 _NODE = 1 << 31
+_BYTES_OF_AN_ITEM = 24  # of an edge or a term: its two nodes, and these once more in the order of a direction
 _MAX_NARROW = 4096
-"""Levels of no more edges or nodes are done by one CTA, many of them in one launch."""
+"""Levels of no more edges, nodes or entries of tables are done by one CTA, many of them in one launch."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,16 @@ class Levels:
         starts = xp.searchsorted(ordered_levels, xp.arange(num_levels + 1, dtype=ordered_levels.dtype))
         return cls(device.download(starts).astype(np.int64), starts.astype(np.uint64))
 
-    def runs(self) -> list[tuple[int, int, bool]]:
-        """Levels to do in one go, as (first, last, whether one CTA does them one after another)."""
-        is_narrow = np.diff(self.starts) <= _MAX_NARROW
+    def items(self, first: int, last: int) -> tuple[int, int]:
+        """Where the items of some levels begin and end."""
+        return int(self.starts[first]), int(self.starts[last])
+
+    def runs(self, costs: NDArray[np.int64] | None = None) -> list[tuple[int, int, bool]]:
+        """Levels to do in one go, as (first, last, whether one CTA does them one after another).
+
+        `costs` says what each level takes; by default, a level of n items takes n.
+        """
+        is_narrow = (np.diff(self.starts) if costs is None else costs) <= _MAX_NARROW
         runs = []
         first = 0
         for last in [*(np.flatnonzero(is_narrow[1:] != is_narrow[:-1]) + 1).tolist(), is_narrow.size]:
@@ -72,68 +80,69 @@ class DeviceForest:
     """
 
     def __init__(self, device: ArrayDevice, forest: _grammar.Forest) -> None:
-        """Upload a forest; its terms are its words until `number_ngrams` is called."""
+        """Upload a forest, which has no terms before `use_words` or `use_ngrams`."""
         self.device = device
         self.num_files = forest.files.size
         self.num_nodes = forest.depths.size
-        self.num_elements = forest.elements.size
         self.files = device.upload(forest.files)
         self.depths = device.upload(forest.depths)
         self.heights = device.upload(forest.heights)
-        self.starts = device.upload(forest.starts)
-        self.elements = device.upload(forest.elements)
         self.keys: tuple[Array, ...] = ()
         self.num_terms = 0
+        self._num_elements = forest.elements.size
+        self._starts = device.upload(forest.starts)
+        self._elements = device.upload(forest.elements)
 
-    def find_edges(self) -> None:
-        """Take the elements apart: children, and words as terms."""
-        xp = self.device.xp
-        self.nodes = xp.empty(self.num_elements, np.uint32)
-        self.device.launch(
-            "grammar/levels",
-            "name_nodes",
-            self.num_elements,
-            self.starts,
-            self.num_nodes,
-            self.num_elements,
-            self.nodes,
-        )
-        is_child = self.elements >= _NODE
-        self.parents = self.nodes[is_child]
-        self.children = self.elements[is_child] & np.uint32(_NODE - 1)
-        is_word = ~is_child
-        self.term_nodes = self.nodes[is_word]
-        self.terms = self.elements[is_word]
+    @property
+    def num_bytes(self) -> int:
+        """Memory that it takes, with its edges and terms put in order for one direction."""
+        return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
 
-    def edges_down(self) -> Edges:
-        """Edges from parents to children, by the depth of these."""
-        return Edges.of(self.device, self.parents, self.children, self.depths)
+    def use_words(self, num_words: int) -> None:
+        """Make the words the terms, whose numbers are below `num_words`."""
+        nodes = self._find_edges()
+        is_word = self._elements < _NODE
+        self.term_nodes = nodes[is_word]
+        self.terms = self._elements[is_word]
+        self.num_terms = num_words
+        self._drop_elements()
 
-    def edges_up(self) -> Edges:
-        """Edges from children to parents that are rules, by the height of these."""
-        is_rule = self.parents >= self.num_files
-        return Edges.of(self.device, self.children[is_rule], self.parents[is_rule], self.heights)
-
-    def number_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
+    def use_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
         """Make n-grams of `num_words` words the terms: their keys are words of `bits` bits one behind the other.
 
         `inner_ranks` numbers words that come before others, empty if like all. `keys` becomes the keys by term, as
         (high, low) or (low,), both uint64.
         """
-        high, low, self.term_nodes = self._find_ngrams(num_words - 1, bits, inner_ranks)
-        del self.nodes
+        high, low, self.term_nodes = self._find_ngrams(self._find_edges(), num_words - 1, bits, inner_ranks)
+        self._drop_elements()
         halves = (low,) if num_words * bits <= 64 else (high, low)
         del high, low
         self.terms, self.keys = _number(self.device, halves)
         self.num_terms = self.keys[0].size
 
-    def _find_ngrams(self, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]) -> tuple[Array, Array, Array]:
+    def _find_edges(self) -> Array:
+        """Find parents and children; the node of each element."""
+        nodes = self.device.xp.empty(self._num_elements, np.uint32)
+        arguments = (self._starts, self.num_nodes, self._num_elements, nodes)
+        self.device.launch("grammar/levels", "name_nodes", self._num_elements, *arguments)
+        is_child = self._elements >= _NODE
+        self.parents = nodes[is_child]
+        self.children = self._elements[is_child] & np.uint32(_NODE - 1)
+        return nodes
+
+    def _drop_elements(self) -> None:
+        del self._starts, self._elements
+
+    def _find_ngrams(
+        self, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
+    ) -> tuple[Array, Array, Array]:
         """The keys' halves, and the node of each."""
         device, xp = self.device, self.device.xp
         ends = self._find_ends(capacity)
-        counts = xp.empty(self.num_elements, np.uint32)
-        elements = (self.starts, self.elements, self.nodes, self.num_elements, np.uint32(capacity), *ends)
-        device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self.num_elements, *elements, counts)
+        counts = xp.empty(self._num_elements, np.uint32)
+        forest = (self._starts, self._elements, node_of_elements, self._num_elements)
+        elements = (*forest, np.uint32(capacity), *ends)
+        device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self._num_elements, *elements, counts)
         places = xp.cumsum(counts, dtype=np.uint64)
         total = int(places[-1]) if places.size else 0
         places -= counts
@@ -142,7 +151,7 @@ class DeviceForest:
         nodes = xp.empty(total, np.uint32)
         ranks = device.upload(inner_ranks) if inner_ranks.size else None
         arguments = (*elements, np.uint32(bits), ranks, places, high, low, nodes)
-        device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self.num_elements, *arguments)
+        device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self._num_elements, *arguments)
         return high, low, nodes
 
     def _find_ends(self, capacity: int) -> tuple[Array, Array, Array]:
@@ -156,9 +165,9 @@ class DeviceForest:
         heads, tails = (xp.empty(self.num_nodes * capacity, np.uint32) for _ in range(2))
         ends = (heads, tails, xp.zeros(self.num_nodes, np.uint32))
         common = (np.uint32(capacity), *ends)
-        rules = (self.starts, self.elements, nodes)
+        rules = (self._starts, self._elements, nodes)
         for first, last, is_narrow in levels.runs():
-            begin, end = int(levels.starts[first]), int(levels.starts[last])
+            begin, end = levels.items(first, last)
             if is_narrow:
                 arguments = (*rules, levels.device_starts, first, last, *common)
                 device.launch(_SOURCE_OF_NGRAMS, "find_ends_of_levels", end - begin, *arguments, one_cta=True)

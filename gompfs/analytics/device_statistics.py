@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from gompfs import _grammar
 from gompfs.analytics.device_forest import DeviceForest
-from gompfs.analytics.level_traversal import BottomUp, TopDown, Work
-from gompfs.analytics.lists import Counted
-from gompfs.analytics.traversal import Direction, PhaseTimes
+from gompfs.analytics.directions import BottomUp, TopDown
+from gompfs.analytics.tables import PairCounts
+from gompfs.analytics.traversal import Direction, Method, PhaseTimes, Traversal
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import StatsUnavailableError
 
 _Result = TypeVar("_Result")
+_MOST_MEMORY = 4 << 30  # what does not fit that is done in ranges
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
 _BYTES_OF_A_WORD = 64
 _BYTES_OF_AN_NGRAM = 160
@@ -25,12 +26,14 @@ _BYTES_OF_AN_NGRAM = 160
 class DeviceCounter:
     """Counts terms of grammars on a device, in one direction or the better one."""
 
-    def __init__(self, device: ArrayDevice, direction: Direction, num_threads: int, times: PhaseTimes) -> None:
-        """Use `num_threads` of the host to put rules into arrays; `times` is told what takes how long."""
+    def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
+        """Go as `traversal` says, whose threads put rules into arrays; `times` is told what takes how long."""
         self._device = device
-        self._direction = direction
-        self._num_threads = num_threads
+        self._memory = min(device.memory, _MOST_MEMORY)
+        self._direction = traversal.direction
+        self._num_threads = traversal.num_threads
         self._times = times
+        self._in_rounds = traversal.method is Method.ROUNDS
 
     def word_counts(self, grammar: _grammar.Grammar, excluded_inos: Sequence[int]) -> NDArray[np.uint64]:
         """How often each word of a dictionary occurs (uint64), without some files."""
@@ -40,9 +43,8 @@ class DeviceCounter:
                 forest = grammar.forest(excluded_inos, begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
-                on_device.find_edges()
-                on_device.num_terms = grammar.num_words
-                traversal = TopDown(on_device)
+                on_device.use_words(grammar.num_words)
+                traversal = TopDown(on_device, in_rounds=self._in_rounds)
             with self._times.of("traverse", self._device):
                 counts = traversal.counts()
             with self._times.of("download"):
@@ -65,10 +67,10 @@ class DeviceCounter:
                 forest = corpus.forest(begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
-                on_device.find_edges()
-                on_device.num_terms = corpus.num_words
-                if num_words > 1:
-                    on_device.number_ngrams(num_words, corpus.bits, corpus.inner_ranks)
+                if num_words == 1:
+                    on_device.use_words(corpus.num_words)
+                else:
+                    on_device.use_ngrams(num_words, corpus.bits, corpus.inner_ranks)
             counted = self._count_postings(on_device) if per_file else self._count_all(on_device)
             with self._times.of("download"):
                 keys, postings = (self._device.download(array) for array in _as_run(on_device, counted))
@@ -84,39 +86,43 @@ class DeviceCounter:
         with self._times.of("upload", self._device):
             return DeviceForest(self._device, forest)
 
-    def _count_all(self, forest: DeviceForest) -> Counted:
+    def _count_all(self, forest: DeviceForest) -> PairCounts:
         """The terms of all files together, as those of file 0."""
         if self._direction is Direction.BOTTOM_UP:
             forest.files = self._device.xp.zeros_like(forest.files)
             return self._count_postings(forest)
-        self._times.directions["top-down"] += 1
         with self._times.of("initialise", self._device):
-            traversal = TopDown(forest)
+            traversal = TopDown(forest, in_rounds=self._in_rounds)
+        self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
             counts = traversal.counts()
             terms = self._device.xp.flatnonzero(counts)
-            return Counted(terms << 1, counts[terms], 1)
+            return PairCounts(terms.astype(np.uint64), counts[terms], 0)
 
-    def _count_postings(self, forest: DeviceForest) -> Counted:
+    def _count_postings(self, forest: DeviceForest) -> PairCounts:
         file_bits = int(forest.files.max()).bit_length() if forest.num_files else 1
         with self._times.of("initialise", self._device):
-            traversal, work = self._choose(forest)
-            if work.num_bytes > self._device.memory:
-                raise MemoryError
-        self._times.directions["top-down" if isinstance(traversal, TopDown) else "bottom-up"] += 1
+            traversal = self._choose(forest)
+        self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
-            return traversal.postings(work, max(file_bits, 1))
+            return traversal.postings(max(file_bits, 1))
 
-    def _choose(self, forest: DeviceForest) -> tuple[TopDown | BottomUp, Work]:
-        """The direction that is asked for, or the one that a first pass finds less work in (G-TADOC section 4.2)."""
+    def _choose(self, forest: DeviceForest) -> TopDown | BottomUp:
+        """The direction that is asked for, or the one that a first pass finds less work in (G-TADOC section 4.2).
+
+        Raises MemoryError where there is too little for it.
+        """
         ways: list[TopDown | BottomUp] = []
         if self._direction is not Direction.BOTTOM_UP:
-            ways.append(TopDown(forest))
+            ways.append(TopDown(forest, in_rounds=self._in_rounds))
         if self._direction is not Direction.TOP_DOWN:
-            ways.append(BottomUp(forest))
-        memory = self._device.memory
+            ways.append(BottomUp(forest, in_rounds=self._in_rounds))
+        memory = self._memory - forest.num_bytes
         choices = [(way, way.work()) for way in ways]
-        return min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))
+        way, work = min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))
+        if work.num_bytes > memory:
+            raise MemoryError
+        return way
 
     def _in_ranges(
         self, part_sizes: Sequence[tuple[int, int]], bytes_of_an_element: int, count: Callable[[int, int], _Result]
@@ -125,7 +131,7 @@ class DeviceCounter:
 
         Raises StatsUnavailableError where a single file does not.
         """
-        pending = _cut(part_sizes, self._device.memory // bytes_of_an_element)[::-1]
+        pending = _cut(part_sizes, self._memory // bytes_of_an_element)[::-1]
         while pending:
             begin, end = pending.pop()
             try:
@@ -133,7 +139,7 @@ class DeviceCounter:
             except MemoryError:
                 if end - begin == 1:
                     raise StatsUnavailableError(
-                        f"one file takes more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
+                        f"one file takes more memory than {self._device.name} may give: {self._memory >> 20} MiB"
                     ) from None
                 middle = (begin + end) // 2
                 pending += [(middle, end), (begin, middle)]
@@ -155,7 +161,7 @@ def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[
     return [(begin, end) for begin, end in ranges if begin != end]
 
 
-def _as_run(forest: DeviceForest, counted: Counted) -> tuple[object, object]:
+def _as_run(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:
     """Pairs of (term, file) as `Runs.add` takes them."""
     xp = forest.device.xp
     terms = counted.firsts
@@ -169,6 +175,6 @@ def _as_run(forest: DeviceForest, counted: Counted) -> tuple[object, object]:
     else:
         keys[:, 0] = used
     postings = xp.empty((terms.size, 2), np.uint64)
-    postings[:, 0] = xp.cumsum(is_new, dtype=np.int64) - 1 | counted.seconds << 32
+    postings[:, 0] = xp.cumsum(is_new, dtype=np.uint64) - np.uint64(1) | counted.seconds << np.uint64(32)
     postings[:, 1] = counted.counts
     return keys, postings

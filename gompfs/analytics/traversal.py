@@ -31,6 +31,15 @@ class Direction(Enum):
     Where tables could take more than 64 MiB for a part, it is done top-down nevertheless."""
 
 
+class Method(Enum):
+    """How a device traverses; the CPU has its own way."""
+
+    LEVELS = "levels"
+    """Topological levels, whose order is made once; results are sorted."""
+    ROUNDS = "rounds"
+    """Rounds with masks, and hash tables for all: as G-TADOC does it, for comparison."""
+
+
 @dataclass
 class PhaseTimes:
     """Seconds that tasks took on a device, by phase, and what was chosen there; tasks and ranges of files add up."""
@@ -61,13 +70,14 @@ class PhaseTimes:
 class Traversal:
     """The way to a result; the result is the same for all.
 
-    With a `device`, the grammars are traversed there, in ranges of files that fit its memory; `times` is told how
-    long that takes. Else `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and otherwise
-    `num_threads` take part, 0 for one per core. A task that needs more than `memory_limit` bytes of the host is given
-    up; 0 stands for a quarter of the machine's.
+    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory; `times` is
+    told how long that takes. Else `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and
+    otherwise `num_threads` take part, 0 for one per core. A task that needs more than `memory_limit` bytes of the host
+    is given up; 0 stands for a quarter of the machine's.
     """
 
     direction: Direction = Direction.AUTO
+    method: Method = Method.LEVELS
     sequential: bool = False
     num_threads: int = 0
     memory_limit: int = 0
@@ -133,7 +143,7 @@ def _report_of_device(
     from gompfs.analytics.device_statistics import DeviceCounter
 
     times = traversal.times or PhaseTimes()
-    counter = DeviceCounter(device, traversal.direction, traversal.num_threads, times)
+    counter = DeviceCounter(device, traversal, times)
     with times.of("flatten"):
         corpus = _grammar.Corpus(grammars, files, num_words)
         part_sizes = [size for grammar in grammars for size in grammar.part_sizes()]

@@ -30,7 +30,8 @@ class GpuArrays:
         self._number = number
         self._lock = threading.RLock()
         self._context = cupy.cuda.Device(number)
-        self._sources: dict[str, cupy.RawModule] = {}
+        self._modules: dict[str, cupy.RawModule] = {}
+        self._kernels: dict[tuple[str, str], cupy.RawKernel] = {}
         self.peak_bytes = 0
         try:
             with self._context as device:
@@ -67,15 +68,18 @@ class GpuArrays:
         grid = -(-num_items // (tile.num_items if tile else threads))
         if not tile:
             grid = 1 if one_cta else min(grid, self._max_ctas)
-        function = self._source(source).get_function(kernel)
+        if (source, kernel) not in self._kernels:
+            self._kernels[source, kernel] = self._module(source).get_function(kernel)
         shared = tile.shared_bytes if tile else 0
-        function((grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared)
+        self._kernels[source, kernel](
+            (grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared
+        )
 
-    def _source(self, name: str) -> cupy.RawModule:
-        if name not in self._sources:
-            code = read_source(name)
-            self._sources[name] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
-        return self._sources[name]
+    def _module(self, source: str) -> cupy.RawModule:
+        if source not in self._modules:
+            code = read_source(source)
+            self._modules[source] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
+        return self._modules[source]
 
     def synchronize(self) -> None:
         """See ArrayDevice.synchronize."""

@@ -126,11 +126,20 @@ Value atomicMax(Value* place, Value value) {
 }
 
 template <typename Value>
+Value atomicExch(Value* place, Value value) {
+    const Value before = *place;
+    *place = value;
+    return before;
+}
+
+template <typename Value>
 Value atomicCAS(Value* place, Value expected, Value value) {
     const Value before = *place;
     *place = before == expected ? value : before;
     return before;
 }
+
+inline void __threadfence() {}
 
 inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }

@@ -6,7 +6,9 @@
 
 #include "cuda/grammar/levels.cu"
 #include "cuda/grammar/ngrams.cu"
+#include "cuda/grammar/pairs.cu"
 #include "cuda/grammar/repair.cu"
+#include "cuda/grammar/tables.cu"
 #include "cuda/text/word_table.cu"
 #include "cuda/text/words.cu"
 
@@ -47,17 +49,45 @@ struct Entry {
 
 #define KERNEL(name) {#name, &run<&name>}
 constexpr Entry kKernels[] = {
-    KERNEL(name_nodes),      KERNEL(add_along_edges),  KERNEL(add_along_levels),
-    KERNEL(copy_lists),      KERNEL(find_ends),        KERNEL(find_ends_of_levels),
-    KERNEL(count_ngrams),    KERNEL(write_ngrams),     KERNEL(number_words),
-    KERNEL(count_digrams),   KERNEL(find_frequencies), KERNEL(choose_occurrences),
-    KERNEL(count_results),   KERNEL(make_rules),       KERNEL(replace_digrams),
-    KERNEL(count_uses),      KERNEL(measure_rules),    KERNEL(dissolve_rules),
-    KERNEL(measure_symbols), KERNEL(number_rules),     KERNEL(write_rules),
-    KERNEL(gather_bytes),    KERNEL(find_nuls),        KERNEL(mark_words),
-    KERNEL(count_words),     KERNEL(place_words),      KERNEL(find_slots),
-    KERNEL(move_slots),      KERNEL(move_places),      KERNEL(count_entries),
+    KERNEL(name_nodes),
+    KERNEL(add_along_edges),
+    KERNEL(add_along_levels),
+    KERNEL(find_ends),
+    KERNEL(find_ends_of_levels),
+    KERNEL(count_ngrams),
+    KERNEL(write_ngrams),
+    KERNEL(number_words),
+    KERNEL(count_digrams),
+    KERNEL(find_frequencies),
+    KERNEL(choose_occurrences),
+    KERNEL(count_results),
+    KERNEL(make_rules),
+    KERNEL(replace_digrams),
+    KERNEL(count_uses),
+    KERNEL(measure_rules),
+    KERNEL(dissolve_rules),
+    KERNEL(measure_symbols),
+    KERNEL(number_rules),
+    KERNEL(write_rules),
+    KERNEL(gather_bytes),
+    KERNEL(find_nuls),
+    KERNEL(mark_words),
+    KERNEL(count_words),
+    KERNEL(place_words),
+    KERNEL(find_slots),
+    KERNEL(move_slots),
+    KERNEL(move_places),
+    KERNEL(count_entries),
     KERNEL(load_keys),
+    KERNEL(pass_values),
+    KERNEL(pass_tables),
+    KERNEL(add_items),
+    KERNEL(add_tables),
+    KERNEL(add_tables_of_levels),
+    KERNEL(copy_tables),
+    KERNEL(write_pairs),
+    KERNEL(find_new_pairs),
+    KERNEL(add_equal_pairs),
 };
 
 }  // namespace

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from gompfs.engine.device_repair import TILE
-from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, read_source
+from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, kernel_folder, read_source
 
-SOURCES = (
-    *(*SHARED_BYTES, "bit_strategies", "byte_strategies", "grammar/levels", "grammar/ngrams", "grammar/repair"),
-    *("text/words", "text/word_table"),
-)
+FOLDER = kernel_folder() / "cuda"
+SOURCES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.cu"))
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
 CHECKS = {

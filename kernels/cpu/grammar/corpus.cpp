@@ -29,6 +29,16 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
 }
 
 void Corpus::merge_dictionaries() {
+    if (grammars.size() == 1) {
+        const Dictionary& dictionary = grammars[0]->dictionary;
+        words.resize(dictionary.size());
+        for (std::uint32_t word = 0; word < words.size(); ++word) {
+            words[word] = dictionary.word(word);
+        }
+        std::vector<std::uint32_t>& places = ranks.emplace_back(words.size());
+        std::iota(places.begin(), places.end(), 0);
+        return;
+    }
     for (const Grammar* grammar : grammars) {
         std::vector<std::string_view> more(grammar->dictionary.size()), merged;
         for (std::uint32_t word = 0; word < more.size(); ++word) {

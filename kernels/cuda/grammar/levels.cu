@@ -2,7 +2,7 @@
 //
 // All that an edge leads from is done when its level begins, so that edges of a level need no order
 // and no mask, and each is a thread's: however long a rule is, threads share it evenly. The order
-// is made once; both directions, and counts as well as lists, go along it.
+// is made once.
 //
 // Launch: CTAs of any size, any number of them, where nothing else is said. No shared memory.
 #include "grammar/forest.cuh"
@@ -41,19 +41,4 @@ extern "C" __global__ void __launch_bounds__(1024)
         });
         __syncthreads();
     }
-}
-
-// Copies the list of the source of each edge: entry i of edge e goes to place copy_starts[e] + i of
-// keys (to << item_bits | item) and values.
-// Mapping: a thread for each entry, which looks for its edge among the starts.
-extern "C" __global__ void copy_lists(const u32* from, const u32* to, const u64* copy_starts,
-                                      u64 num_edges, u64 num_copies, const u64* list_starts,
-                                      const u32* items, const u64* counts, u32 item_bits, u64* keys,
-                                      u64* values) {
-    gompfs::for_each_index(0, num_copies, [&](u64 index) {
-        const u64 edge = gompfs::find_last(copy_starts, num_edges, index);
-        const u64 entry = list_starts[from[edge]] + (index - copy_starts[edge]);
-        keys[index] = static_cast<u64>(to[edge]) << item_bits | items[entry];
-        values[index] = counts[entry];
-    });
 }

@@ -1,0 +1,121 @@
+"""How numbers and tables flow through a forest: over topological levels, or in rounds with masks as in G-TADOC."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.analytics.device_forest import DeviceForest, Edges
+from gompfs.analytics.tables import SOURCE_OF_TABLES, Tables
+from gompfs.engine.array_device import Array, ArrayDevice
+from gompfs.errors import StatsUnavailableError
+
+_SOURCE_OF_LEVELS = "grammar/levels"
+_MAX_ROUNDS = 1 << 16
+_TIMES_AVERAGE = 16
+"""A node of more than so many times the average number of edges is shared by several threads (G-TADOC section 4.1)."""
+
+
+class Flow(Protocol):
+    """Edges of a forest, along which what nodes have is passed on, each node's when it has all that it gets."""
+
+    def add_values(self, values: Array, limit: int) -> None:
+        """Add up numbers by node (uint64); no edge carries more than `limit`."""
+
+    def add_tables(self, tables: Tables) -> None:
+        """Add up tables by node."""
+
+
+class LevelFlow:
+    """Level by level: the edges that lead to the nodes of one level at once."""
+
+    def __init__(self, forest: DeviceForest, sources: Array, targets: Array, levels_of_nodes: Array) -> None:
+        """Put edges (uint32 node numbers) in order; every target has a level above those of its sources."""
+        self._device = forest.device
+        self._edges = Edges.of(forest.device, sources, targets, levels_of_nodes)
+
+    def add_values(self, values: Array, limit: int) -> None:
+        """See Flow."""
+        edges = self._edges
+        for first, last, is_narrow in edges.levels.runs():
+            begin, end = edges.levels.items(first, last)
+            if is_narrow:
+                arguments = (edges.sources, edges.targets, edges.levels.device_starts, first, last, values, limit)
+                self._device.launch(_SOURCE_OF_LEVELS, "add_along_levels", end - begin, *arguments, one_cta=True)
+            else:
+                add_along(self._device, edges.sources[begin:end], edges.targets[begin:end], values, values, limit)
+
+    def add_tables(self, tables: Tables) -> None:
+        """See Flow."""
+        edges = self._edges
+        for first, last, is_narrow in edges.levels.runs(self._costs(tables)):
+            begin, end = edges.levels.items(first, last)
+            if is_narrow:
+                levels = (edges.levels.device_starts, first, last)
+                arguments = (edges.sources, edges.targets, *levels, *tables.arguments)
+                self._device.launch(SOURCE_OF_TABLES, "add_tables_of_levels", end - begin, *arguments, one_cta=True)
+            else:
+                tables.add_to(tables, edges.sources, edges.targets, begin, end)
+
+
+    def _costs(self, tables: Tables) -> NDArray[np.int64]:
+        """How many entries of tables are copied to each level, at most."""
+        xp, edges = self._device.xp, self._edges
+        sums = xp.zeros(edges.sources.size + 1, np.uint64)
+        sums[1:] = xp.cumsum((tables.starts[1:] - tables.starts[:-1])[edges.sources])
+        at_starts = self._device.download(sums[edges.levels.device_starts]).astype(np.int64)
+        return at_starts[1:] - at_starts[:-1]
+
+
+class RoundFlow:
+    """Rounds: each node in the one after the last node that passes on to it, when a mask says so."""
+
+    def __init__(self, forest: DeviceForest, sources: Array, targets: Array) -> None:
+        """Take edges (uint32 node numbers) in the order of their sources."""
+        device, xp, num_nodes = forest.device, forest.device.xp, forest.num_nodes
+        self._device = device
+        self._targets = targets
+        starts = xp.searchsorted(sources, xp.arange(num_nodes + 1, dtype=np.uint32)).astype(np.int64)
+        self._starts = starts.astype(np.uint64)
+        self._waits = xp.zeros(num_nodes, np.uint32)
+        if targets.size:
+            self._waits += xp.bincount(targets, minlength=num_nodes).astype(np.uint32)
+        self._piece_size = _TIMES_AVERAGE * max(1, -(-targets.size // max(num_nodes, 1)))
+        pieces = (starts[1:] - starts[:-1] + (self._piece_size - 1)) // self._piece_size
+        self._piece_starts = xp.zeros(num_nodes + 1, np.uint64)
+        self._piece_starts[1:] = xp.cumsum(pieces)
+        self._num_pieces = int(self._piece_starts[-1])
+        self._piece_nodes = xp.empty(self._num_pieces, np.uint32)
+        arguments = (self._piece_starts, num_nodes, self._num_pieces, self._piece_nodes)
+        device.launch(_SOURCE_OF_LEVELS, "name_nodes", self._num_pieces, *arguments)
+
+    def add_values(self, values: Array, limit: int) -> None:
+        """See Flow. Raises StatsUnavailableError where it takes more than 65,536 rounds."""
+        self._run("pass_values", values, limit)
+
+    def add_tables(self, tables: Tables) -> None:
+        """See Flow. Raises StatsUnavailableError where it takes more than 65,536 rounds."""
+        self._run("pass_tables", *tables.arguments)
+
+    def _run(self, kernel: str, *arguments: object) -> None:
+        xp = self._device.xp
+        waits = self._waits.copy()
+        masks = (waits == 0).astype(np.uint32)
+        pieces = (self._piece_starts, self._piece_nodes, self._num_pieces, self._piece_size)
+        for number in range(1, _MAX_ROUNDS + 1):
+            has_next = xp.zeros(1, np.uint32)
+            graph = (self._starts, self._targets, *pieces, waits, masks, np.uint32(number), has_next)
+            self._device.launch(SOURCE_OF_TABLES, kernel, self._num_pieces, *graph, *arguments)
+            if not int(has_next[0]):
+                return
+        raise StatsUnavailableError(f"the grammar is more than {_MAX_ROUNDS} rules deep: too deep for rounds")
+
+
+def add_along(
+    device: ArrayDevice, sources: Array, targets: Array, values: Array, sums: Array, limit: int = 2**63
+) -> None:
+    """Add to `sums[target]` what `values[source]` is, but no more than `limit`, for edges in any order."""
+    arguments = (sources, targets, 0, sources.size, values, sums, limit)
+    device.launch(_SOURCE_OF_LEVELS, "add_along_edges", sources.size, *arguments)

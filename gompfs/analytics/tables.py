@@ -1,0 +1,135 @@
+"""Local tables of a device, and the pairs that their content makes together (G-TADOC section 4.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gompfs.engine.array_device import Array, ArrayDevice
+
+SOURCE_OF_TABLES = "grammar/tables"
+_SOURCE_OF_PAIRS = "grammar/pairs"
+BYTES_OF_A_SLOT = 24
+BYTES_OF_A_PAIR = 48
+"""Of memory, while pairs are sorted and added up."""
+
+
+class Tables:
+    """Local tables of (item, count), items uint32, by owner; see kernels/cuda/grammar/tables.cuh."""
+
+    def __init__(self, device: ArrayDevice, bounds: Array) -> None:
+        """Empty tables, with room for `bounds` (uint64, by owner) items."""
+        xp = device.xp
+        self._device = device
+        self.starts = xp.zeros(bounds.size + 1, np.uint64)
+        self.starts[1:] = xp.cumsum(bounds)
+        capacity = int(self.starts[-1])
+        self._locks = xp.zeros(capacity, np.uint32)
+        self._entries = xp.full(capacity, 0xFFFFFFFF, np.uint32)
+        self.items = xp.empty(capacity, np.uint32)
+        self.counts = xp.zeros(capacity, np.uint64)
+        self._nexts = xp.empty(capacity, np.uint32)
+        self.sizes = xp.zeros(bounds.size, np.uint32)
+        self._overflow = xp.zeros(1, np.uint32)
+
+    @property
+    def arguments(self) -> tuple[Array, ...]:
+        """The buffers, as kernels take them."""
+        buffers = (self._locks, self._entries, self.items, self.counts, self._nexts)
+        return (self.starts, *buffers, self.sizes, self._overflow)
+
+    def add_items(self, owners: Array, items: Array) -> None:
+        """Count each item once more in the table of its owner (both uint32)."""
+        self._device.launch(SOURCE_OF_TABLES, "add_items", owners.size, owners, items, owners.size, *self.arguments)
+
+    def add_to(self, others: Tables, sources: Array, targets: Array, begin: int, end: int) -> None:
+        """Add tables of `sources` to those of `targets` in `others`, for the pairs from `begin` up to `end`."""
+        arguments = (sources, targets, begin, end, *self.arguments, *others.arguments)
+        self._device.launch(SOURCE_OF_TABLES, "add_tables", (end - begin) * 8, *arguments)
+
+    def check(self) -> None:
+        """Raise AssertionError where more was added than the first pass said."""
+        assert not int(self._overflow[0]), "a local table is full"
+
+
+@dataclass(frozen=True)
+class PairCounts:
+    """Counts (uint64) of pairs, each pair once, in order: a key is `first << second_bits | second` (uint64)."""
+
+    keys: Array
+    counts: Array
+    second_bits: int
+
+    @property
+    def firsts(self) -> Array:
+        """The pairs' first numbers."""
+        return self.keys >> np.uint64(self.second_bits)
+
+    @property
+    def seconds(self) -> Array:
+        """The pairs' second numbers."""
+        return self.keys & np.uint64((1 << self.second_bits) - 1)
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """Where owner and item of a table's entry go in a pair, the first number or the second; bits of each number."""
+
+    owner_is_first: bool
+    first_bits: int
+    second_bits: int
+
+    def shifts(self) -> tuple[np.uint32, np.uint32]:
+        """Those of owner and item."""
+        shifts = (self.second_bits, 0) if self.owner_is_first else (0, self.second_bits)
+        return np.uint32(shifts[0]), np.uint32(shifts[1])
+
+
+def add_up(
+    tables: Tables, edges: tuple[Array, Array], single: tuple[Array, Array], layout: PairLayout, device: ArrayDevice
+) -> PairCounts:
+    """What tables hold, and some items once each, as pairs in order.
+
+    `edges` are whose table is read and the owner that it counts for, `single` the owners and items (all uint32).
+    """
+    xp = device.xp
+    sources = edges[0]
+    sizes = tables.sizes[sources].astype(np.uint64)
+    places = xp.cumsum(sizes)
+    num_copies = int(places[-1]) if places.size else 0
+    places -= sizes
+    del sizes
+    max_count = int(tables.counts.max()) if tables.counts.size else 1
+    count_bits = max(max_count, 1).bit_length()
+    is_packed = layout.first_bits + layout.second_bits + count_bits <= 64
+    shifts = (*layout.shifts(), np.uint32(count_bits if is_packed else 0))
+    size = num_copies + single[0].size
+    keys = xp.empty(size, np.uint64)
+    counts = None if is_packed else xp.empty(size, np.uint64)
+    of_tables = (tables.starts, tables.items, tables.counts)
+    arguments = (*edges, places, sources.size, num_copies, *of_tables, *shifts, keys, counts)
+    device.launch(_SOURCE_OF_PAIRS, "copy_tables", num_copies, *arguments)
+    rest = (keys[num_copies:], None if counts is None else counts[num_copies:])
+    device.launch(_SOURCE_OF_PAIRS, "write_pairs", single[0].size, *single, single[0].size, *shifts, *rest)
+    del places, rest, arguments
+    return _add_equal(device, keys, counts, int(shifts[2]), layout.second_bits)
+
+
+def _add_equal(device: ArrayDevice, keys: Array, counts: Array | None, count_bits: int, second_bits: int) -> PairCounts:
+    xp = device.xp
+    if counts is None:
+        keys.sort()
+    else:
+        order = xp.argsort(keys)
+        keys, counts = keys[order], counts[order]
+        del order
+    is_new = xp.empty(keys.size, np.uint32)
+    device.launch(_SOURCE_OF_PAIRS, "find_new_pairs", keys.size, keys, keys.size, np.uint32(count_bits), is_new)
+    places = xp.cumsum(is_new, dtype=np.uint64)
+    del is_new
+    num_pairs = int(places[-1]) if places.size else 0
+    different, sums = xp.empty(num_pairs, np.uint64), xp.zeros(num_pairs, np.uint64)
+    arguments = (keys, counts, places, keys.size, np.uint32(count_bits), different, sums)
+    device.launch(_SOURCE_OF_PAIRS, "add_equal_pairs", keys.size, *arguments)
+    return PairCounts(different, sums, second_bits)

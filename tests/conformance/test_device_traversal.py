@@ -60,7 +60,8 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
     name, grammars, paths = texts(0)
     compare(device, grammars, paths, name, lengths=(3,))
-    sources = (ROOT / "kernels" / "cuda" / "grammar" / f"{name}.cu" for name in ("levels", "ngrams"))
+    folder = ROOT / "kernels" / "cuda" / "grammar"
+    sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]
     pattern = r"__global__ void (?:__launch_bounds__\(\d+\)\s+)?(\w+)\("
     assert device.launched == {kernel for path in sources for kernel in re.findall(pattern, path.read_text())}
 

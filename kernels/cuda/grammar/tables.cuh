@@ -11,9 +11,9 @@
 
 namespace gompfs {
 
-constexpr u32 kNoSlot = 0xffffffffu;
+constexpr u32 kEndOfChain = 0xffffffffu;
 
-// Slots and buckets lie at starts[owner] in each buffer. Entries are kNoSlot and locks 0 in an
+// Slots and buckets lie at starts[owner] in each buffer. Entries are kEndOfChain and locks 0 in an
 // empty table, its size is 0.
 struct Tables {
     const u64* starts;  // by owner; one more behind the last
@@ -72,7 +72,7 @@ struct Table {
 
   private:
     __device__ bool add_to_chain(u64 bucket, u32 key, u64 value) const {
-        for (u32 slot = tables.entries[bucket]; slot != kNoSlot;
+        for (u32 slot = tables.entries[bucket]; slot != kEndOfChain;
              slot = tables.nexts[start + slot]) {
             if (tables.keys[start + slot] == key) {
                 atomicAdd(const_cast<u64*>(&tables.values[start + slot]), value);

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from gompfs.engine.device_repair import TILE
-from gompfs.engine.kernel_source import SHARED_BYTES, STRATEGY_BYTES_PER_WARP, compile_options, kernel_folder, read_source
+from gompfs.engine.kernel_source import (
+    SHARED_BYTES,
+    STRATEGY_BYTES_PER_WARP,
+    compile_options,
+    kernel_folder,
+    read_source,
+)
 
 FOLDER = kernel_folder() / "cuda"
 SOURCES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.cu"))

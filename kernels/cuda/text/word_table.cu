@@ -15,7 +15,7 @@ using gompfs::u8;
 
 namespace gompfs {
 
-constexpr u32 kNoSlot = 0xffffffffu;
+constexpr u32 kUnplaced = 0xffffffffu;
 constexpr u32 kIsToken = 0x80000000u;
 
 struct Word {
@@ -76,17 +76,17 @@ struct Words {
 
 }  // namespace gompfs
 
-// places[i] becomes the slot of word i of the text, if it is kNoSlot before. counters[0] counts the
-// slots that are taken; from max_taken on, nothing more is taken, counters[1] becomes 1, and words
-// that have no slot keep kNoSlot. hash_mask is all ones, but in tests.
-// Mapping: a thread for each word.
+// places[i] becomes the slot of word i of the text, if it is kUnplaced before. counters[0] counts
+// the slots that are taken; from max_taken on, nothing more is taken, counters[1] becomes 1, and
+// words that have no slot keep kUnplaced. hash_mask is all ones, but in tests. Mapping: a thread
+// for each word.
 extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u32* ends,
                                       u64 num_words, const u8* pool, const u64* entry_starts,
                                       u64 hash_mask, u64* slots, u64 num_slots, u32 max_taken,
                                       u32* counters, u32* places) {
     const gompfs::Words words{text, starts, ends, pool, entry_starts};
     gompfs::for_each_index(0, num_words, [&](u64 number) {
-        if (places[number] != gompfs::kNoSlot) {
+        if (places[number] != gompfs::kUnplaced) {
             return;
         }
         const gompfs::Word word = words.token(number);
@@ -141,7 +141,7 @@ extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u
 // Mapping: a thread for each word.
 extern "C" __global__ void move_places(u64 num_words, const u32* moved, u32* places) {
     gompfs::for_each_index(0, num_words, [&](u64 number) {
-        if (places[number] != gompfs::kNoSlot) {
+        if (places[number] != gompfs::kUnplaced) {
             places[number] = moved[places[number]];
         }
     });

@@ -1,4 +1,4 @@
-"""Batch Re-Pair on a device: the rounds of kernels/cuda/repair.cu, and the memory that they need."""
+"""Batch Re-Pair on a device: the rounds of kernels/cuda/grammar/repair.cu, and the memory that they need."""
 
 from __future__ import annotations
 

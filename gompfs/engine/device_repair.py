@@ -1,4 +1,4 @@
-"""Batch Re-Pair on a device: the rounds of kernels/cuda/repair.cu, and the memory that they need."""
+"""Batch Re-Pair on a device: the rounds of kernels/cuda/grammar/repair.cu, and the memory that they need."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Words = NDArray[np.uint32]
 def build_rules(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
     """The rules that the CPU's builder `repair` gives for each of the parts.
 
-    Where the device has too little memory, it is done in halves; EngineUnavailableError for one part.
+    It takes some 60 bytes of the device's memory for each symbol. Where that is too much, it is done in halves;
+    EngineUnavailableError for one part.
     """
     try:
         with device:
@@ -93,7 +94,7 @@ class _Repair:
         return self._upload(self._starts), self._num_parts
 
     def _upload(self, values: Words) -> Any:
-        return self._device.upload(values.astype(np.uint32))
+        return self._device.upload(values.astype(np.uint32, copy=False))
 
     def _for_each(self, kernel: str, count: int, *arguments: Any) -> None:
         self._launch(kernel, count, _ITEMS, arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,13 +62,16 @@ class GrammarBuilder:
     ) -> None:
         """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES; 0 threads: one per core.
 
-        With `build_rules`, `repair` only cuts text into words, and leaves some parts at once to that.
+        With `build_rules`, `repair` only cuts text into words, and leaves some parts at once to that, on a thread of
+        its own.
         """
         if builder not in KINDS or words not in WORD_RULES:
             raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
         bitmap = word_character_bitmap() if words == "letters" else b""
         num_threads = num_threads or len(os.sched_getaffinity(0))
         self._build_rules = build_rules if builder == "repair" else None
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-rules")
+        self._batch: Future[None] | None = None
         elsewhere = self._build_rules is not None
         self._native = _grammar.GrammarBuilder(KINDS.index(builder), bitmap, num_threads, elsewhere)
 
@@ -93,6 +97,7 @@ class GrammarBuilder:
         """The grammar section of all files in pieces (docs/format.md); nothing can be added afterwards."""
         self._native.finish()
         self._build_batches(least=1)
+        self._wait_for_batch()
         while (piece := self._native.next_piece()) is not None:
             yield piece
 
@@ -104,8 +109,15 @@ class GrammarBuilder:
         return Grammar(self._native.take())
 
     def _build_batches(self, least: int) -> None:
-        """Build the rules of parts that lack them, as long as there are so many."""
+        """Have the rules of parts that lack them built, as long as there are so many; one batch is under way."""
         while self._build_rules and (taken := self._native.take_words(least, _PARTS_OF_A_BATCH)):
-            numbers, *words = taken
-            rules = self._build_rules(PartsInWords(*words))
-            self._native.give_rules(numbers, rules.symbols, rules.ends, rules.places)
+            self._wait_for_batch()
+            self._batch = self._executor.submit(self._build_batch, self._build_rules, *taken)
+
+    def _build_batch(self, build_rules: RuleBuilder, numbers: list[int], *words: NDArray[np.uint32]) -> None:
+        rules = build_rules(PartsInWords(*words))
+        self._native.give_rules(numbers, rules.symbols, rules.ends, rules.places)
+
+    def _wait_for_batch(self) -> None:
+        if self._batch is not None:
+            self._batch.result()

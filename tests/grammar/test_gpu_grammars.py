@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from grammars import make_text
 from part_batches import batches, section_of_core, sections_of_batch
 
 from gompfs.engine import Engine, select_engine
 from gompfs.grammar import GrammarBuilder, RuleBuilder
-from gompfs.options import GpuOptions
+from gompfs.options import GpuOptions, PackOptions
+from gompfs.pack import open_source, pack_archive
 
 pytestmark = pytest.mark.gpu
 MIB = 1 << 20
@@ -54,3 +57,15 @@ def test_too_little_memory_makes_smaller_batches() -> None:
     text = make_text(3, 4 * MIB, 3000) * 10
     small = select_engine("gpu", gpu=GpuOptions(memory=160 << 20))
     assert section(text, small.build_rules) == section(text, None)
+
+
+def test_packing_gives_the_same_archive(gpu: Engine, tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    for number in range(300):
+        (tmp_path / f"tree/{number}").write_bytes(make_text(number % 7, 1000 * number))
+    archives = []
+    for engine in (gpu, select_engine("cpu")):
+        target = tmp_path / f"{engine.name}.gomp"
+        pack_archive([open_source(tmp_path / "tree")], target, PackOptions(), engine=engine)
+        archives.append(target.read_bytes())
+    assert archives[0] == archives[1]

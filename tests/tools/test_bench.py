@@ -69,6 +69,26 @@ def test_ratio_of_a_sample(tmp_path: Path) -> None:
     assert table["rows"]["tree"]["MB"] == pytest.approx((16 + 8) * 16384 / 1e6)
 
 
+def test_grammar(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/long").write_bytes(b" ".join(b"%d" % (number * number % 977) for number in range(40_000)))
+    (tmp_path / "tree/words").write_bytes(b"a word b word " * 64 + b"x" * 300)
+    (tmp_path / "tree/binary").write_bytes(b"\0" + b"word " * 5000)
+    noise = os.urandom(200).translate(bytes(range(128, 256)) * 2)
+    (tmp_path / "two").write_bytes(b"once " + noise)
+    table, two = run(tmp_path, "grammar", tmp_path / "tree", tmp_path / "two", "--rounds", "1")
+    for row in table["rows"].values():
+        assert row["MB/s"] > 0
+        assert 40 < row["symbols"] < 40_000
+        assert 1 < row["rules"] < row["symbols"]
+        assert row["depth"] > 2
+        assert row["dictionary MB"] < row["compressed MB"] < row["section MB"]
+    for row in two["rows"].values():
+        assert (row["symbols"], row["rules"], row["depth"]) == (3, 1, 1)
+        # The header of a block; of each word the shared prefix, the length of the rest, the rest.
+        assert row["dictionary MB"] == (32 + (1 + 1 + 4) + (1 + 2 + 200)) / 1e6
+
+
 def test_nothing_to_measure(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()

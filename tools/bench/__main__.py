@@ -1,4 +1,4 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|grammar|pack|mount`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gompfs.errors import EngineUnavailableError
 
 from .decode import measure_decode
 from .experiments import EXPERIMENTS
+from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
@@ -171,6 +172,15 @@ def plot(result: Path, folder: Path) -> None:
     written = json.loads(result.read_text())
     for table in written["tables"]:
         save_plots(Report.from_json(table), folder, caption_of(written["origin"]))
+
+
+@bench.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@rounds_option(3)
+@json_option
+def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> None:
+    """Building the grammar of text by each builder, on a GPU too where there is one: speed and sizes."""
+    finish(measure_grammar(paths, rounds), json_path)
 
 
 @bench.command()

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMaxRounds = 32;
 // Frequencies above count as this one. A part of a text has fewer than 2^23 symbols, so that a
-// slot's counter holds it; kernels/cuda/repair.cu has the same limit.
+// slot's counter holds it; kernels/cuda/grammar/repair.cu has the same limit.
 constexpr std::uint64_t kMaxFrequency = (1 << 18) - 1;
 constexpr std::size_t kPrefetchDistance = 16;
 // On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -15,12 +16,22 @@ from gompfs.analytics.tables import PairCounts
 from gompfs.analytics.traversal import Direction, Method, PhaseTimes, Traversal
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import StatsUnavailableError
+from gompfs.grammar import Grammar
 
 _Result = TypeVar("_Result")
 _MOST_MEMORY = 4 << 30  # what does not fit that is done in ranges
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
-_BYTES_OF_A_WORD = 64
-_BYTES_OF_AN_NGRAM = 160
+_BYTES_OF_A_WORD = 96
+_BYTES_OF_AN_NGRAM = 224
+
+
+def device_word_counts(
+    grammar: Grammar, traversal: Traversal, excluded_inos: Collection[int] = ()
+) -> NDArray[np.uint64]:
+    """How often each word of a grammar occurs (uint64, by number), counted on `traversal.device`."""
+    assert traversal.device is not None
+    counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
+    return counter.word_counts(grammar.native, sorted(excluded_inos))
 
 
 class DeviceCounter:
@@ -31,7 +42,7 @@ class DeviceCounter:
         self._device = device
         self._memory = min(device.memory, _MOST_MEMORY)
         self._direction = traversal.direction
-        self._num_threads = traversal.num_threads
+        self._num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
         self._times = times
         self._in_rounds = traversal.method is Method.ROUNDS
 

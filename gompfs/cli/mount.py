@@ -32,7 +32,7 @@ def mount_command(
 
     \b
     Mount options:
-      engine=auto|cpu|gpu    who decodes
+      engine=auto|cpu|gpu    who decodes and traverses grammars
       cache_size=256M        memory for decoded blocks
       gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off

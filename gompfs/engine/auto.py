@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 # To start CUDA and compile takes about so long: work that is done before is not worth it.
 _SECONDS_BEFORE_START = 1.0
-# The CPU traverses a grammar of so many symbols in about as long.
-_LEAST_SYMBOLS = 8_000_000
+# A thread traverses a grammar of so many symbols in about as long.
+_SYMBOLS_OF_A_THREAD = 8_000_000
 # A thread of the CPU cuts so much text into words in about as long.
 _TEXT_OF_A_THREAD = 128 << 20
 _SAMPLE_BLOCKS = 128
@@ -83,7 +83,7 @@ class AutoEngine:
 
     def array_device(self, num_symbols: int) -> ArrayDevice | None:
         """See Engine.array_device: a GPU for much work, if there is one; less is done before it has started."""
-        if num_symbols < _LEAST_SYMBOLS:
+        if num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
             return None
         try:
             from gompfs.engine.gpu_arrays import GpuArrays

@@ -24,7 +24,7 @@ from gompfs.analytics import (
     sequence_count_report,
     term_vector_report,
 )
-from gompfs.analytics.device_statistics import DeviceCounter
+from gompfs.analytics.device_statistics import device_word_counts
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.grammar import Grammar, GrammarBuilder
 
@@ -54,9 +54,8 @@ def compare(
     excluded = sorted(set().union(*(grammar.inos() for grammar in grammars)) - paths.keys())
     for direction, method in itertools.product(directions, methods):
         how = Traversal(direction, method, num_threads=2, device=device, times=times)
-        counter = DeviceCounter(device, how, times)
         for grammar in grammars:
-            assert (counter.word_counts(grammar.native, excluded) == grammar.word_counts(excluded)).all()
+            assert (device_word_counts(grammar, how, excluded) == grammar.word_counts(excluded)).all(), (name, how)
         for report in (inverted_index_report, term_vector_report):
             assert report(grammars, paths, traversal=how) == report(grammars, paths), (name, report, how)
         for report, num_words in itertools.product((sequence_count_report, ranked_inverted_index_report), lengths):

@@ -7,6 +7,7 @@ import random
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ from hypothesis import strategies as st
 from native_builds import ROOT, build_library, sanitizer_environment
 
 from gompfs.analytics import Direction, PhaseTimes, Traversal, inverted_index_report, ranked_inverted_index_report
+from gompfs.archive import Archive
+from gompfs.engine.auto import AutoEngine
+from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
+from gompfs.mount.virtual_files import compute
 
 KERNELS = Path(__file__).with_name("host_kernels.cpp")
 MIB = 1 << 20
@@ -114,3 +119,29 @@ def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> No
         inverted_index_report([build(files)], paths, traversal=Traversal(device=device, times=times))
         assert times.directions == {expected: 1}
         assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0
+
+
+def test_the_statistics_of_an_archive(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of the archive says who traverses."""
+    names = (b"inverted_index", b"term_vector", b"sequence_count", b"ranked_inverted_index")
+    with Archive(ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp", engine=CpuEngine()) as archive:
+        of_the_cpu = [compute(name, archive) for name in names]
+        asked: list[int] = []
+        monkeypatch.setattr(archive.engine, "array_device", lambda number: asked.append(number) or device)
+        assert [compute(name, archive) for name in names] == of_the_cpu
+    assert len(asked) == len(names)
+    assert min(asked) > 1000
+    assert "add_equal_pairs" in device.launched
+
+
+def test_auto_leaves_small_grammars_to_the_cpu() -> None:
+    engine = AutoEngine()
+    assert engine.array_device(100_000) is None
+    assert "statistics" not in engine.reason
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is there")
+def test_auto_says_why_it_takes_the_cpu() -> None:
+    engine = AutoEngine()
+    assert engine.array_device(1 << 40) is None
+    assert "statistics on the CPU, as No module named 'cupy'" in engine.reason

@@ -44,3 +44,11 @@ def test_memory_is_bounded() -> None:
     times = compare(device, [build(files)], paths, directions=[Direction.AUTO], lengths=(3,))
     assert times.directions.total() > 4
     assert 16 << 20 < device.peak_bytes <= 64 << 20  # type: ignore[attr-defined]
+
+
+def test_auto_takes_the_gpu_for_large_grammars() -> None:
+    engine = select_engine("auto")
+    assert engine.array_device(100_000) is None
+    device = engine.array_device(1 << 40)
+    assert device is not None
+    assert f"statistics of large grammars on {device.name}" in engine.reason

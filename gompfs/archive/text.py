@@ -59,6 +59,19 @@ class ContentText:
                     self.binary_files.append(ino)  # holes read as NULs
         self.files.sort(key=lambda file: file.runs)
 
+    @property
+    def word_rule(self) -> str:
+        """What a word is, one of WORD_RULES; raises StatsUnavailableError where the index names another."""
+        words = self._archive.meta.get("words", WORD_RULES[0])
+        if words not in WORD_RULES:
+            raise StatsUnavailableError(f"there is no word rule {words!r}", archive=self._archive.path)
+        return words
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of all these files."""
+        return sum(file.size for file in self.files)
+
     def word_counts(self, num_threads: int = 0) -> list[tuple[Grammar, NDArray[np.uint64]]]:
         """All words as grammars that have nothing else, and how often each occurs (uint64); raises the same.
 
@@ -73,19 +86,6 @@ class ContentText:
             counted.append((grammar, grammar.word_counts(num_threads=num_threads)))
             grammar.drop_parts()
         return counted
-
-    @property
-    def word_rule(self) -> str:
-        """What a word is, one of WORD_RULES; raises StatsUnavailableError where the index names another."""
-        words = self._archive.meta.get("words", WORD_RULES[0])
-        if words not in WORD_RULES:
-            raise StatsUnavailableError(f"there is no word rule {words!r}", archive=self._archive.path)
-        return words
-
-    @property
-    def num_bytes(self) -> int:
-        """The size of all these files."""
-        return sum(file.size for file in self.files)
 
     def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
         """All words in order, in grammars without rules; a file may go on in the next one.

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.text import ContentText, outside
+from gompfs.archive.text import ContentText
+from gompfs.archive.text_layout import Numbers, outside, union
 from gompfs.codec import BlockStatus, read_headers
 from gompfs.engine.array_device import Array
 from gompfs.engine.device_words import MAX_TEXT, Runs, WordTable, count_before, find_nuls, gather, padded_size
@@ -21,8 +22,6 @@ from gompfs.grammar.word_characters import word_character_bitmap
 _BATCH_BYTES = 128 << 20
 _BATCHES_IN_MEMORY = 32  # a batch takes 12 times its size if every second byte is a word, and the table comes to that
 _PROBE_SIZE = 8192
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -58,6 +57,7 @@ class DeviceText:
         """Take the files of `content`, which is told of the binary ones among them; these are left out."""
         self._archive = archive
         self._content = content
+        self._layout = content.layout
         self._device = device
         characters = word_character_bitmap() if content.word_rule == "letters" else b""
         with device:
@@ -94,29 +94,29 @@ class DeviceText:
             raise StatsUnavailableError(
                 f"the words take more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
             ) from None
-        self._content.binary_files += [self._content.files[number].ino for number in sorted(self._binary)]
+        self._content.binary_files += self._layout.inos[sorted(self._binary)].tolist()
         return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts
 
     def _batches(self) -> Iterator[_Batch]:
         """All files, cut into batches; the bytes that tell whether a file is binary are not cut."""
-        pieces: list[tuple[int, int, int]] = []
-        room = self._batch_bytes
-        for number, file in enumerate(self._content.files):
-            if room < min(file.size, _PROBE_SIZE):
-                yield _make_batch(pieces, goes_on=False)
-                pieces, room = [], self._batch_bytes
-            for stream_offset, size in file.runs:
-                end = stream_offset + size
-                while stream_offset < end:
-                    if room == 0:
-                        yield _make_batch(pieces, goes_on=True)
-                        pieces, room = [], self._batch_bytes
-                    piece = min(end - stream_offset, room)
-                    pieces.append((number, stream_offset, piece))
-                    stream_offset += piece
-                    room -= piece
-        if pieces:
-            yield _make_batch(pieces, goes_on=False)
+        layout = self._layout
+        file_ends, run_ends = np.cumsum(layout.sizes), np.cumsum(layout.run_sizes)
+        run_files = np.repeat(np.arange(layout.inos.size), np.diff(layout.starts))
+        begin, total = 0, int(layout.sizes.sum())
+        while begin < total:
+            end = min(begin + self._batch_bytes, total)
+            file = int(np.searchsorted(file_ends, end, "left"))  # the one that the last byte is of
+            start = int(file_ends[file] - layout.sizes[file])
+            if end != file_ends[file] and begin < start and end - start < _PROBE_SIZE:
+                end = start
+            first, last = np.searchsorted(run_ends, begin, "right"), np.searchsorted(run_ends, end, "left")
+            runs = slice(int(first), int(last) + 1)
+            begins = np.maximum(run_ends[runs] - layout.run_sizes[runs], begin)
+            skipped = begins - (run_ends[runs] - layout.run_sizes[runs])
+            sizes = np.minimum(run_ends[runs], end) - begins
+            goes_on = bool(start < end < file_ends[file])
+            yield _Batch(run_files[runs], layout.stream_offsets[runs] + skipped, sizes, goes_on)
+            begin = end
 
     def _take(self, batch: _Batch, *, keep_words: bool) -> TokenizedFiles | None:
         """Put the words of a batch into the table; which they are, if that is wanted."""
@@ -140,7 +140,7 @@ class DeviceText:
             return None
         is_last = batch.is_last
         ends = count_before(self._device, words, (targets + batch.sizes)[is_last].astype(np.uint32))
-        inos = np.array([self._content.files[number].ino for number in batch.files[is_last]], np.uint64)
+        inos = self._layout.inos[batch.files[is_last]].astype(np.uint64)
         return TokenizedFiles(continues, inos, ends, self._device.download(words.entries))
 
     def _gather_text(
@@ -159,8 +159,7 @@ class DeviceText:
         begins[0] = not continues
         starts = targets[begins]
         files = batch.files[begins]
-        file_sizes = np.array([self._content.files[number].size for number in files], np.int64)
-        sizes = np.minimum(file_sizes, _PROBE_SIZE)
+        sizes = np.minimum(self._layout.sizes[files], _PROBE_SIZE)
         is_binary = find_nuls(self._device, text, starts.astype(np.uint64), sizes.astype(np.uint64))
         if is_binary.any():
             self._binary.update(files[is_binary].tolist())
@@ -173,7 +172,7 @@ class DeviceText:
         block_size = self._archive.block_size
         first, start = np.divmod(batch.stream_offsets, block_size)
         last, end = np.divmod(batch.stream_offsets + batch.sizes - 1, block_size)
-        numbers = _union(first, last)
+        numbers = union(first, last)
         blocks: list[memoryview] = []
         sizes: list[int] = []
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
@@ -210,18 +209,4 @@ class DeviceText:
         )
 
     def _ino(self, batch: _Batch, piece: int) -> int:
-        return self._content.files[int(batch.files[piece])].ino
-
-
-def _make_batch(pieces: list[tuple[int, int, int]], *, goes_on: bool) -> _Batch:
-    files, stream_offsets, sizes = np.array(pieces, np.int64).T
-    return _Batch(files, stream_offsets, sizes, goes_on)
-
-
-def _union(first: Numbers, last: Numbers) -> Numbers:
-    """All numbers from `first` to `last` of any of the ranges, ascending."""
-    base = int(first.min())
-    changes = np.zeros(int(last.max()) - base + 2, np.int64)
-    np.add.at(changes, first - base, 1)
-    np.add.at(changes, last - base + 1, -1)
-    return np.flatnonzero(np.cumsum(changes) > 0) + base
+        return int(self._layout.inos[batch.files[piece]])

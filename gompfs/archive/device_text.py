@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +40,10 @@ class _Batch:
         goes_on = self.goes_on and bool(chosen[-1])
         return _Batch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
 
+    def blocks(self, block_size: int) -> tuple[Numbers, Numbers]:
+        """The first and the last block of the stream that each piece lies in."""
+        return self.stream_offsets // block_size, (self.stream_offsets + self.sizes - 1) // block_size
+
     @property
     def is_first(self) -> NDArray[np.bool_]:
         """Which pieces begin a file, or what is here of it."""
@@ -48,6 +53,15 @@ class _Batch:
     def is_last(self) -> NDArray[np.bool_]:
         """Which pieces end a file, or what is here of it."""
         return np.asarray(np.diff(self.files, append=-1) != 0)
+
+
+@dataclass(frozen=True)
+class _StoredBlocks:
+    """Blocks of the stream: their numbers, ascending, as they are stored, and how many bytes each should hold."""
+
+    numbers: Numbers
+    blocks: list[memoryview]
+    sizes: Numbers
 
 
 class DeviceText:
@@ -83,13 +97,14 @@ class DeviceText:
         batches = []
         try:
             with self._device:
-                for batch in self._batches():
-                    taken = self._take(batch, keep_words=keep_words)
+                for batch, stored in self._with_blocks():
+                    taken = self._take(batch, stored, keep_words=keep_words)
                     if taken is not None:
                         batches.append(taken)
                 found = self._table.dictionary()
                 words = download(found.starts), download(found.bytes)
-                ranks, counts = download(found.ranks), download(found.counts)
+                counts = download(found.counts)
+                ranks = download(found.ranks if batches else found.ranks[:0])
         except MemoryError:
             raise StatsUnavailableError(
                 f"the words take more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
@@ -118,9 +133,36 @@ class DeviceText:
             yield _Batch(run_files[runs], layout.stream_offsets[runs] + skipped, sizes, goes_on)
             begin = end
 
-    def _take(self, batch: _Batch, *, keep_words: bool) -> TokenizedFiles | None:
+    def _with_blocks(self) -> Iterator[tuple[_Batch, _StoredBlocks]]:
+        """The batches, each with its blocks, which are read while the device has the batch before."""
+        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
+            waiting: tuple[_Batch, Future[_StoredBlocks]] | None = None
+            for batch in map(self._without_binary_files, self._batches()):
+                if not batch.files.size:
+                    continue
+                following = batch, reader.submit(self._read_blocks, batch)
+                if waiting is not None:
+                    yield waiting[0], waiting[1].result()
+                waiting = following
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+
+    def _without_binary_files(self, batch: _Batch) -> _Batch:
+        return batch.only(~np.isin(batch.files, list(self._binary)))
+
+    def _read_blocks(self, batch: _Batch) -> _StoredBlocks:
+        numbers = union(*batch.blocks(self._archive.block_size))
+        blocks: list[memoryview] = []
+        sizes: list[int] = []
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
+            blocks += more
+            sizes += more_sizes
+        return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))
+
+    def _take(self, batch: _Batch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
         """Put the words of a batch into the table; which they are, if that is wanted."""
-        batch = batch.only(~np.isin(batch.files, list(self._binary)))
+        batch = self._without_binary_files(batch)
         continues, self._goes_on = self._goes_on, batch.goes_on
         if not batch.files.size:
             return None
@@ -129,7 +171,7 @@ class DeviceText:
         size = int(targets[-1] + batch.sizes[-1])
         if size >= MAX_TEXT:
             raise MemoryError
-        text, chosen = self._gather_text(batch, targets, size, continues)
+        text, chosen = self._gather_text(batch, stored, targets, size, continues)
         batch, targets = batch.only(chosen), targets[chosen]
         self._goes_on = batch.goes_on
         if self._carried is not None:
@@ -144,10 +186,10 @@ class DeviceText:
         return TokenizedFiles(continues, inos, ends, self._device.download(words.entries))
 
     def _gather_text(
-        self, batch: _Batch, targets: Numbers, size: int, continues: bool
+        self, batch: _Batch, stored: _StoredBlocks, targets: Numbers, size: int, continues: bool
     ) -> tuple[Array, NDArray[np.bool_]]:
         """The pieces of a batch at their places in a text, without those of binary files; and which pieces that are."""
-        content, sources = self._decode(batch)
+        content, sources = self._decode(batch, stored)
 
         def gather_pieces(chosen: NDArray[np.bool_]) -> Array:
             columns = (column[chosen].astype(np.uint64) for column in (sources, targets, batch.sizes))
@@ -167,40 +209,34 @@ class DeviceText:
             text = gather_pieces(chosen)
         return text, chosen
 
-    def _decode(self, batch: _Batch) -> tuple[Array, Numbers]:
+    def _decode(self, batch: _Batch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
         """The content of the blocks that pieces lie in, and where each piece begins there."""
         block_size = self._archive.block_size
-        first, start = np.divmod(batch.stream_offsets, block_size)
-        last, end = np.divmod(batch.stream_offsets + batch.sizes - 1, block_size)
-        numbers = union(first, last)
-        blocks: list[memoryview] = []
-        sizes: list[int] = []
-        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
-            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
-            blocks += more
-            sizes += more_sizes
-        content, places, statuses = self._device.decode_blocks(blocks)
-        wrong_size = read_headers(blocks)["uncompressed_size"] != np.array(sizes)
+        content, places, statuses = self._device.decode_blocks(stored.blocks)
+        wrong_size = read_headers(stored.blocks)["uncompressed_size"] != stored.sizes
         statuses = np.where((statuses == BlockStatus.OK) & wrong_size, np.uint8(BlockStatus.BAD_HEADER), statuses)
-        self._check(batch, first, last, numbers, statuses)
+        self._check(batch, stored.numbers, statuses)
         starts = places.astype(np.int64)
-        first, last = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
-        sources: Numbers = starts[first] + start
-        is_outside = (starts[last] + end + 1 - sources != batch.sizes) | (end >= np.array(sizes)[last])
+        first, last = (np.searchsorted(stored.numbers, numbers) for numbers in batch.blocks(block_size))
+        sources: Numbers = starts[first] + batch.stream_offsets % block_size
+        end = (batch.stream_offsets + batch.sizes - 1) % block_size
+        is_outside = (starts[last] + end + 1 - sources != batch.sizes) | (end >= stored.sizes[last])
         if is_outside.any():
             raise outside(self._archive, self._ino(batch, int(np.argmax(is_outside))), "its segment")
         return content, sources
 
-    def _check(
-        self, batch: _Batch, first: Numbers, last: Numbers, numbers: Numbers, statuses: NDArray[np.uint8]
-    ) -> None:
+    def _check(self, batch: _Batch, numbers: Numbers, statuses: NDArray[np.uint8]) -> None:
         """Raise CorruptBlockError for the first piece that lies in a damaged block."""
+        first, last = batch.blocks(self._archive.block_size)
         damaged = np.flatnonzero(statuses)
         if not damaged.size:
             return
         nearest = np.minimum(np.searchsorted(numbers[damaged], first), damaged.size - 1)
         block = numbers[damaged][nearest]
-        piece = int(np.argmax((block >= first) & (block <= last)))
+        is_damaged = (block >= first) & (block <= last)
+        if not is_damaged.any():
+            return  # they are of files that turned out to be binary since they were read
+        piece = int(np.argmax(is_damaged))
         raise CorruptBlockError(
             BlockStatus(statuses[damaged[nearest[piece]]]).reason,
             archive=self._archive.path,

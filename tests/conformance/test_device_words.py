@@ -39,13 +39,16 @@ def device(library: Path) -> HostTextDevice:
 
 
 class EngineWithDevice(CpuEngine):
-    """The CPU engine with a device for text."""
+    """The CPU engine with a device that finds words, and counts them and sequences of them."""
 
     def __init__(self, device: HostTextDevice) -> None:
         super().__init__()
         self._device = device
 
     def text_device(self, num_bytes: int) -> HostTextDevice:  # type: ignore[override]
+        return self._device
+
+    def array_device(self, num_symbols: int) -> HostTextDevice:  # type: ignore[override]
         return self._device
 
 

@@ -14,7 +14,7 @@ BYTES_OF_MASK = 32
 """Text is followed by newlines up to a multiple of this."""
 MAX_TEXT = 1 << 31
 _WORDS, _TABLE = "text/words", "text/word_table"
-_NO_PLACE = 0xFFFFFFFF
+_UNPLACED = 0xFFFFFFFF
 _IS_TOKEN = 1 << 31
 _NUM_SLOTS = 1 << 20
 _LONG_WORD = 1 << 16  # bytes; the host tells longer words apart, which would keep one thread of the device busy
@@ -191,7 +191,7 @@ class WordTable:
         """The same by the table."""
         device, xp = self._device, self._device.xp
         num_words = int(starts.size)
-        places = xp.full(num_words, _NO_PLACE, np.uint32)
+        places = xp.full(num_words, _UNPLACED, np.uint32)
         entries = xp.empty(num_words, np.uint32)
         of_text = (text, starts, ends)
         taken = self.num_words

@@ -248,11 +248,11 @@ class Archive:
         return self._index.binary_files()
 
     def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All regular files as rows of ino and size, by ino; for an archive without problems."""
+        """All regular files as rows of ino and size, by ino; raises CorruptIndexError."""
         return self._index.file_sizes()
 
     def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset; likewise."""
+        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset, unchecked; likewise."""
         return self._index.all_extents()
 
     def inode_numbers(self) -> set[int]:

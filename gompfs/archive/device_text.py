@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.text import ContentText, outside
+from gompfs.archive.text import ContentText
+from gompfs.archive.text_layout import Numbers, outside, union
 from gompfs.codec import BlockStatus, read_headers
 from gompfs.engine.array_device import Array
 from gompfs.engine.device_words import MAX_TEXT, Runs, WordTable, count_before, find_nuls, gather, padded_size
@@ -21,8 +23,6 @@ from gompfs.grammar.word_characters import word_character_bitmap
 _BATCH_BYTES = 128 << 20
 _BATCHES_IN_MEMORY = 32  # a batch takes 12 times its size if every second byte is a word, and the table comes to that
 _PROBE_SIZE = 8192
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,10 @@ class _Batch:
         goes_on = self.goes_on and bool(chosen[-1])
         return _Batch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
 
+    def blocks(self, block_size: int) -> tuple[Numbers, Numbers]:
+        """The first and the last block of the stream that each piece lies in."""
+        return self.stream_offsets // block_size, (self.stream_offsets + self.sizes - 1) // block_size
+
     @property
     def is_first(self) -> NDArray[np.bool_]:
         """Which pieces begin a file, or what is here of it."""
@@ -51,6 +55,15 @@ class _Batch:
         return np.asarray(np.diff(self.files, append=-1) != 0)
 
 
+@dataclass(frozen=True)
+class _StoredBlocks:
+    """Blocks of the stream: their numbers, ascending, as they are stored, and how many bytes each should hold."""
+
+    numbers: Numbers
+    blocks: list[memoryview]
+    sizes: Numbers
+
+
 class DeviceText:
     """The words of files, found on a device. For one use."""
 
@@ -58,6 +71,7 @@ class DeviceText:
         """Take the files of `content`, which is told of the binary ones among them; these are left out."""
         self._archive = archive
         self._content = content
+        self._layout = content.layout
         self._device = device
         characters = word_character_bitmap() if content.word_rule == "letters" else b""
         with device:
@@ -83,44 +97,72 @@ class DeviceText:
         batches = []
         try:
             with self._device:
-                for batch in self._batches():
-                    taken = self._take(batch, keep_words=keep_words)
+                for batch, stored in self._with_blocks():
+                    taken = self._take(batch, stored, keep_words=keep_words)
                     if taken is not None:
                         batches.append(taken)
                 found = self._table.dictionary()
                 words = download(found.starts), download(found.bytes)
-                ranks, counts = download(found.ranks), download(found.counts)
+                counts = download(found.counts)
+                ranks = download(found.ranks if batches else found.ranks[:0])
         except MemoryError:
             raise StatsUnavailableError(
                 f"the words take more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
             ) from None
-        self._content.binary_files += [self._content.files[number].ino for number in sorted(self._binary)]
+        self._content.binary_files += self._layout.inos[sorted(self._binary)].tolist()
         return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts
 
     def _batches(self) -> Iterator[_Batch]:
         """All files, cut into batches; the bytes that tell whether a file is binary are not cut."""
-        pieces: list[tuple[int, int, int]] = []
-        room = self._batch_bytes
-        for number, file in enumerate(self._content.files):
-            if room < min(file.size, _PROBE_SIZE):
-                yield _make_batch(pieces, goes_on=False)
-                pieces, room = [], self._batch_bytes
-            for stream_offset, size in file.runs:
-                end = stream_offset + size
-                while stream_offset < end:
-                    if room == 0:
-                        yield _make_batch(pieces, goes_on=True)
-                        pieces, room = [], self._batch_bytes
-                    piece = min(end - stream_offset, room)
-                    pieces.append((number, stream_offset, piece))
-                    stream_offset += piece
-                    room -= piece
-        if pieces:
-            yield _make_batch(pieces, goes_on=False)
+        layout = self._layout
+        file_ends, run_ends = np.cumsum(layout.sizes), np.cumsum(layout.run_sizes)
+        run_files = np.repeat(np.arange(layout.inos.size), np.diff(layout.starts))
+        begin, total = 0, int(layout.sizes.sum())
+        while begin < total:
+            end = min(begin + self._batch_bytes, total)
+            file = int(np.searchsorted(file_ends, end, "left"))  # the one that the last byte is of
+            start = int(file_ends[file] - layout.sizes[file])
+            if end != file_ends[file] and begin < start and end - start < _PROBE_SIZE:
+                end = start
+            first, last = np.searchsorted(run_ends, begin, "right"), np.searchsorted(run_ends, end, "left")
+            runs = slice(int(first), int(last) + 1)
+            begins = np.maximum(run_ends[runs] - layout.run_sizes[runs], begin)
+            skipped = begins - (run_ends[runs] - layout.run_sizes[runs])
+            sizes = np.minimum(run_ends[runs], end) - begins
+            goes_on = bool(start < end < file_ends[file])
+            yield _Batch(run_files[runs], layout.stream_offsets[runs] + skipped, sizes, goes_on)
+            begin = end
 
-    def _take(self, batch: _Batch, *, keep_words: bool) -> TokenizedFiles | None:
+    def _with_blocks(self) -> Iterator[tuple[_Batch, _StoredBlocks]]:
+        """The batches, each with its blocks, which are read while the device has the batch before."""
+        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
+            waiting: tuple[_Batch, Future[_StoredBlocks]] | None = None
+            for batch in map(self._without_binary_files, self._batches()):
+                if not batch.files.size:
+                    continue
+                following = batch, reader.submit(self._read_blocks, batch)
+                if waiting is not None:
+                    yield waiting[0], waiting[1].result()
+                waiting = following
+            if waiting is not None:
+                yield waiting[0], waiting[1].result()
+
+    def _without_binary_files(self, batch: _Batch) -> _Batch:
+        return batch.only(~np.isin(batch.files, list(self._binary)))
+
+    def _read_blocks(self, batch: _Batch) -> _StoredBlocks:
+        numbers = union(*batch.blocks(self._archive.block_size))
+        blocks: list[memoryview] = []
+        sizes: list[int] = []
+        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
+            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
+            blocks += more
+            sizes += more_sizes
+        return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))
+
+    def _take(self, batch: _Batch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
         """Put the words of a batch into the table; which they are, if that is wanted."""
-        batch = batch.only(~np.isin(batch.files, list(self._binary)))
+        batch = self._without_binary_files(batch)
         continues, self._goes_on = self._goes_on, batch.goes_on
         if not batch.files.size:
             return None
@@ -129,7 +171,7 @@ class DeviceText:
         size = int(targets[-1] + batch.sizes[-1])
         if size >= MAX_TEXT:
             raise MemoryError
-        text, chosen = self._gather_text(batch, targets, size, continues)
+        text, chosen = self._gather_text(batch, stored, targets, size, continues)
         batch, targets = batch.only(chosen), targets[chosen]
         self._goes_on = batch.goes_on
         if self._carried is not None:
@@ -140,14 +182,14 @@ class DeviceText:
             return None
         is_last = batch.is_last
         ends = count_before(self._device, words, (targets + batch.sizes)[is_last].astype(np.uint32))
-        inos = np.array([self._content.files[number].ino for number in batch.files[is_last]], np.uint64)
+        inos = self._layout.inos[batch.files[is_last]].astype(np.uint64)
         return TokenizedFiles(continues, inos, ends, self._device.download(words.entries))
 
     def _gather_text(
-        self, batch: _Batch, targets: Numbers, size: int, continues: bool
+        self, batch: _Batch, stored: _StoredBlocks, targets: Numbers, size: int, continues: bool
     ) -> tuple[Array, NDArray[np.bool_]]:
         """The pieces of a batch at their places in a text, without those of binary files; and which pieces that are."""
-        content, sources = self._decode(batch)
+        content, sources = self._decode(batch, stored)
 
         def gather_pieces(chosen: NDArray[np.bool_]) -> Array:
             columns = (column[chosen].astype(np.uint64) for column in (sources, targets, batch.sizes))
@@ -159,8 +201,7 @@ class DeviceText:
         begins[0] = not continues
         starts = targets[begins]
         files = batch.files[begins]
-        file_sizes = np.array([self._content.files[number].size for number in files], np.int64)
-        sizes = np.minimum(file_sizes, _PROBE_SIZE)
+        sizes = np.minimum(self._layout.sizes[files], _PROBE_SIZE)
         is_binary = find_nuls(self._device, text, starts.astype(np.uint64), sizes.astype(np.uint64))
         if is_binary.any():
             self._binary.update(files[is_binary].tolist())
@@ -168,40 +209,34 @@ class DeviceText:
             text = gather_pieces(chosen)
         return text, chosen
 
-    def _decode(self, batch: _Batch) -> tuple[Array, Numbers]:
+    def _decode(self, batch: _Batch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
         """The content of the blocks that pieces lie in, and where each piece begins there."""
         block_size = self._archive.block_size
-        first, start = np.divmod(batch.stream_offsets, block_size)
-        last, end = np.divmod(batch.stream_offsets + batch.sizes - 1, block_size)
-        numbers = _union(first, last)
-        blocks: list[memoryview] = []
-        sizes: list[int] = []
-        for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
-            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
-            blocks += more
-            sizes += more_sizes
-        content, places, statuses = self._device.decode_blocks(blocks)
-        wrong_size = read_headers(blocks)["uncompressed_size"] != np.array(sizes)
+        content, places, statuses = self._device.decode_blocks(stored.blocks)
+        wrong_size = read_headers(stored.blocks)["uncompressed_size"] != stored.sizes
         statuses = np.where((statuses == BlockStatus.OK) & wrong_size, np.uint8(BlockStatus.BAD_HEADER), statuses)
-        self._check(batch, first, last, numbers, statuses)
+        self._check(batch, stored.numbers, statuses)
         starts = places.astype(np.int64)
-        first, last = np.searchsorted(numbers, first), np.searchsorted(numbers, last)
-        sources: Numbers = starts[first] + start
-        is_outside = (starts[last] + end + 1 - sources != batch.sizes) | (end >= np.array(sizes)[last])
+        first, last = (np.searchsorted(stored.numbers, numbers) for numbers in batch.blocks(block_size))
+        sources: Numbers = starts[first] + batch.stream_offsets % block_size
+        end = (batch.stream_offsets + batch.sizes - 1) % block_size
+        is_outside = (starts[last] + end + 1 - sources != batch.sizes) | (end >= stored.sizes[last])
         if is_outside.any():
             raise outside(self._archive, self._ino(batch, int(np.argmax(is_outside))), "its segment")
         return content, sources
 
-    def _check(
-        self, batch: _Batch, first: Numbers, last: Numbers, numbers: Numbers, statuses: NDArray[np.uint8]
-    ) -> None:
+    def _check(self, batch: _Batch, numbers: Numbers, statuses: NDArray[np.uint8]) -> None:
         """Raise CorruptBlockError for the first piece that lies in a damaged block."""
+        first, last = batch.blocks(self._archive.block_size)
         damaged = np.flatnonzero(statuses)
         if not damaged.size:
             return
         nearest = np.minimum(np.searchsorted(numbers[damaged], first), damaged.size - 1)
         block = numbers[damaged][nearest]
-        piece = int(np.argmax((block >= first) & (block <= last)))
+        is_damaged = (block >= first) & (block <= last)
+        if not is_damaged.any():
+            return  # they are of files that turned out to be binary since they were read
+        piece = int(np.argmax(is_damaged))
         raise CorruptBlockError(
             BlockStatus(statuses[damaged[nearest[piece]]]).reason,
             archive=self._archive.path,
@@ -210,18 +245,4 @@ class DeviceText:
         )
 
     def _ino(self, batch: _Batch, piece: int) -> int:
-        return self._content.files[int(batch.files[piece])].ino
-
-
-def _make_batch(pieces: list[tuple[int, int, int]], *, goes_on: bool) -> _Batch:
-    files, stream_offsets, sizes = np.array(pieces, np.int64).T
-    return _Batch(files, stream_offsets, sizes, goes_on)
-
-
-def _union(first: Numbers, last: Numbers) -> Numbers:
-    """All numbers from `first` to `last` of any of the ranges, ascending."""
-    base = int(first.min())
-    changes = np.zeros(int(last.max()) - base + 2, np.int64)
-    np.add.at(changes, first - base, 1)
-    np.add.at(changes, last - base + 1, -1)
-    return np.flatnonzero(np.cumsum(changes) > 0) + base
+        return int(self._layout.inos[batch.files[piece]])

@@ -14,9 +14,10 @@ BYTES_OF_MASK = 32
 """Text is followed by newlines up to a multiple of this."""
 MAX_TEXT = 1 << 31
 _WORDS, _TABLE = "text/words", "text/word_table"
-_NO_SLOT = 0xFFFFFFFF
+_UNPLACED = 0xFFFFFFFF
 _IS_TOKEN = 1 << 31
 _NUM_SLOTS = 1 << 20
+_LONG_WORD = 1 << 16  # bytes; the host tells longer words apart, which would keep one thread of the device busy
 _MAX_ROUNDS = 16  # of 8 bytes: words that are the same so far are put in order by the host
 
 
@@ -111,6 +112,7 @@ class WordTable:
         self._pool = xp.empty(0, np.uint8)
         self._starts = xp.zeros(1, np.uint64)
         self._counts = xp.zeros(0, np.uint64)
+        self._long_words: dict[bytes, int] = {}
 
     @property
     def num_words(self) -> int:
@@ -154,9 +156,42 @@ class WordTable:
 
     def _number(self, text: Array, starts: Array, ends: Array) -> Array:
         """The entry of each word of a text (uint32)."""
+        is_long = ends - starts > np.uint32(_LONG_WORD)
+        if not is_long.any():
+            return self._find_entries(text, starts, ends)
+        entries = self._device.xp.empty(starts.size, np.uint32)
+        entries[~is_long] = self._find_entries(text, starts[~is_long], ends[~is_long])
+        entries[is_long] = self._find_long_words(text, starts[is_long], ends[is_long])
+        return entries
+
+    def _find_long_words(self, text: Array, starts: Array, ends: Array) -> Array:
+        """The same for words that the host tells apart."""
+        device = self._device
+        starts = starts.astype(np.uint64)
+        sizes = ends.astype(np.uint64) - starts
+        places = device.xp.cumsum(sizes, dtype=np.uint64) - sizes
+        content = device.download(_gather_on_device(device, text, starts, places, sizes)).data
+        new: list[int] = []
+        entries: list[int] = []
+        bounds = zip(device.download(places).tolist(), device.download(sizes).tolist(), strict=True)
+        for number, (place, size) in enumerate(bounds):
+            word = bytes(content[place : place + size])
+            if word not in self._long_words:
+                self._long_words[word] = self.num_words + len(new)
+                new.append(number)
+            entries.append(self._long_words[word])
+        if new:
+            chosen = device.upload(np.array(new, np.int64))
+            self._add_entries(text, starts[chosen], sizes[chosen])
+        found, counts = np.unique(np.array(entries, np.int64), return_counts=True)
+        self._counts[device.upload(found)] += device.upload(counts.astype(np.uint64))
+        return device.upload(np.array(entries, np.uint32))
+
+    def _find_entries(self, text: Array, starts: Array, ends: Array) -> Array:
+        """The same by the table."""
         device, xp = self._device, self._device.xp
         num_words = int(starts.size)
-        places = xp.full(num_words, _NO_SLOT, np.uint32)
+        places = xp.full(num_words, _UNPLACED, np.uint32)
         entries = xp.empty(num_words, np.uint32)
         of_text = (text, starts, ends)
         taken = self.num_words
@@ -188,7 +223,7 @@ class WordTable:
 
     def _keep_new_words(self, text: Array, starts: Array, ends: Array) -> None:
         """Make entries of the words that slots have from this text."""
-        device, xp = self._device, self._device.xp
+        xp = self._device.xp
         new = xp.flatnonzero(self._slots & np.uint64(_IS_TOKEN))
         if not new.size:
             return
@@ -196,13 +231,18 @@ class WordTable:
         tokens = (values & np.uint64(_IS_TOKEN - 1)).astype(np.int64) - 1
         word_starts = starts[tokens].astype(np.uint64)
         sizes = ends[tokens].astype(np.uint64) - word_starts
-        ends_in_pool = xp.cumsum(sizes, dtype=np.uint64)
-        more = _gather_on_device(device, text, word_starts, ends_in_pool - sizes, sizes)
         numbers = xp.arange(self.num_words + 1, self.num_words + 1 + int(new.size), dtype=np.uint64)
         self._slots[new] = values >> np.uint64(32) << np.uint64(32) | numbers
+        self._add_entries(text, word_starts, sizes)
+
+    def _add_entries(self, text: Array, starts: Array, sizes: Array) -> None:
+        """Copy words of a text (starts and sizes: uint64) to the pool."""
+        xp = self._device.xp
+        ends_in_pool = xp.cumsum(sizes, dtype=np.uint64)
+        more = _gather_on_device(self._device, text, starts, ends_in_pool - sizes, sizes)
         self._starts = xp.concatenate([self._starts, ends_in_pool + self._starts[-1]])
         self._pool = xp.concatenate([self._pool, more])
-        self._counts = xp.concatenate([self._counts, xp.zeros(new.size, np.uint64)])
+        self._counts = xp.concatenate([self._counts, xp.zeros(sizes.size, np.uint64)])
 
     def dictionary(self) -> DeviceDictionary:
         """All words in byte order."""

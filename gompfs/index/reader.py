@@ -164,19 +164,19 @@ class IndexReader:
         return extents
 
     def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All regular files as rows of ino and size, by ino; for an index without problems."""
+        """All regular files as rows of ino and size, by ino."""
         pieces = [np.empty((0, 2), np.int64)]
         last = 0
         while rows := self._query(
             "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
         ):
-            pieces.append(np.array(rows, np.int64))
+            pieces.append(self._integers(rows, "table inode"))
             last = rows[-1][0]
         return np.concatenate(pieces)
 
     def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset; likewise."""
-        pieces = [np.array(rows, np.int64) for rows in read_extents(self._query)]
+        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset, unchecked."""
+        pieces = [self._integers(rows, "table extent") for rows in read_extents(self._query)]
         return np.concatenate([np.empty((0, 4), np.int64), *pieces])
 
     def files_of_block(self, block: int) -> list[int]:
@@ -271,6 +271,13 @@ class IndexReader:
     def problems(self) -> Iterator[Problem]:
         """What docs/format.md rules out and the index has nevertheless; goes through all tables."""
         return find_problems(self._query, self.segments(), self._block_size)
+
+    def _integers(self, rows: list[tuple[Any, ...]], what: str) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """Rows of integers as an array."""
+        array = np.array(rows)
+        if array.dtype != np.int64:
+            self._check_integers(rows, what)
+        return array
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):

@@ -7,7 +7,6 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +39,16 @@ def device(library: Path) -> HostTextDevice:
 
 
 class EngineWithDevice(CpuEngine):
-    """The CPU engine with a device for text."""
+    """The CPU engine with a device that finds words, and counts them and sequences of them."""
 
     def __init__(self, device: HostTextDevice) -> None:
         super().__init__()
         self._device = device
 
     def text_device(self, num_bytes: int) -> HostTextDevice:  # type: ignore[override]
+        return self._device
+
+    def array_device(self, num_symbols: int) -> HostTextDevice:  # type: ignore[override]
         return self._device
 
 
@@ -163,7 +165,8 @@ def test_files_outside_their_segment(tmp_path: Path, device: HostTextDevice) -> 
     for engine in (CpuEngine(), EngineWithDevice(device)):
         with Archive(path, engine=engine) as archive:
             content = ContentText(archive, archive.inode_numbers())
-            content.files[0] = replace(content.files[0], runs=((1, 110_000),))
+            content.layout.stream_offsets[:] = 1
+            content.layout.sizes[:] = content.layout.run_sizes[:] = 110_000
             with pytest.raises(CorruptIndexError, match="outside its segment"):
                 content.word_counts()
 

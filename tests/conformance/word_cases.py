@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from gompfs.analytics import (
 )
 from gompfs.archive import Archive, ContentText, device_text
 from gompfs.archive.device_text import DeviceText
-from gompfs.engine import select_engine
+from gompfs.engine import device_words, select_engine
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.device_words import WordTable, padded_size
 from gompfs.engine.text_device import TextDevice
@@ -59,7 +60,25 @@ def make_text(kind: int, rng: random.Random, size: int) -> bytes:
     return b""
 
 
+@contextmanager
+def constant(module: ModuleType, name: str, value: int) -> Iterator[None]:
+    """Let a constant of a module have another value."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
 def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int = 1500) -> None:
+    """The same, whether words of more than 199 bytes are the host's or the device's."""
+    for long_word in (199, 1 << 16):
+        with constant(device_words, "_LONG_WORD", long_word):
+            _check_table(device, word_rule, hash_bits, seed, size)
+
+
+def _check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int) -> None:
     """Texts one after another in a table that begins with few slots; some go on in the next one."""
     rng = random.Random(seed)
     characters = word_character_bitmap() if word_rule == "letters" else b""
@@ -120,22 +139,12 @@ def pack_files(folder: Path, contents: dict[str, bytes], **options: object) -> P
     return folder / "a.gomp"
 
 
-@contextmanager
-def batches_of(size: int) -> Iterator[None]:
-    """Let a DeviceText take so much text at once."""
-    before, device_text._BATCH_BYTES = device_text._BATCH_BYTES, size
-    try:
-        yield
-    finally:
-        device_text._BATCH_BYTES = before
-
-
 def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
     """All tasks on the words that the device finds, against those that the CPU finds."""
     paths = archive.paths()
     of_host, of_device, of_counts = (ContentText(archive, archive.inode_numbers()) for _ in range(3))
     grammars = list(of_host.grammars())
-    with batches_of(batch_bytes):
+    with constant(device_text, "_BATCH_BYTES", batch_bytes):
         on_device = [DeviceText(archive, of_device, device).grammar()]
         counted = [DeviceText(archive, of_counts, device).word_counts()]
     assert sorted(of_host.binary_files) == sorted(of_device.binary_files) == sorted(of_counts.binary_files)

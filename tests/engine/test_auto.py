@@ -1,0 +1,36 @@
+"""What `auto` leaves to a GPU, where there may be none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gompfs.engine.auto import AutoEngine
+
+
+class _Gpu:
+    def text_device(self, num_bytes: int) -> str:
+        return f"a GPU for {num_bytes} bytes"
+
+
+def test_text_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is started for much text, and only once."""
+    started = []
+
+    def start(auto: Any) -> None:
+        started.append(auto)
+        auto._gpu = _Gpu()
+
+    monkeypatch.setattr(AutoEngine, "start_gpu", start)
+    auto = AutoEngine(num_threads=4)
+    assert auto.text_device(100 << 20) is None
+    assert not started
+    for _ in range(2):
+        assert auto.text_device(1 << 30) == f"a GPU for {1 << 30} bytes"
+    assert started == [auto]
+
+
+def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
+    assert AutoEngine(num_threads=1).text_device(1 << 40) is None

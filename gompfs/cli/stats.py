@@ -88,18 +88,24 @@ def stats_command(
             return
     with opened(archive, engine=engine) as opened_archive:
         query = _query(opened_archive, path, top, num_words)
-        content = None if name == _LIST else compute(name.encode(), opened_archive, query)
-    if content is None:
-        if as_json:
-            print_json(_names())
+        if name == _LIST:
+            _print_names(as_json)
+            return
+        report = compute(name.encode(), opened_archive, query)
+        if not as_json:
+            for piece in report:
+                write_bytes(piece)
+        elif name == "info":
+            print_json(_facts(b"".join(report)))
         else:
-            write_bytes("".join(f"{name}\n" for name in _names()).encode())
-    elif not as_json:
-        write_bytes(content)
-    elif name == "info":
-        print_json(_facts(content))
+            print_json_array(_RECORDS[name](line) for piece in report for line in piece.split(b"\n")[:-1])
+
+
+def _print_names(as_json: bool) -> None:
+    if as_json:
+        print_json(_names())
     else:
-        print_json_array(map(_RECORDS[name], content.split(b"\n")[:-1]))
+        write_bytes("".join(f"{name}\n" for name in _names()).encode())
 
 
 def _build_grammars(path: str, engine: str) -> int:

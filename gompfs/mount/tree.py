@@ -47,17 +47,16 @@ class Tree:
         return self._virtual.get(node) if node >= _VIRTUAL else None
 
     def inode(self, node: int) -> Inode:
-        """The attributes of a node; raises EntryNotFoundError."""
+        """The attributes of a node; raises EntryNotFoundError, or NotReadyError for a virtual file's."""
         virtual = self.virtual(node)
         if virtual is None:
             return self._mapped(self._archive.inode(node))
         if virtual.file is None:
             return virtual.inode
-        # Computed now, as the kernel mixes up sizes that change while several processes open the file: it would
-        # then take the file for empty.
-        virtual.file.content()
-        mtime_ns = virtual.file.mtime_ns or virtual.inode.mtime_ns
-        return virtual.inode._replace(size=virtual.file.size, mtime_ns=mtime_ns)
+        # The true size from the beginning, as the kernel mixes up sizes that change while several processes open
+        # the file: it would then take the file for empty.
+        size = virtual.file.size()
+        return virtual.inode._replace(size=size, mtime_ns=virtual.file.mtime_ns or virtual.inode.mtime_ns)
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
         """What a directory has under a name."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
@@ -19,8 +21,64 @@ if TYPE_CHECKING:
     from gompfs.grammar import Grammar
 
 
+class KeptGrammars:
+    """The grammars of an archive, loaded when somebody asks, and kept for a while: small questions come in rows."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._lock = threading.Lock()
+        self._grammars: list[Grammar] | None = None
+        self._used_at = 0.0
+
+    def get(self) -> list[Grammar]:
+        """The grammars; whoever asks while they are loaded waits."""
+        with self._lock:
+            self._used_at = time.monotonic()
+            if self._grammars is None:
+                self._grammars = _load_grammars(self._archive)
+                self._drop_in(_KEPT_SECONDS)
+            return list(self._grammars)
+
+    def drop(self) -> None:
+        """Let go of them."""
+        with self._lock:
+            self._grammars = None
+
+    def _drop_in(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._drop_if_unused)
+        timer.daemon = True
+        timer.start()
+
+    def _drop_if_unused(self) -> None:
+        with self._lock:
+            left = self._used_at + _KEPT_SECONDS - time.monotonic()
+            if left > 0 and self._grammars is not None:
+                self._drop_in(left)
+            else:
+                self._grammars = None
+
+
+_KEPT_SECONDS = 20.0
+_kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
+
+
+@contextmanager
+def keeping_grammars(archive: Archive) -> Iterator[None]:
+    """Let grammars be kept for a while, as in a mount, of which much is asked."""
+    _kept[archive] = KeptGrammars(archive)
+    try:
+        yield
+    finally:
+        _kept.pop(archive).drop()
+
+
 def load_grammars(archive: Archive) -> list[Grammar]:
     """The grammars that the archive holds."""
+    kept = _kept.get(archive)
+    return _load_grammars(archive) if kept is None else kept.get()
+
+
+def _load_grammars(archive: Archive) -> list[Grammar]:
     from gompfs.grammar import Grammar
 
     return [Grammar.from_bytes(archive.read_section(section)) for section in _grammar_sections(archive)]
@@ -164,7 +222,7 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     from gompfs.grammar import CountedWords
 
     inos, sections = _counted_inos(archive, query), _grammar_sections(archive)
-    if len(sections) == len(archive.segments):
+    if query.ino is None and len(sections) == len(archive.segments):
         sources = [CountedWords.from_section(archive.read_section(section), inos) for section in sections]
     else:
         grammars = load_grammars(archive)
@@ -342,6 +400,12 @@ class VirtualFile:
             spool = self._spool
         return spool.read(file_offset, size)
 
+    def close(self) -> None:
+        """Let go of the content, which somebody may still be waiting for."""
+        with self._lock:
+            if not self._is_running:
+                self._spool.close()
+
     def call_after(self, step: int, callback: Callable[[], None]) -> None:
         """Call when more is known than at `step`."""
         with self._lock:
@@ -359,7 +423,7 @@ class VirtualFile:
             raise self._error
         if self._ended_at == 0 or self._error is not None or (is_old and self._name in _VOLATILE):
             self._spool, self._size, self._error, self._is_running = Spool(), None, None, True
-            threading.Thread(target=self._compute, name=f"gompfs-{self._name.decode()}", daemon=True).start()
+            threading.Thread(target=self._compute, name="gompfs-statistics", daemon=True).start()
 
     def _compute(self) -> None:
         try:

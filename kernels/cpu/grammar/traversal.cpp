@@ -10,6 +10,10 @@ namespace {
 
 // Adds the counts of a part's words; other threads may add to the same counts meanwhile.
 void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& total) {
+    if (std::none_of(part.inos.begin(), part.inos.end(),
+                     [&](std::uint64_t ino) { return files.contains(ino); })) {
+        return;
+    }
     const auto num_words = static_cast<Symbol>(part.words.size());
     const Rules& rules = part.rules;
     std::vector<std::uint64_t> weights(num_words + rules.size());  // of words, then rules

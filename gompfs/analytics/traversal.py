@@ -75,11 +75,11 @@ class PhaseTimes:
 class Traversal:
     """The way to a result; the result is the same for all.
 
-    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory. Else `sequential`
-    is TADOC on one thread with hash tables, top-down, for comparison, and otherwise `num_threads` take part, 0 for one
-    per core. Of the postings `in_memory` bytes are kept in memory, more in a temporary file. A task that has more than
-    `space_limit` bytes of them is given up; 0 stands for half of the room that such a file has. `times` is told how
-    long it takes.
+    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory. Else
+    `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and otherwise `num_threads` take
+    part, 0 for one per core. Of the postings `in_memory` bytes are kept in memory, more in a temporary file. A task
+    that has more than `space_limit` bytes of them is given up; 0 stands for half of the room that such a file has.
+    `times` is told how long it takes.
     """
 
     direction: Direction = Direction.AUTO

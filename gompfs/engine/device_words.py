@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -107,7 +108,7 @@ class WordTable:
         xp = device.xp
         self._device = device
         self._characters = device.upload(np.frombuffer(word_characters, np.uint8)) if word_characters else None
-        self._hash_mask = (1 << hash_bits) - 1
+        self._hash = np.uint64(secrets.randbits(64)), np.uint64((1 << hash_bits) - 1)
         self._slots = xp.zeros(num_slots, np.uint64)
         self._pool = xp.empty(0, np.uint8)
         self._starts = xp.zeros(1, np.uint64)
@@ -199,7 +200,7 @@ class WordTable:
             counters = device.upload(np.array([taken, 0], np.uint32))
             device.launch(
                 *(_TABLE, "find_slots", num_words, *of_text, num_words, self._pool, self._starts),
-                *(np.uint64(self._hash_mask), self._slots, self._slots.size),
+                *(*self._hash, self._slots, self._slots.size),
                 *(np.uint32(self._slots.size // 2), counters, places),
             )
             taken, is_full = device.download(counters).tolist()
@@ -216,7 +217,7 @@ class WordTable:
         old, self._slots = self._slots, xp.zeros(2 * self._slots.size, np.uint64)
         moved = xp.empty(old.size, np.uint32)
         device.launch(
-            *(_TABLE, "move_slots", old.size, *of_text, self._pool, self._starts, np.uint64(self._hash_mask)),
+            *(_TABLE, "move_slots", old.size, *of_text, self._pool, self._starts, *self._hash),
             *(old, old.size, self._slots, self._slots.size, moved),
         )
         device.launch(_TABLE, "move_places", places.size, places.size, moved, places)

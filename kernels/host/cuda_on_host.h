@@ -145,6 +145,10 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(unsigned bits) { return __builtin_ffs(static_cast<int>(bits)); }
 inline int __clz(unsigned bits) { return bits == 0 ? 32 : __builtin_clz(bits); }
 
+inline unsigned long long __umul64hi(unsigned long long left, unsigned long long right) {
+    return static_cast<unsigned long long>(static_cast<unsigned __int128>(left) * right >> 64);
+}
+
 inline unsigned __brev(unsigned bits) {
     unsigned reversed = 0;
     for (int bit = 0; bit < 32; ++bit) {

@@ -32,14 +32,20 @@ __device__ inline u64 load_chunk(const Word& word, u64 at) {
     return chunk;
 }
 
-__device__ inline u64 hash_of(const Word& word) {
-    u64 hash = word.size * 0x9e3779b97f4a7c15ull;
+// Both halves of a product in one: unlike those of the low half alone, its differences depend on
+// all of a factor.
+__device__ inline u64 fold(u64 value) {
+    constexpr u64 kFactor = 0x9e3779b97f4a7c15ull;
+    return value * kFactor ^ __umul64hi(value, kFactor);
+}
+
+// The seed is a secret of the process, so that no text can be made whose words collide.
+__device__ inline u64 hash_of(const Word& word, u64 seed) {
+    u64 hash = fold(seed ^ word.size);
     for (u64 at = 0; at < word.size; at += 8) {
-        hash = (hash ^ load_chunk(word, at)) * 0xff51afd7ed558ccdull;
-        hash ^= hash >> 32;
+        hash = fold(hash ^ load_chunk(word, at)) ^ seed;
     }
-    hash *= 0xc4ceb9fe1a85ec53ull;
-    return hash ^ hash >> 29;
+    return fold(hash);
 }
 
 __device__ inline bool are_same(const Word& left, const Word& right) {
@@ -82,15 +88,15 @@ struct Words {
 // for each word.
 extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u32* ends,
                                       u64 num_words, const u8* pool, const u64* entry_starts,
-                                      u64 hash_mask, u64* slots, u64 num_slots, u32 max_taken,
-                                      u32* counters, u32* places) {
+                                      u64 seed, u64 hash_mask, u64* slots, u64 num_slots,
+                                      u32 max_taken, u32* counters, u32* places) {
     const gompfs::Words words{text, starts, ends, pool, entry_starts};
     gompfs::for_each_index(0, num_words, [&](u64 number) {
         if (places[number] != gompfs::kUnplaced) {
             return;
         }
         const gompfs::Word word = words.token(number);
-        const u64 hash = gompfs::hash_of(word) & hash_mask;
+        const u64 hash = gompfs::hash_of(word, seed) & hash_mask;
         const u64 tag = hash >> 32 << 32;
         const u64 mine = tag | gompfs::kIsToken | (number + 1);
         u64 at = hash & (num_slots - 1);
@@ -120,16 +126,16 @@ extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u
 // slot i.
 // Mapping: a thread for each slot.
 extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u32* ends,
-                                      const u8* pool, const u64* entry_starts, u64 hash_mask,
-                                      const u64* old_slots, u64 num_old, u64* slots, u64 num_slots,
-                                      u32* moved) {
+                                      const u8* pool, const u64* entry_starts, u64 seed,
+                                      u64 hash_mask, const u64* old_slots, u64 num_old, u64* slots,
+                                      u64 num_slots, u32* moved) {
     const gompfs::Words words{text, starts, ends, pool, entry_starts};
     gompfs::for_each_index(0, num_old, [&](u64 index) {
         const u64 slot = old_slots[index];
         if (slot == 0) {
             return;
         }
-        u64 at = gompfs::hash_of(words.of_slot(slot)) & hash_mask & (num_slots - 1);
+        u64 at = gompfs::hash_of(words.of_slot(slot), seed) & hash_mask & (num_slots - 1);
         while (atomicCAS(&slots[at], u64{0}, slot) != 0) {
             at = (at + 1) & (num_slots - 1);
         }

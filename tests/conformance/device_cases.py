@@ -89,12 +89,16 @@ def _hostile(name: str, num_words: int, rules: list[list[int]], places: Sequence
     return name, [Grammar.from_bytes(section)], {7: b"file"}
 
 
-def hostile() -> Iterator[Case]:
-    """Grammars that no builder makes, and that are valid."""
-    depth = 120
+def chain(depth: int) -> Case:
+    """Rules of the next rule and a word."""
     links = [[2 * (depth - rule - 1), 1] for rule in range(depth - 1)]
     links[0].append(0)
-    yield _hostile("a chain of rules", depth, [*links, [1]])
+    return _hostile("a chain of rules", depth, [*links, [1]])
+
+
+def hostile() -> Iterator[Case]:
+    """Grammars that no builder makes, and that are valid."""
+    yield chain(120)
     doubled = [[2 * (41 - rule - 1)] * 2 for rule in range(40)]
     doubled[0].append(0)
     yield _hostile("counts of 41 bits", 1 << 40, [*doubled, [1]])

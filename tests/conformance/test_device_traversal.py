@@ -11,13 +11,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from device_cases import build, cases, compare, texts
+from device_cases import build, cases, chain, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, build_library, sanitizer_environment
 
-from gompfs.analytics import Direction, PhaseTimes, Traversal, inverted_index_report, ranked_inverted_index_report
+from gompfs.analytics import (
+    Direction,
+    Method,
+    PhaseTimes,
+    Traversal,
+    inverted_index_report,
+    ranked_inverted_index_report,
+)
 from gompfs.archive import Archive
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
@@ -96,6 +103,19 @@ def test_a_file_that_does_not_fit(library: Path) -> None:
         how = Traversal(direction, device=HostDevice(library, memory=10_000))
         with pytest.raises(StatsUnavailableError, match="one file takes more memory than the host may give"):
             ranked_inverted_index_report(grammars, paths, traversal=how)
+
+
+def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels take any depth in few launches; rounds say where it is too much for them."""
+    name, grammars, paths = chain(5000)
+    compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,), methods=[Method.LEVELS])
+    assert "add_tables" not in device.launched
+    name, grammars, paths = chain(100)
+    monkeypatch.setattr("gompfs.analytics.flows._MAX_ROUNDS", 50)
+    for direction in Direction:
+        how = Traversal(direction, Method.ROUNDS, device=device)
+        with pytest.raises(StatsUnavailableError, match="too deep for rounds"):
+            inverted_index_report(grammars, paths, traversal=how)
 
 
 def test_a_file_over_several_parts(device: HostDevice) -> None:

@@ -45,20 +45,6 @@ class Forest:
     depths: NDArray[np.uint32]
     heights: NDArray[np.uint32]
 
-class Runs:
-    """How often n-grams occur in files, in sorted runs."""
-
-    def __init__(self) -> None: ...
-    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
-        """Add a run: its different keys, ascending, as rows (low half, high half), and its postings.
-
-        Postings are rows (place of the key | file << 32, count) in the order of key and file, each of both once; files
-        are numbered as in the corpus, or 0. The numbers are trusted.
-        """
-
-    def num_postings(self) -> int:
-        """How many there are in all runs."""
-
 class Corpus:
     """The grammars of all segments as one text, for n-grams of `n` words; `files` are pairs of inode and path.
 
@@ -69,16 +55,30 @@ class Corpus:
     num_words: int
     inner_ranks: NDArray[np.uint32]
     def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], n: int) -> None: ...
+    def find_ngram(self, words: list[bytes], num_threads: int) -> list[tuple[int, int]]:
+        """The files (places in `files`) that have these n words in a row, with counts. Raises ValueError."""
+
     def forest(self, begin: int, end: int, num_threads: int) -> Forest:
         """The forest of the files from place `begin` to `end`, counted over the files of all parts of all grammars."""
 
-    def gather(self, per_file: bool, traversal: tuple[bool, int, int], memory_limit: int) -> Runs:
-        """What statistics_report counts before it writes text; those that reach over parts are among them."""
+class Postings:
+    """How often n-grams occur in files; `limit` bytes at most, the first in memory, more in a file in `directory`."""
 
-    def report(self, task: int, top: int, runs: Runs, num_threads: int, memory_limit: int) -> bytes:
-        """Lines of a task from what its runs hold, which are used up; n-grams over parts are added.
+    def __init__(self, directory: str, in_memory: int, limit: int) -> None: ...
+    def gather(self, corpus: Corpus, per_file: bool, traversal: tuple[bool, int, int]) -> None:
+        """Count on the CPU; `traversal` is (sequential, direction, number of threads).
 
-        Raises ValueError.
+        Raises ValueError beyond the limit, OSError.
+        """
+
+    def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
+        """Count the n-grams that reach over parts, which `add` was not told of. Raises what gather raises."""
+
+    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
+        """Add a run: its different keys, ascending, as rows (low half, high half), and its postings.
+
+        Postings are rows (place of the key | file << 32, count) in the order of key and file, each of both once; files
+        are numbered as in the corpus, or 0. The numbers are trusted. Raises what gather raises.
         """
 
 class Grammar:
@@ -92,9 +92,7 @@ class Grammar:
     def word(self, number: int) -> bytes: ...
     def part(
         self, index: int
-    ) -> tuple[
-        bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]
-    ]: ...
+    ) -> tuple[bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]]: ...
     def files(self, num_threads: int) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
         """Of each part: does its first file go on from the part before; its inodes, and how many words each has."""
 
@@ -102,13 +100,14 @@ class Grammar:
     def part_sizes(self) -> list[tuple[int, int]]:
         """Of each part: how many files and how many symbols it has."""
 
-    def forest(self, excluded_inos: Sequence[int], begin: int, end: int, num_threads: int) -> Forest:
+    def forest(self, inos: Sequence[int] | None, begin: int, end: int, num_threads: int) -> Forest:
         """See Corpus.forest; words are numbered by their places in the dictionary, and all files are number 0."""
 
     def words_have_whitespace(self) -> bool: ...
-    def word_counts(self, excluded_inos: Sequence[int], num_threads: int) -> NDArray[np.uint64]: ...
+    def word_counts(self, inos: Sequence[int] | None, num_threads: int) -> NDArray[np.uint64]:
+        """How often each word occurs in these files, None for all."""
 
-def read_grammar(section: Buffer) -> Grammar:
+def read_grammar(section: Buffer, num_threads: int) -> Grammar:
     """Raises ValueError, naming what is wrong."""
 
 def grammar_of_tokens(
@@ -121,21 +120,27 @@ def grammar_of_tokens(
 ) -> Grammar:
     """See Grammar.of_tokens; raises ValueError where the numbers contradict each other."""
 
+def count_section(section: Buffer, inos: Sequence[int] | None, num_threads: int) -> tuple[Grammar, NDArray[np.uint64]]:
+    """A grammar without parts, and its word_counts; raises what read_grammar raises."""
+
+class Report:
+    """A text in pieces; `size` in bytes, where it is known."""
+
+    size: int | None
+    num_pieces: int
+    def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
+        """Some of the pieces, or those there are of them."""
+
 def count_word_starts(text: Buffer, in_word: bool, positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """How many words (whitespace rule) begin up to and with each position; these ascend and lie in the text."""
 
 def word_count_report(
-    grammars: Sequence[Grammar], counts: Sequence[NDArray[np.uint64]], by_count: bool
-) -> bytes:
+    grammars: list[Grammar], counts: list[NDArray[np.uint64]], by_count: bool, top: int, num_threads: int
+) -> Report:
     """Lines of word, tab and count, of all grammars together."""
 
-def statistics_report(
-    task: int,
-    grammars: Sequence[Grammar],
-    files: Sequence[tuple[int, bytes]],
-    n: int,
-    top: int,
-    traversal: tuple[bool, int, int],
-    memory_limit: int,
-) -> bytes:
-    """Lines of a task; `traversal` is (sequential, direction, number of threads). Raises ValueError."""
+def report(corpus: Corpus, task: int, top: int, postings: Postings, num_threads: int) -> Report:
+    """Lines of a task. Raises ValueError beyond the limit of the postings, OSError."""
+
+def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
+    """Words of a file by number, each on a line."""

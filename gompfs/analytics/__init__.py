@@ -1,11 +1,14 @@
-"""The analytics of TADOC, computed on grammars; each task is a module."""
+"""The analytics of TADOC and some more, computed on grammars; each task is a module."""
 
 from __future__ import annotations
 
 from gompfs.analytics.inverted_index import inverted_index_report
 from gompfs.analytics.ranked_inverted_index import ranked_inverted_index_report
+from gompfs.analytics.report import FixedReport, PiecewiseReport, Report
+from gompfs.analytics.search import END, phrase_report, words_report
 from gompfs.analytics.sequence_count import sequence_count_report
 from gompfs.analytics.term_vector import term_vector_report
+from gompfs.analytics.tfidf import DEFAULT_TOP, tfidf_report
 from gompfs.analytics.traversal import (
     MAX_WORDS,
     Direction,
@@ -19,18 +22,26 @@ from gompfs.analytics.traversal import (
 from gompfs.analytics.word_count import SortOrder, word_count_report
 
 __all__ = [
+    "DEFAULT_TOP",
+    "END",
     "MAX_WORDS",
     "Direction",
+    "FixedReport",
     "Method",
     "PhaseTimes",
+    "PiecewiseReport",
+    "Report",
     "SortOrder",
     "Traversal",
     "check_memory",
     "escape_path",
     "inverted_index_report",
+    "phrase_report",
     "ranked_inverted_index_report",
     "sequence_count_report",
     "term_vector_report",
+    "tfidf_report",
     "unescape_path",
     "word_count_report",
+    "words_report",
 ]

@@ -16,7 +16,7 @@ from gompfs.analytics.tables import PairCounts
 from gompfs.analytics.traversal import Direction, Method, PhaseTimes, Traversal
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import StatsUnavailableError
-from gompfs.grammar import Grammar
+from gompfs.grammar import CountedWords, Grammar
 
 _Result = TypeVar("_Result")
 _MOST_MEMORY = 4 << 30  # what does not fit that is done in ranges
@@ -25,13 +25,12 @@ _BYTES_OF_A_WORD = 96
 _BYTES_OF_AN_NGRAM = 224
 
 
-def device_word_counts(
-    grammar: Grammar, traversal: Traversal, excluded_inos: Collection[int] = ()
-) -> NDArray[np.uint64]:
-    """How often each word of a grammar occurs (uint64, by number), counted on `traversal.device`."""
+def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
+    """Count the words of a grammar on `traversal.device`, in these files, None for all."""
     assert traversal.device is not None
     counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
-    return counter.word_counts(grammar.native, sorted(excluded_inos))
+    counts = counter.word_counts(grammar.native, None if inos is None else list(inos))
+    return CountedWords(grammar, counts)
 
 
 class DeviceCounter:
@@ -46,12 +45,12 @@ class DeviceCounter:
         self._times = times
         self._in_rounds = traversal.method is Method.ROUNDS
 
-    def word_counts(self, grammar: _grammar.Grammar, excluded_inos: Sequence[int]) -> NDArray[np.uint64]:
-        """How often each word of a dictionary occurs (uint64), without some files."""
+    def word_counts(self, grammar: _grammar.Grammar, inos: Sequence[int] | None = None) -> NDArray[np.uint64]:
+        """How often each word of a dictionary occurs (uint64) in these files, None for all."""
 
         def count(begin: int, end: int) -> NDArray[np.uint64]:
             with self._times.of("flatten"):
-                forest = grammar.forest(excluded_inos, begin, end, self._num_threads)
+                forest = grammar.forest(inos, begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
                 on_device.use_words(grammar.num_words)
@@ -68,10 +67,15 @@ class DeviceCounter:
         return total
 
     def gather(
-        self, corpus: _grammar.Corpus, part_sizes: Sequence[tuple[int, int]], num_words: int, *, per_file: bool
-    ) -> _grammar.Runs:
-        """The n-grams of `num_words` words of a corpus: how often each is in each file, or in all together."""
-        runs = _grammar.Runs()
+        self,
+        postings: _grammar.Postings,
+        corpus: _grammar.Corpus,
+        part_sizes: Sequence[tuple[int, int]],
+        num_words: int,
+        *,
+        per_file: bool,
+    ) -> None:
+        """Add how often each n-gram of `num_words` words is in each file of a corpus, or in all together."""
 
         def count(begin: int, end: int) -> None:
             with self._times.of("flatten"):
@@ -84,14 +88,13 @@ class DeviceCounter:
                     on_device.use_ngrams(num_words, corpus.bits, corpus.inner_ranks)
             counted = self._count_postings(on_device) if per_file else self._count_all(on_device)
             with self._times.of("download"):
-                keys, postings = (self._device.download(array) for array in _as_run(on_device, counted))
-                runs.add(keys, postings)
+                keys, of_keys = (self._device.download(array) for array in _as_run(on_device, counted))
+                postings.add(keys, of_keys)
 
         bytes_of_an_element = _BYTES_OF_A_WORD if num_words == 1 else _BYTES_OF_AN_NGRAM
         with self._device:
             for _ in self._in_ranges(part_sizes, bytes_of_an_element, count):
                 pass
-        return runs
 
     def _upload(self, forest: _grammar.Forest) -> DeviceForest:
         with self._times.of("upload", self._device):
@@ -173,7 +176,7 @@ def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[
 
 
 def _as_run(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:
-    """Pairs of (term, file) as `Runs.add` takes them."""
+    """Pairs of (term, file) as `Postings.add` takes them."""
     xp = forest.device.xp
     terms = counted.firsts
     is_new = xp.ones(terms.size, bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gompfs.analytics.report import Report
 from gompfs.analytics.traversal import BY_DEFAULT, Task, Traversal, statistics_report
 from gompfs.grammar import Grammar
 
@@ -15,12 +16,10 @@ def sequence_count_report(
     num_words: int = 3,
     top: int = 0,
     traversal: Traversal = BY_DEFAULT,
-) -> bytes:
+) -> Report:
     """Lines `w1 w2 w3<TAB>count` by count descending, then in byte order.
 
     Counted is every place in the files `paths` (by inode number) where `num_words` words, 1 to 5, stand in a row; none
-    reaches over the end of a file. `top` above 0 keeps the first lines only. Raises OptionError for another number of
-    words, StatsUnavailableError where memory does not suffice: 32 bytes for each sequence that a part of the
-    grammar has, 32 for each different one of all, and the text.
+    reaches over the end of a file. `top` above 0 keeps the first lines only. Raises what statistics_report raises.
     """
     return statistics_report(Task.SEQUENCE_COUNT, grammars, paths, num_words, top, traversal)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
 from gompfs import _grammar
+from gompfs.analytics.report import FirstLines, PiecewiseReport, Report
+from gompfs.analytics.temporary_files import free_space, temporary_directory
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar
@@ -42,17 +44,20 @@ class Method(Enum):
 
 @dataclass
 class PhaseTimes:
-    """Seconds that tasks took on a device, by phase, and what was chosen there; tasks and ranges of files add up."""
+    """Seconds that tasks took, by phase, and what was chosen on a device; tasks and ranges of files add up.
+
+    The CPU has `flatten`, `traverse` and `emit`: it initialises a part just before it traverses it.
+    """
 
     flatten: float = 0.0
-    """Words and files are numbered, and rules put into arrays, by the CPU."""
+    """Words and files are numbered, and for a device rules put into arrays, by the CPU."""
     upload: float = 0.0
     initialise: float = 0.0
     """Levels, n-grams by head and tail buffers, a first pass that says what traversal will take."""
     traverse: float = 0.0
     download: float = 0.0
     emit: float = 0.0
-    """The text is written, by the CPU."""
+    """Postings are put in order and the text is made, by the CPU."""
     directions: Counter[str] = field(default_factory=Counter)
     """How many ranges of files were traversed top-down and bottom-up."""
 
@@ -70,17 +75,19 @@ class PhaseTimes:
 class Traversal:
     """The way to a result; the result is the same for all.
 
-    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory; `times` is
-    told how long that takes. Else `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and
-    otherwise `num_threads` take part, 0 for one per core. A task that needs more than `memory_limit` bytes of the host
-    is given up; 0 stands for a quarter of the machine's.
+    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory. Else
+    `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and otherwise `num_threads` take
+    part, 0 for one per core. Of the postings `in_memory` bytes are kept in memory, more in a temporary file. A task
+    that has more than `space_limit` bytes of them is given up; 0 stands for half of the room that such a file has.
+    `times` is told how long it takes.
     """
 
     direction: Direction = Direction.AUTO
     method: Method = Method.LEVELS
     sequential: bool = False
     num_threads: int = 0
-    memory_limit: int = 0
+    in_memory: int = 32 << 20
+    space_limit: int = 0
     device: ArrayDevice | None = None
     times: PhaseTimes | None = None
 
@@ -89,77 +96,85 @@ BY_DEFAULT = Traversal()
 
 
 class Task(IntEnum):
-    """The tasks of `_grammar.statistics_report`."""
+    """The tasks of `_grammar.report`."""
 
     INVERTED_INDEX = 0
     TERM_VECTOR = 1
     SEQUENCE_COUNT = 2
     RANKED_INVERTED_INDEX = 3
+    TFIDF = 4
+
+
+_TOP_LINES = (Task.INVERTED_INDEX, Task.SEQUENCE_COUNT)  # where `top` is of lines
 
 
 def statistics_report(
     task: Task, grammars: Sequence[Grammar], paths: Mapping[int, bytes], num_words: int, top: int, traversal: Traversal
-) -> bytes:
+) -> Report:
     """The lines of a task over the files `paths` (inode number: path), which are listed in byte order of the paths.
 
-    Raises OptionError for an impossible `num_words` or `top`, StatsUnavailableError if it takes too much memory.
+    Postings are put aside in temporary files. Raises OptionError for an impossible `num_words` or `top`,
+    StatsUnavailableError if they take too much room, OSError where the disk is full.
     """
     if not 1 <= num_words <= MAX_WORDS:
         raise OptionError(f"sequences of {num_words} words; there are those of 1 to {MAX_WORDS}")
     if top < 0:
         raise OptionError(f"the first {top} make no sense")
-    files = [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
-    traversal = replace(
-        traversal,
-        num_threads=traversal.num_threads or len(os.sched_getaffinity(0)),
-        memory_limit=_memory_limit(traversal),
-    )
-    natives = [grammar.native for grammar in grammars]
+    files = files_in_order(paths)
+    num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
+    times = traversal.times or PhaseTimes()
+    directory = temporary_directory()
+    postings = _grammar.Postings(directory, traversal.in_memory, traversal.space_limit or free_space(directory) // 2)
     try:
-        if traversal.device is not None:
-            return _report_of_device(traversal.device, traversal, task, natives, files, num_words, top)
-        return _grammar.statistics_report(
-            task,
-            natives,
-            files,
-            num_words,
-            top,
-            (traversal.sequential, traversal.direction.value, traversal.num_threads),
-            traversal.memory_limit,
-        )
+        with times.of("flatten"):
+            corpus = _grammar.Corpus([grammar.native for grammar in grammars], files, num_words)
+        _gather(postings, corpus, task, grammars, num_words, replace(traversal, num_threads=num_threads, times=times))
+        with times.of("emit"):
+            native = _grammar.report(corpus, task, top, postings, num_threads)
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+    report = PiecewiseReport(native, num_threads, timed=lambda: times.of("emit"))
+    return FirstLines(report, top) if top and task in _TOP_LINES else report
 
 
-def _report_of_device(
-    device: ArrayDevice,
-    traversal: Traversal,
+def _gather(
+    postings: _grammar.Postings,
+    corpus: _grammar.Corpus,
     task: Task,
-    grammars: Sequence[_grammar.Grammar],
-    files: Sequence[tuple[int, bytes]],
+    grammars: Sequence[Grammar],
     num_words: int,
-    top: int,
-) -> bytes:
+    traversal: Traversal,
+) -> None:
+    """Count what the task asks for, on the device if there is one."""
     from gompfs.analytics.device_statistics import DeviceCounter
 
+    per_file = task is not Task.SEQUENCE_COUNT
     times = traversal.times or PhaseTimes()
-    counter = DeviceCounter(device, traversal, times)
-    with times.of("flatten"):
-        corpus = _grammar.Corpus(grammars, files, num_words)
-        part_sizes = [size for grammar in grammars for size in grammar.part_sizes()]
-    runs = counter.gather(corpus, part_sizes, num_words, per_file=task is not Task.SEQUENCE_COUNT)
-    with times.of("emit"):
-        return corpus.report(task, top, runs, traversal.num_threads, traversal.memory_limit)
+    if traversal.device is None:
+        with times.of("traverse"):
+            way = (traversal.sequential, traversal.direction.value, traversal.num_threads)
+            postings.gather(corpus, per_file, way)
+        return
+    counter = DeviceCounter(traversal.device, traversal, times)
+    part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
+    counter.gather(postings, corpus, part_sizes, num_words, per_file=per_file)
+    with times.of("traverse"):
+        postings.gather_over_edges(corpus, per_file, traversal.num_threads)
 
 
-def _memory_limit(traversal: Traversal) -> int:
-    return traversal.memory_limit or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+def files_in_order(paths: Mapping[int, bytes]) -> list[tuple[int, bytes]]:
+    """Files as `_grammar.Corpus` takes them: in byte order of their paths, which are escaped."""
+    return [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
 
 
-def check_memory(num_bytes: int, traversal: Traversal = BY_DEFAULT) -> None:
-    """Raise StatsUnavailableError where the grammars of a task take more than its limit already."""
-    if num_bytes > _memory_limit(traversal):
+def check_memory(num_bytes: int) -> None:
+    """Raise StatsUnavailableError where the grammars of a task take more than a quarter of the machine's memory."""
+    if num_bytes > _memory_limit():
         raise StatsUnavailableError("these statistics cannot be computed: they take more memory than they may")
+
+
+def _memory_limit() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
 
 
 def escape_path(path: bytes) -> bytes:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gompfs import _grammar
-from gompfs.grammar import Grammar
+from gompfs.analytics.report import PiecewiseReport
+from gompfs.grammar import CountedWords
 
 
 class SortOrder(Enum):
@@ -23,23 +21,14 @@ class SortOrder(Enum):
 
 
 def word_count_report(
-    grammars: Sequence[Grammar],
-    order: SortOrder,
-    *,
-    excluded_inos: Collection[int] = (),
-    counted: Sequence[tuple[Grammar, NDArray[np.uint64]]] = (),
-    num_threads: int = 0,
-) -> bytes:
-    """Lines `word<TAB>count` over all grammars together, without the files `excluded_inos`.
+    sources: Sequence[CountedWords], order: SortOrder, *, top: int = 0, num_threads: int = 0
+) -> PiecewiseReport:
+    """Lines `word<TAB>count` over all sources together; `top` above 0 keeps the first lines only.
 
-    `counted` are further dictionaries with the counts of their words.
+    Memory beside the sources: 12 bytes for each word.
     """
     num_threads = num_threads or len(os.sched_getaffinity(0))
-    excluded = sorted(excluded_inos)
-    everything = [(grammar, grammar.word_counts(excluded, num_threads)) for grammar in grammars]
-    everything += counted
-    return _grammar.word_count_report(
-        [grammar.native for grammar, _ in everything],
-        [counts for _, counts in everything],
-        order is SortOrder.BY_COUNT,
-    )
+    grammars = [source.grammar.native for source in sources]
+    counts = [source.counts for source in sources]
+    native = _grammar.word_count_report(grammars, counts, order is SortOrder.BY_COUNT, top, num_threads)
+    return PiecewiseReport(native, num_threads)

@@ -36,7 +36,7 @@ from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, P
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
-_SECTION_BATCH = 128
+_SECTION_BATCH = 512  # blocks that are decoded at once
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
 _MIN_LISTING, _MAX_LISTING = 64, 1024  # entries that are looked up at once, of one or more directories
 _MAX_CACHED_INODES = 1 << 17
@@ -344,20 +344,20 @@ class Archive:
                 raise CorruptIndexError(f"inode {ino} has bytes outside its segment", archive=self.path)
             yield block.content[start:end]
 
-    def read_section(self, section: Section) -> bytes:
+    def read_section(self, section: Section) -> memoryview:
         """The bytes of a section; raises CorruptBlockError."""
-        content = bytearray()
+        content = np.empty(section.places.uncompressed_size, np.uint8).data
         for first in range(0, len(section.places), _SECTION_BATCH):
             count = min(_SECTION_BATCH, len(section.places) - first)
-            for number, block in enumerate(self.decode_places(section.places, first, count), first):
+            out = content[first * self.block_size : (first + count) * self.block_size]
+            for number, block in enumerate(self.decode_places(section.places, first, count, out=out), first):
                 if block.status is not BlockStatus.OK:
                     raise CorruptBlockError(
                         f"section {section.kind} of segment {section.segment}: {block.status.reason}",
                         archive=self.path,
                         block=number,
                     )
-                content += block.content
-        return bytes(content)
+        return content.toreadonly()
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
         """Decode blocks of the stream, past the cache; damage never raises."""
@@ -388,15 +388,19 @@ class Archive:
         return np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
 
     def decode_places(
-        self, places: BlockPlaces, first: int, count: int, *, verify: bool = False
+        self, places: BlockPlaces, first: int, count: int, *, verify: bool = False, out: memoryview | None = None
     ) -> list[Block]:
-        """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises."""
+        """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises.
+
+        They are views of `out`, which has room for all, or of memory of the engine's.
+        """
         sizes = self._sizes(places, first, count)
         raw = self._read_blocks(places, first, count)
         good = np.flatnonzero(read_headers(raw)["uncompressed_size"] == sizes).tolist()
         blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * count
         ends = np.cumsum(sizes[good]).tolist()
-        out = self.engine.allocate(ends[-1] if ends else 0)
+        if out is None:
+            out = self.engine.allocate(ends[-1] if ends else 0)
         statuses = self.engine.decode_blocks(
             raw if len(good) == count else [raw[index] for index in good], out, verify=verify or self.verifies_content
         )

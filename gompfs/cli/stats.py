@@ -25,6 +25,8 @@ _REPEATED_FACT = "binary_file"
 
 
 _SEQUENCES = ("sequence_count", "ranked_inverted_index")
+_SEARCHES = ("word", "phrase")
+_WORDS = "words"
 
 
 def _names() -> list[str]:
@@ -45,11 +47,12 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     "--top",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The first N lines; N words of each term vector; N files of each sequence in the ranked inverted index.",
+    help="The first N lines; N words of each term vector, 10 by tf-idf; N files of each sequence in the ranked index.",
 )
 @click.option(
     "--n", "num_words", type=click.IntRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
 )
+@click.option("--range", "word_range", metavar="I:J", help="Of words: from number I up to J, counted from 0.")
 @click.option("--build", is_flag=True, help="First add the grammars of what was packed with --no-stats.")
 @engine_option
 @json_option
@@ -60,6 +63,7 @@ def stats_command(
     path: str | None,
     top: int | None,
     num_words: int | None,
+    word_range: str | None,
     build: bool,
     engine: str,
     as_json: bool,
@@ -73,6 +77,11 @@ def stats_command(
     term_vector            file and its words with counts
     sequence_count         three words in a row and count
     ranked_inverted_index  three words in a row and the files that hold them
+    tfidf                  file and the words that tell it from others, with scores
+    word/WORD              the files that hold a word, and count
+    phrase/W1 W2 W3        the files that hold 1 to 5 words in a row, and count
+    files/PATH/NAME        wordcount, sort, term_vector or sequence_count of a file
+    words                  the words of the --file, one a line; not in a mount
     info                   what the archive is
     list                   these names; the default
 
@@ -80,26 +89,33 @@ def stats_command(
     """
     from gompfs.mount.virtual_files import compute
 
-    _check_usage(name, path, top, num_words)
+    kind = _kind(name)
+    _check_usage(kind, path, top, num_words, word_range)
     if build:
         size = _build_grammars(archive, engine)
         if name == _LIST:
             _print_built(archive, size, as_json=as_json)
             return
     with opened(archive, engine=engine) as opened_archive:
-        query = _query(opened_archive, path, top, num_words)
-        content = None if name == _LIST else compute(name.encode(), opened_archive, query)
-    if content is None:
-        if as_json:
-            print_json(_names())
+        query = _query(opened_archive, path, top, num_words, word_range)
+        if name == _LIST:
+            _print_names(as_json)
+            return
+        report = compute(os.fsencode(name), opened_archive, query)
+        if not as_json:
+            for piece in report:
+                write_bytes(piece)
+        elif name == "info":
+            print_json(_facts(b"".join(report)))
         else:
-            write_bytes("".join(f"{name}\n" for name in _names()).encode())
-    elif not as_json:
-        write_bytes(content)
-    elif name == "info":
-        print_json(_facts(content))
+            print_json_array(_RECORDS[kind](line) for piece in report for line in piece.split(b"\n")[:-1])
+
+
+def _print_names(as_json: bool) -> None:
+    if as_json:
+        print_json(_names())
     else:
-        print_json_array(map(_RECORDS[name], content.split(b"\n")[:-1]))
+        write_bytes("".join(f"{name}\n" for name in _names()).encode())
 
 
 def _build_grammars(path: str, engine: str) -> int:
@@ -127,17 +143,37 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
         print_line(f"{display_path(path)}: {what}".encode())
 
 
-def _check_usage(name: str, path: str | None, top: int | None, num_words: int | None) -> None:
+def _kind(name: str) -> str:
+    """The name without what is asked for by it: `word`, or the task of a file."""
+    from gompfs.mount.virtual_files import FILE_TASKS, SEARCHES
+
+    first, _, rest = name.partition("/")
+    last = rest.rpartition("/")[2]
+    if rest and first in map(bytes.decode, SEARCHES):
+        return first
+    return last if first == "files" and last.encode() in FILE_TASKS else name
+
+
+def _check_usage(
+    kind: str, path: str | None, top: int | None, num_words: int | None, word_range: str | None
+) -> None:
     names = _names()
-    if name != _LIST and name not in names:
-        raise OptionError(f"no statistic {name!r}; there are {', '.join([*names, _LIST])}")
-    if num_words is not None and name not in _SEQUENCES:
+    if kind not in (_LIST, _WORDS, *_SEARCHES, *names):
+        others = ", ".join([*names, *(f"{search}/..." for search in _SEARCHES), _WORDS, _LIST])
+        raise OptionError(f"no statistic {kind!r}; there are {others}")
+    if num_words is not None and kind not in _SEQUENCES:
         raise OptionError(f"--n is for {' and '.join(_SEQUENCES)}")
-    if name in (_LIST, "info") and (path is not None or top is not None):
-        raise OptionError(f"--file and --top are not for {name}")
+    if kind in (_LIST, "info") and (path is not None or top is not None):
+        raise OptionError(f"--file and --top are not for {kind}")
+    if kind == _WORDS and (path is None or top is not None):
+        raise OptionError("words are those of a --file, from the first of a --range to its last")
+    if word_range is not None and kind != _WORDS:
+        raise OptionError(f"--range is for {_WORDS}")
 
 
-def _query(archive: Archive, path: str | None, top: int | None, num_words: int | None) -> StatsQuery:
+def _query(
+    archive: Archive, path: str | None, top: int | None, num_words: int | None, word_range: str | None
+) -> StatsQuery:
     from gompfs.mount.virtual_files import StatsQuery
 
     ino = None
@@ -146,7 +182,18 @@ def _query(archive: Archive, path: str | None, top: int | None, num_words: int |
         if not stat.S_ISREG(inode.mode):
             raise EntryTypeError("not a regular file", archive=archive.path, path=path)
         ino = inode.ino
-    return StatsQuery(ino, num_words or StatsQuery.num_words, top or 0)
+    begin, end = _parse_range(word_range or ":")
+    return StatsQuery(ino, num_words or StatsQuery.num_words, top or 0, begin=begin, end=end)
+
+
+def _parse_range(word_range: str) -> tuple[int, int | None]:
+    begin, colon, end = word_range.partition(":")
+    if not colon or not all(number == "" or (number.isascii() and number.isdecimal()) for number in (begin, end)):
+        raise OptionError(f"--range {word_range!r} is not I:J, I: or :J")
+    numbers = [int(number or 0) for number in (begin, end)]
+    if max(numbers) >= 1 << 63:
+        raise OptionError(f"--range {word_range!r} is too large")
+    return numbers[0], numbers[1] if end else None
 
 
 def _facts(content: bytes) -> dict[str, Any]:
@@ -194,6 +241,18 @@ def _ranked_inverted_index(line: bytes) -> dict[str, Any]:
     }
 
 
+def _tfidf(line: bytes) -> dict[str, Any]:
+    path, *fields = line.split(b"\t")
+    scored = (field.split(b" ", 1) for field in fields)
+    words = [{"word": os.fsdecode(word), "score": float(score)} for score, word in scored]
+    return {"file": _path(path), "words": words}
+
+
+def _found(line: bytes) -> dict[str, Any]:
+    path, _, count = line.rpartition(b"\t")
+    return {"file": _path(path), "count": int(count)}
+
+
 def _path(field: bytes) -> str:
     from gompfs.analytics import unescape_path
 
@@ -201,11 +260,15 @@ def _path(field: bytes) -> str:
 
 
 # How the lines of each task are read.
-_RECORDS: dict[str, Callable[[bytes], dict[str, Any]]] = {
+_RECORDS: dict[str, Callable[[bytes], Any]] = {
     "inverted_index": _inverted_index,
+    "phrase": _found,
     "ranked_inverted_index": _ranked_inverted_index,
     "sequence_count": _sequence_count,
     "sort": _word_count,
     "term_vector": _term_vector,
+    "tfidf": _tfidf,
+    "word": _found,
     "wordcount": _word_count,
+    "words": os.fsdecode,
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInWords, RuleBuilder
 from gompfs.grammar.collector import GrammarCollector
-from gompfs.grammar.grammar import NO_RULES, Grammar, GrammarPart, TokenizedFiles
+from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TokenizedFiles
 
 __all__ = [
     "NO_RULES",
+    "CountedWords",
     "Grammar",
     "GrammarBuilder",
     "GrammarCollector",

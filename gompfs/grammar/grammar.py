@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +63,12 @@ class Grammar:
         self.native = native
 
     @classmethod
-    def from_bytes(cls, section: bytes | bytearray) -> Grammar:
+    def from_bytes(cls, section: bytes | bytearray | memoryview) -> Grammar:
         """Read a grammar section; raises ArchiveFormatError for one that is damaged."""
         try:
-            return cls(_grammar.read_grammar(section))
+            return cls(_grammar.read_grammar(section, len(os.sched_getaffinity(0))))
         except ValueError as error:
-            raise ArchiveFormatError(f"the grammar section is damaged: {error}") from None
+            raise _damaged(error) from None
 
     @classmethod
     def of_tokens(
@@ -136,6 +137,33 @@ class Grammar:
         """The inode numbers of all files that it holds."""
         return {int(ino) for part in self.parts() for ino in part.inos}
 
-    def word_counts(self, excluded_inos: Sequence[int] = (), num_threads: int = 0) -> NDArray[np.uint64]:
-        """How often each word occurs, shape (num_words,), by top-down traversal; some files left out."""
-        return self.native.word_counts(sorted(excluded_inos), num_threads)
+    def word_counts(self, inos: Collection[int] | None = None, num_threads: int = 0) -> NDArray[np.uint64]:
+        """How often each word occurs, shape (num_words,), by top-down traversal; in these files, None for all."""
+        return self.native.word_counts(_listed(inos), num_threads or len(os.sched_getaffinity(0)))
+
+
+class CountedWords(NamedTuple):
+    """A dictionary and how often its words occur, `counts` (uint64) of shape (grammar.num_words,)."""
+
+    grammar: Grammar
+    counts: NDArray[np.uint64]
+
+    @classmethod
+    def from_section(cls, section: memoryview | bytes, inos: Collection[int] | None = None) -> CountedWords:
+        """Count while reading, which needs less time and memory; the grammar has no parts then.
+
+        Raises ArchiveFormatError for a damaged section.
+        """
+        try:
+            native, counts = _grammar.count_section(section, _listed(inos), len(os.sched_getaffinity(0)))
+        except ValueError as error:
+            raise _damaged(error) from None
+        return cls(Grammar(native), counts)
+
+
+def _listed(inos: Collection[int] | None) -> list[int] | None:
+    return None if inos is None else list(inos)
+
+
+def _damaged(error: ValueError) -> ArchiveFormatError:
+    return ArchiveFormatError(f"the grammar section is damaged: {error}")

@@ -34,10 +34,10 @@ class Operations:
         return CACHE_SECONDS if self._tree.virtual(node) is None else 0
 
     def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
-        """Up to `size` bytes of a file, as views of decoded blocks."""
+        """Up to `size` bytes of a file, as views of decoded blocks; raises NotReadyError for a virtual one."""
         virtual = self._tree.virtual(node)
         if virtual is not None and virtual.file is not None:
-            return (memoryview(virtual.file.content())[file_offset : file_offset + size],)
+            return (virtual.file.read(file_offset, size),)
         inode = self.archive.inode(node)
         size = min(size, inode.size - file_offset)
         try:

@@ -24,6 +24,7 @@ from gompfs.mount.protocol import (
     pack_directory,
     pack_dots,
 )
+from gompfs.mount.virtual_files import NotReadyError
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class RequestLoop:
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
-        """Answer what is no read of blocks that are decoded already."""
+        """Answer what is no read of blocks that are decoded already; later, for what is still being computed."""
         _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             return
@@ -84,12 +85,13 @@ class RequestLoop:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
+            except NotReadyError as error:
+                error.call_later(lambda: self._answer(request))
+                return
             except Exception as error:
                 status = -errno_of(error)
                 if not is_expected(error):
-                    log.error(
-                        "%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG)
-                    )
+                    log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
         self._reply(unique, status, pieces)
 
     def _reply(self, unique: int, status: int, pieces: Pieces) -> None:

@@ -90,15 +90,19 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
     from gompfs.engine import select_engine
     from gompfs.mount.fuse_binding import Session
     from gompfs.mount.operations import Operations
+    from gompfs.mount.virtual_files import keeping_grammars
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
     engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
-    with Archive(
-        archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
-    ) as archive:
+    with (
+        Archive(
+            archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
+        ) as archive,
+        keeping_grammars(archive),
+    ):
         for warning in archive.warnings:
             log.warning("%s", warning)
         operations = Operations(archive, options)

@@ -4,32 +4,84 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from gompfs.archive import Archive
-from gompfs.errors import GompfsError, StatsUnavailableError, display_path
+from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
+from gompfs.mount.spool import Spool
 
 if TYPE_CHECKING:
-    from gompfs.analytics import SortOrder, Traversal
+    from gompfs.analytics import Report, SortOrder, Traversal
     from gompfs.archive import ContentText
     from gompfs.grammar import Grammar
 
 
+class KeptGrammars:
+    """The grammars of an archive, loaded when somebody asks, and kept for a while: small questions come in rows."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._lock = threading.Lock()
+        self._grammars: list[Grammar] | None = None
+        self._used_at = 0.0
+
+    def get(self) -> list[Grammar]:
+        """The grammars; whoever asks while they are loaded waits."""
+        with self._lock:
+            self._used_at = time.monotonic()
+            if self._grammars is None:
+                self._grammars = _load_grammars(self._archive)
+                self._drop_in(_KEPT_SECONDS)
+            return list(self._grammars)
+
+    def drop(self) -> None:
+        """Let go of them."""
+        with self._lock:
+            self._grammars = None
+
+    def _drop_in(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._drop_if_unused)
+        timer.daemon = True
+        timer.start()
+
+    def _drop_if_unused(self) -> None:
+        with self._lock:
+            left = self._used_at + _KEPT_SECONDS - time.monotonic()
+            if left > 0 and self._grammars is not None:
+                self._drop_in(left)
+            else:
+                self._grammars = None
+
+
+_KEPT_SECONDS = 20.0
+_kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
+
+
+@contextmanager
+def keeping_grammars(archive: Archive) -> Iterator[None]:
+    """Let grammars be kept for a while, as in a mount, of which much is asked."""
+    _kept[archive] = KeptGrammars(archive)
+    try:
+        yield
+    finally:
+        _kept.pop(archive).drop()
+
+
 def load_grammars(archive: Archive) -> list[Grammar]:
     """The grammars that the archive holds."""
+    kept = _kept.get(archive)
+    return _load_grammars(archive) if kept is None else kept.get()
+
+
+def _load_grammars(archive: Archive) -> list[Grammar]:
     from gompfs.grammar import Grammar
 
-    grammars = []
-    for section in _grammar_sections(archive):
-        try:
-            grammars.append(Grammar.from_bytes(archive.read_section(section)))
-        except GompfsError as error:
-            error.archive = error.archive or str(archive.path)
-            raise
-    return grammars
+    return [Grammar.from_bytes(archive.read_section(section)) for section in _grammar_sections(archive)]
 
 
 def _grammar_sections(archive: Archive) -> list[Section]:
@@ -68,20 +120,26 @@ class StatsQuery:
     num_words: int = 3
     """How long the sequences are, 1 to 5 words."""
     top: int = 0
-    """How many words of a term vector, files of a sequence, or else lines; 0 for all."""
+    """How many words of a term vector, files of a sequence, or else lines; 0 for all, or for 10 words by tf-idf."""
+    words: tuple[bytes, ...] = ()
+    """What is searched for, 1 to 5 words in a row."""
+    begin: int = 0
+    """The number of the first word that is asked for, from 0."""
+    end: int | None = None
+    """The number behind the last one; None for all that there are."""
 
 
 _EVERYTHING = StatsQuery()
 
 
-def wordcount(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def wordcount(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`word<TAB>count` lines, by count descending, then by word."""
     from gompfs.analytics import SortOrder
 
     return _word_count_report(archive, query, SortOrder.BY_COUNT)
 
 
-def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`word<TAB>count` lines by word."""
     from gompfs.analytics import SortOrder
 
@@ -96,7 +154,7 @@ def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
     return Traversal(device=archive.engine.array_device(num_symbols))
 
 
-def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`word<TAB>path<TAB>path...` lines by word."""
     from gompfs.analytics import inverted_index_report
 
@@ -104,7 +162,7 @@ def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     return inverted_index_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
 
 
-def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
     from gompfs.analytics import term_vector_report
 
@@ -112,7 +170,7 @@ def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     return term_vector_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
 
 
-def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
     from gompfs.analytics import sequence_count_report
 
@@ -121,7 +179,7 @@ def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
     return sequence_count_report(grammars, paths, num_words=query.num_words, top=query.top, traversal=how)
 
 
-def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
+def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """`w1 w2 w3<TAB>count path<TAB>count path...` lines by the words, files by count descending, then by path."""
     from gompfs.analytics import ranked_inverted_index_report
 
@@ -130,16 +188,54 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
     return ranked_inverted_index_report(grammars, paths, num_words=query.num_words, top=query.top, traversal=how)
 
 
-def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> bytes:
-    from gompfs.analytics import word_count_report
+def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
+    """`path<TAB>score word<TAB>score word...` lines by path, words by score descending, then by word."""
+    from gompfs.analytics import DEFAULT_TOP, tfidf_report
 
-    grammars = load_grammars(archive)
-    excluded = _inos(grammars) - _counted_inos(archive, query)
-    content = _content(archive, grammars, query)
-    counted = content.word_counts()
-    _check_is_text(archive, content, query)
-    report = word_count_report(grammars, order, excluded_inos=excluded, counted=counted)
-    return b"".join(report.splitlines(keepends=True)[: query.top]) if query.top else report
+    if query.ino is not None:
+        raise OptionError("tf-idf tells a file from others, and is of all files together")
+    grammars, paths = _text(archive, query)
+    how = _traversal(archive, grammars)
+    return tfidf_report(grammars, paths, top=query.top or DEFAULT_TOP, traversal=how)
+
+
+def phrase(archive: Archive, query: StatsQuery) -> Report:
+    """`path<TAB>count` lines of the files that have some words in a row, by count descending, then by path."""
+    from gompfs.analytics import phrase_report
+
+    grammars, paths = _text(archive, query)
+    return phrase_report(grammars, paths, query.words, top=query.top)
+
+
+def words(archive: Archive, query: StatsQuery) -> Report:
+    """The words of a file from one number up to another, one a line."""
+    from gompfs.analytics import END, words_report
+
+    if query.ino is None:
+        raise OptionError("words are those of a file")
+    grammars, _ = _text(archive, query)
+    return words_report(grammars, query.ino, query.begin, END if query.end is None else query.end)
+
+
+def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> Report:
+    from gompfs.analytics import Traversal, word_count_report
+    from gompfs.analytics.device_statistics import count_words
+    from gompfs.grammar import CountedWords
+
+    inos, sections = _counted_inos(archive, query), _grammar_sections(archive)
+    how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
+    if how.device is None and query.ino is None and len(sections) == len(archive.segments):
+        sources = [CountedWords.from_section(archive.read_section(section), inos) for section in sections]
+    else:
+        grammars = load_grammars(archive)
+        content = _content(archive, grammars, query)
+        if how.device is None:
+            sources = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
+        else:
+            sources = [count_words(grammar, how, inos) for grammar in grammars]
+        sources += [CountedWords(*counted) for counted in content.word_counts()]
+        _check_is_text(archive, content, query)
+    return word_count_report(sources, order, top=query.top)
 
 
 def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
@@ -210,21 +306,39 @@ def info(archive: Archive) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-TASKS: dict[bytes, Callable[[Archive, StatsQuery], bytes]] = {
+TASKS: dict[bytes, Callable[[Archive, StatsQuery], Report]] = {
     b"inverted_index": inverted_index,
     b"ranked_inverted_index": ranked_inverted_index,
     b"sequence_count": sequence_count,
     b"sort": sort,
     b"term_vector": term_vector,
+    b"tfidf": tfidf,
     b"wordcount": wordcount,
 }
+FILE_TASKS = (b"sequence_count", b"sort", b"term_vector", b"wordcount")
+"""What there is of each file alone, in `files/PATH`."""
+SEARCHES = (b"phrase", b"word")
 
 
-def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> bytes:
-    """The content of a virtual file, or what `query` asks for; raises GompfsError."""
+def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
+    """The content of a virtual file, or what `query` asks for; raises GompfsError.
+
+    `name` is a path in `stats`: a task, `info`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or it is `words`,
+    which is not there.
+    """
+    from gompfs.analytics import FixedReport
+
+    kind, _, rest = name.partition(b"/")
     try:
-        return TASKS[name](archive, query) if name in TASKS else info(archive)
-    except StatsUnavailableError as error:
+        if kind in SEARCHES and rest:
+            return phrase(archive, replace(query, words=tuple(rest.split(b" ")) if kind == b"phrase" else (rest,)))
+        if kind == b"files":
+            path, _, name = rest.rpartition(b"/")
+            query = replace(query, ino=archive.resolve(path).ino)
+        if name == b"words":
+            return words(archive, query)
+        return TASKS[name](archive, query) if name in TASKS else FixedReport(info(archive))
+    except GompfsError as error:
         error.archive = error.archive or str(archive.path)
         raise
 
@@ -233,34 +347,107 @@ VIRTUAL_FILES = sorted([b"info", *TASKS])
 # The others are there for who names them: `ls -l` must not count all sequences of a large archive.
 LISTED_FILES = frozenset({b"info", b"sort", b"wordcount"})
 _VOLATILE = {b"info"}
-_VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began
+_VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began, or to hear of an error
+
+
+class NotReadyError(Exception):
+    """What was asked for is still being computed: ask again when `call_later` calls."""
+
+    def __init__(self, file: VirtualFile, step: int) -> None:
+        super().__init__("it is being computed")
+        self._file = file
+        self._step = step
+
+    def call_later(self, callback: Callable[[], None]) -> None:
+        """Call once when more is known, from another thread or at once."""
+        self._file.call_after(self._step, callback)
 
 
 class VirtualFile:
-    """One virtual file: its content is computed once, and whoever reads it meanwhile waits for that."""
+    """One virtual file, computed once, when somebody first asks; safe for any number of threads.
+
+    A thread of its own computes it, and none waits for that: what is not there yet raises NotReadyError. Where the
+    size is known before the text, the beginning can be read while the rest is made. A failure counts for all who
+    have asked, and who asks later begins anew.
+    """
 
     def __init__(self, name: bytes, archive: Archive) -> None:
         self._name = name
         self._archive = archive
         self._lock = threading.Lock()
-        self._content: bytes | None = None
-        self._computed_at = 0.0
-
-    @property
-    def size(self) -> int:
-        """The content's size in bytes; 0 until it is computed."""
-        return 0 if self._content is None else len(self._content)
+        self._spool = Spool()
+        self._size: int | None = None
+        self._error: Exception | None = None
+        self._is_running = False
+        self._ended_at = 0.0  # 0 before it was ever computed
+        self._step = 0  # a number that changes whenever more is known
+        self._waiting: list[Callable[[], None]] = []
 
     @property
     def mtime_ns(self) -> int | None:
         """When the content was computed, for one that changes: the kernel then drops what it keeps of it."""
-        return int(self._computed_at * 1e9) if self._name in _VOLATILE and self._content is not None else None
+        return int(self._ended_at * 1e9) if self._name in _VOLATILE else None
 
-    def content(self) -> bytes:
-        """The content; computed now if nobody has asked before. Raises GompfsError."""
+    def size(self) -> int:
+        """The content's size in bytes. Raises NotReadyError, GompfsError, OSError."""
         with self._lock:
-            too_old = self._name in _VOLATILE and time.time() - self._computed_at > _VOLATILE_SECONDS
-            if self._content is None or too_old:
-                self._content = compute(self._name, self._archive)
-                self._computed_at = time.time()
-            return self._content
+            self._begin()
+            if self._size is None:
+                raise NotReadyError(self, self._step)
+            return self._size
+
+    def read(self, file_offset: int, size: int) -> bytes:
+        """Up to `size` bytes of the content. Raises NotReadyError, GompfsError, OSError."""
+        with self._lock:
+            self._begin()
+            if self._size is None or self._spool.size < min(file_offset + size, self._size):
+                raise NotReadyError(self, self._step)
+            spool = self._spool
+        return spool.read(file_offset, size)
+
+    def close(self) -> None:
+        """Let go of the content, which somebody may still be waiting for."""
+        with self._lock:
+            if not self._is_running:
+                self._spool.close()
+
+    def call_after(self, step: int, callback: Callable[[], None]) -> None:
+        """Call when more is known than at `step`."""
+        with self._lock:
+            if self._step == step:
+                self._waiting.append(callback)
+                return
+        callback()
+
+    def _begin(self) -> None:
+        """Start computing where there is no content, or one that is too old. Raises what the last try raised."""
+        is_old = time.time() - self._ended_at > _VOLATILE_SECONDS
+        if self._is_running:
+            return
+        if self._error is not None and not is_old:
+            raise self._error
+        if self._ended_at == 0 or self._error is not None or (is_old and self._name in _VOLATILE):
+            self._spool, self._size, self._error, self._is_running = Spool(), None, None, True
+            threading.Thread(target=self._compute, name="gompfs-statistics", daemon=True).start()
+
+    def _compute(self) -> None:
+        try:
+            report = compute(self._name, self._archive)
+            self._advance(size=report.size)
+            for piece in report:
+                self._spool.append(piece)
+                self._advance(size=report.size)
+            self._advance(size=self._spool.size, is_running=False)
+        except Exception as error:
+            self._spool.close()
+            self._advance(size=None, is_running=False, error=error)
+
+    def _advance(self, *, size: int | None, is_running: bool = True, error: Exception | None = None) -> None:
+        with self._lock:
+            self._size, self._is_running, self._error = size, is_running, error
+            if not is_running:
+                self._ended_at = time.time()
+            self._step += 1
+            waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback()

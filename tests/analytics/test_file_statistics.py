@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 import statistics_oracle as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import gompfs.analytics.traversal as traversal_module
 from gompfs.analytics import (
     Direction,
+    Report,
     Traversal,
     escape_path,
     inverted_index_report,
@@ -59,14 +63,14 @@ def check(
     texts = [(path_of(ino), content) for ino, content in files]
     of_words = oracle.ngrams_of(texts, 1, word_rule)
     for traversal in traversals:
-        assert inverted_index_report(grammars, paths, traversal=traversal) == oracle.inverted_index(of_words)
-        assert term_vector_report(grammars, paths, traversal=traversal) == oracle.term_vector(of_words)
+        assert inverted_index_report(grammars, paths, traversal=traversal).read() == oracle.inverted_index(of_words)
+        assert term_vector_report(grammars, paths, traversal=traversal).read() == oracle.term_vector(of_words)
     for num_words in lengths:
         ngrams = oracle.ngrams_of(texts, num_words, word_rule)
         counts, ranked = oracle.sequence_count(ngrams), oracle.ranked_inverted_index(ngrams)
         for how in traversals:
-            assert sequence_count_report(grammars, paths, num_words=num_words, traversal=how) == counts
-            assert ranked_inverted_index_report(grammars, paths, num_words=num_words, traversal=how) == ranked
+            assert sequence_count_report(grammars, paths, num_words=num_words, traversal=how).read() == counts
+            assert ranked_inverted_index_report(grammars, paths, num_words=num_words, traversal=how).read() == ranked
 
 
 @settings(max_examples=60, deadline=None)
@@ -163,14 +167,15 @@ def test_the_first_ones() -> None:
         return b"".join(lines.splitlines(keepends=True)[:top])
 
     for top in (1, 2, 4, 1000, 2**60):
-        assert inverted_index_report(grammars, paths, top=top) == first(oracle.inverted_index(of_words), top)
-        assert term_vector_report(grammars, paths, top=top) == oracle.term_vector(of_words, top)
-        assert sequence_count_report(grammars, paths, top=top) == first(oracle.sequence_count(ngrams), top)
-        assert ranked_inverted_index_report(grammars, paths, top=top) == oracle.ranked_inverted_index(ngrams, top)
+        assert inverted_index_report(grammars, paths, top=top).read() == first(oracle.inverted_index(of_words), top)
+        assert term_vector_report(grammars, paths, top=top).read() == oracle.term_vector(of_words, top)
+        assert sequence_count_report(grammars, paths, top=top).read() == first(oracle.sequence_count(ngrams), top)
+        ranked = ranked_inverted_index_report(grammars, paths, top=top)
+        assert ranked.read() == oracle.ranked_inverted_index(ngrams, top)
 
 
-Report = Callable[..., bytes]
-reports: list[Report] = [
+MakeReport = Callable[..., Report]
+reports: list[MakeReport] = [
     inverted_index_report,
     term_vector_report,
     sequence_count_report,
@@ -179,22 +184,48 @@ reports: list[Report] = [
 
 
 @pytest.mark.parametrize("report", reports)
-def test_nothing_to_report(report: Report) -> None:
+def test_nothing_to_report(report: MakeReport) -> None:
     for traversal in TRAVERSALS:
-        assert report([], {}, traversal=traversal) == b""
-        assert report([build([])], {1: b"f"}, traversal=traversal) == b""
-        assert report([build([(1, b"all of it left out")])], {2: b"f"}, traversal=traversal) == b""
+        assert report([], {}, traversal=traversal).read() == b""
+        assert report([build([])], {1: b"f"}, traversal=traversal).read() == b""
+        assert report([build([(1, b"all of it left out")])], {2: b"f"}, traversal=traversal).read() == b""
 
 
 @pytest.mark.parametrize("report", reports)
-def test_memory_is_bounded(report: Report) -> None:
+def test_room_is_bounded(report: MakeReport) -> None:
     files = [(ino, b" ".join(b"%d" % (ino + number) for number in range(200))) for ino in range(1, 50)]
     grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
-    enough = report(grammars, paths)
-    for sequential, limit in itertools.product((False, True), (1, 1000, 4000)):
-        with pytest.raises(StatsUnavailableError, match="more memory"):
-            report(grammars, paths, traversal=Traversal(sequential=sequential, memory_limit=limit))
-    assert report(grammars, paths, traversal=Traversal(memory_limit=64 * MIB)) == enough
+    enough = report(grammars, paths).read()
+    for sequential, limit in itertools.product((False, True), (1, 500)):
+        with pytest.raises(StatsUnavailableError, match="more room"):
+            report(grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
+    assert report(grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
+
+
+@pytest.mark.parametrize("report", reports)
+@pytest.mark.parametrize("in_memory", [0, 3000, 1 << 16])
+def test_postings_in_a_file(
+    report: MakeReport, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It makes no difference where they are; the file is where $TMPDIR says, and has no name."""
+    rng = random.Random(15)
+    texts = (b" ".join(b"%d" % rng.randrange(5000) for _ in range(rng.randrange(3000))) for _ in range(60))
+    files = list(enumerate(texts, 1))
+    grammars, paths = [build(files[:30]), build(files[30:])], {ino: path_of(ino) for ino, _ in files}
+    expected = report(grammars, paths).read()
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
+    found = report(grammars, paths, traversal=Traversal(in_memory=in_memory))
+    assert found.read() == found.read() == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("report", reports)
+def test_a_file_that_cannot_be_made(report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the system, not a short report."""
+    monkeypatch.setattr(traversal_module, "temporary_directory", lambda: "/proc/self/nowhere")
+    monkeypatch.setattr(traversal_module, "free_space", lambda _directory: 1 << 40)
+    with pytest.raises(OSError, match="No such file"):
+        report([build([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
 
 
 @pytest.mark.parametrize("num_words", [-1, 0, 6])

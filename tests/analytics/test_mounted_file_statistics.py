@@ -138,7 +138,7 @@ def test_one_file(tmp_path: Path, tree: Path, builder: str) -> None:
         with Archive(archive) as of_all, Archive(pack(tmp_path / "alone.gomp", alone, force=True)) as of_one:
             for name in TASKS:
                 query = StatsQuery(ino=of_all.resolve(path).ino)
-                assert compute(name, of_all, query) == compute(name, of_one), (path, name)
+                assert compute(name, of_all, query).read() == compute(name, of_one).read(), (path, name)
     assert gompfs("stats", archive, "sequence_count", "--file", "late", "--n", "2", "--top", "2") == b"b c\t2\nc d\t2\n"
 
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -15,9 +16,9 @@
 #include "common/little_endian.h"
 #include "format_constants.h"
 #include "grammar/builder.h"
-#include "grammar/report.h"
 #include "grammar/statistics.h"
 #include "grammar/traversal.h"
+#include "grammar/word_count_report.h"
 #include "mutations.h"
 
 namespace {
@@ -89,17 +90,32 @@ void report_all_files(const Grammar& grammar, int round) {
     const auto task = static_cast<Task>(round % 4);
     const Corpus corpus({&grammar}, files, task == Task::term_vector ? 1 : round % 5 + 1);
     const Traversal traversal{round % 7 == 0, static_cast<Direction>(round % 3), 2};
-    report_statistics(corpus, task, round % 2, traversal, 1 << 30);
+    Postings postings({std::filesystem::temp_directory_path(),
+                       static_cast<std::uint64_t>(round % 3) << 10, 1 << 30});
+    gather_postings(corpus, is_per_file(task), traversal, postings);
+    const auto report = make_report(corpus, task, round % 2, postings, 2);
+    for (std::size_t piece = 0; piece < report->num_pieces(); ++piece) {
+        report->piece(piece);
+    }
 }
 
 bool survives_reading(const Buffer& section, int round) {
     try {
-        const Grammar grammar = read_grammar(section);
+        const Grammar grammar = read_grammar(section, 2);
         if (round % 10 == 0) {
             report_all_files(grammar, round / 10);
         }
-        const auto counts = word_counts(grammar, {2}, 1);
-        return word_count_report({{&grammar.dictionary, &counts}}, true).size() + 1 != 0;
+        const CountedFiles files({1, 3});
+        const WordCounts counts = word_counts(grammar, files, 1);
+        const CountedSection counted = count_section(section, files, 2);
+        const WordCountReport report(
+            {{&grammar.dictionary, counts}, {&counted.grammar.dictionary, counted.counts}},
+            round % 2 == 0, 0, 2);
+        std::size_t size = 0;
+        for (std::size_t piece = 0; piece < report.num_pieces(); ++piece) {
+            size += report.piece(piece).size();
+        }
+        return size == report.size();
     } catch (const std::invalid_argument&) {
         return false;
     }

@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 from text_device_on_host import HostTextDevice
 
 from gompfs.analytics import (
+    Report,
     SortOrder,
     inverted_index_report,
     ranked_inverted_index_report,
@@ -34,6 +35,7 @@ from gompfs.engine import select_engine
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.device_words import WordTable, padded_size
 from gompfs.engine.text_device import TextDevice
+from gompfs.grammar import CountedWords
 from gompfs.grammar.reference import split_words
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.options import PackOptions
@@ -137,19 +139,21 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
     grammars = list(of_host.grammars())
     with batches_of(batch_bytes):
         on_device = [DeviceText(archive, of_device, device).grammar()]
-        counted = [DeviceText(archive, of_counts, device).word_counts()]
+        counted = [CountedWords(*DeviceText(archive, of_counts, device).word_counts())]
     assert sorted(of_host.binary_files) == sorted(of_device.binary_files) == sorted(of_counts.binary_files)
     for order in SortOrder:
-        expected = word_count_report(grammars, order)
-        assert word_count_report(on_device, order) == word_count_report([], order, counted=counted) == expected
+        expected = word_count_report([CountedWords(grammar, grammar.word_counts()) for grammar in grammars], order)
+        of_grammar = [CountedWords(grammar, grammar.word_counts()) for grammar in on_device]
+        assert word_count_report(of_grammar, order).read() == expected.read()
+        assert word_count_report(counted, order).read() == expected.read()
     inos = set().union(*(grammar.inos() for grammar in grammars))
     assert on_device[0].inos() == inos
     files = {ino: paths[ino] for ino in inos}
-    reports: list[Callable[..., bytes]] = [
+    reports: list[Callable[..., Report]] = [
         *(inverted_index_report, term_vector_report, sequence_count_report, ranked_inverted_index_report)
     ]
     for report in reports:
-        assert report(on_device, files) == report(grammars, files)
+        assert report(on_device, files).read() == report(grammars, files).read()
 
 
 def main(library: Path) -> None:

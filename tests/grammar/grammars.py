@@ -127,6 +127,6 @@ def check(section: bytes, files: Files, builder: str, words: str) -> Grammar:
 
 def counts_of(grammar: Grammar, excluded_inos: Sequence[int] = (), num_threads: int = 1) -> dict[bytes, int]:
     """What the C++ core counts; words that do not occur are left out."""
-    counts = grammar.word_counts(excluded_inos, num_threads)
+    counts = grammar.word_counts(grammar.inos().difference(excluded_inos), num_threads)
     assert counts.shape == (grammar.num_words,)
     return {grammar.word(int(number)): int(counts[number]) for number in np.flatnonzero(counts)}

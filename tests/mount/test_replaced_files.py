@@ -15,7 +15,7 @@ from gompfs.pack import add_to_archive, open_source, pack_archive
 
 def counts(archive: Path) -> bytes:
     with Archive(archive) as opened:
-        return wordcount(opened)
+        return wordcount(opened).read()
 
 
 def test_a_later_member_of_the_same_tar(tmp_path: Path) -> None:

@@ -69,6 +69,30 @@ def test_ratio_of_a_sample(tmp_path: Path) -> None:
     assert table["rows"]["tree"]["MB"] == pytest.approx((16 + 8) * 16384 / 1e6)
 
 
+def test_stats(tmp_path: Path) -> None:
+    """All ways to a statistic agree, coreutils among them, on files of all kinds of ends."""
+    (tmp_path / "tree/dir").mkdir(parents=True)
+    text = b" ".join(b"%d" % (number * number % 97) for number in range(4000))
+    contents = {"cut": b"to be or", "empty": b"", "one": b"to", "dir/text": text}
+    contents["dir/lines"] = text.replace(b" ", b"\n")
+    for name, content in (contents | {"binary": b"\0a b"}).items():
+        (tmp_path / "tree" / name).write_bytes(content)
+    compared, phases, mounted = run(tmp_path, "stats", tmp_path / "tree", "--rounds", "1")
+    tasks = set(compared["rows"])
+    assert tasks == {"inverted_index", "ranked_inverted_index", "sequence_count", "sort", "term_vector", "wordcount"}
+    assert tasks == set(phases["rows"]) == set(mounted["rows"])
+    for row in compared["rows"].values():
+        assert min(row["sequential TADOC"], row["CPU"], row["CPU, no grammar"], row["coreutils"]) > 0
+        assert row["coreutils / CPU"] == row["coreutils"] / row["CPU"]
+    for row in mounted["rows"].values():
+        assert 0 < row["first byte"] <= row["last byte"]
+        assert row["peak memory MB"] > 10
+    assert compared["rows"]["inverted_index"]["CPU bottom-up"] > 0
+    only, *_ = run(tmp_path, "stats", tmp_path / "tree", "--rounds", "1", "--only", "sort", "--no-scripts")
+    assert list(only["rows"]) == ["sort"]
+    assert "coreutils" not in only["rows"]["sort"]
+
+
 def test_grammar(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/long").write_bytes(b" ".join(b"%d" % (number * number % 977) for number in range(40_000)))

@@ -1,4 +1,4 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|grammar|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|grammar|stats|pack|mount`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
+from .stats import TASKS, measure_stats
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -181,6 +182,31 @@ def plot(result: Path, folder: Path) -> None:
 def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> None:
     """Building the grammar of text by each builder, on a GPU too where there is one: speed and sizes."""
     finish(measure_grammar(paths, rounds), json_path)
+
+
+@bench.command()
+@click.argument("trees", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@rounds_option(3)
+@click.option("--only", "tasks", multiple=True, type=click.Choice(list(TASKS)), help="One statistic; all without it.")
+@click.option("--archive", type=click.Path(exists=True, path_type=Path), help="The archive of the only TREE.")
+@click.option("--scripts/--no-scripts", default=True, help="Run what a user would run instead; it is slow.")
+@json_option
+def stats(
+    trees: tuple[Path, ...],
+    rounds: int,
+    tasks: tuple[str, ...],
+    archive: Path | None,
+    json_path: Path | None,
+    *,
+    scripts: bool,
+) -> None:
+    """Statistics of directories: by TADOC's way, the CPU, a GPU, without a grammar, by coreutils and data frames.
+
+    All have to give the same bytes.
+    """
+    if archive is not None and len(trees) > 1:
+        raise click.UsageError("--archive is of one directory")
+    finish(measure_stats(trees, tasks or tuple(TASKS), rounds, archive, with_scripts=scripts), json_path, ["awk"])
 
 
 @bench.command()

@@ -2,19 +2,32 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
-#include <numeric>
 #include <stdexcept>
 
 namespace gompfs {
+namespace {
+
+bool is_low(char byte) { return static_cast<unsigned char>(byte) < ' '; }
+
+std::vector<const Dictionary*> dictionaries(const std::vector<const Grammar*>& grammars) {
+    std::vector<const Dictionary*> dictionaries;
+    for (const Grammar* grammar : grammars) {
+        dictionaries.push_back(&grammar->dictionary);
+    }
+    return dictionaries;
+}
+
+}  // namespace
 
 Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_files,
                unsigned words_of_ngram)
-    : grammars(std::move(its_grammars)), files(std::move(its_files)), n(words_of_ngram) {
+    : grammars(std::move(its_grammars)),
+      files(std::move(its_files)),
+      n(words_of_ngram),
+      words(dictionaries(grammars)) {
     if (n < 1 || n > kMaxWordsOfNgram) {
         throw std::invalid_argument("there are n-grams of 1 to 5 words");
     }
-    merge_dictionaries();
     bits = static_cast<unsigned>(std::bit_width(words.size()));
     if (n * bits > 128) {
         throw std::invalid_argument("there are too many words for n-grams of this length");
@@ -28,57 +41,50 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
     std::sort(files_by_ino_.begin(), files_by_ino_.end());
 }
 
-void Corpus::merge_dictionaries() {
-    if (grammars.size() == 1) {
-        const Dictionary& dictionary = grammars[0]->dictionary;
-        words.resize(dictionary.size());
-        for (std::uint32_t word = 0; word < words.size(); ++word) {
-            words[word] = dictionary.word(word);
-        }
-        std::vector<std::uint32_t>& places = ranks.emplace_back(words.size());
-        std::iota(places.begin(), places.end(), 0);
-        return;
+// Whether a word comes before another when spaces follow both. That is byte order, but for bytes
+// below the space behind what both begin with.
+bool Corpus::is_before_inside(std::uint32_t left, std::uint32_t right) const {
+    const std::string_view a = words.word(left), b = words.word(right);
+    const std::size_t shared = std::min(a.size(), b.size());
+    const int order = a.substr(0, shared).compare(b.substr(0, shared));
+    if (order != 0 || a.size() == b.size()) {
+        return order < 0;
     }
-    for (const Grammar* grammar : grammars) {
-        std::vector<std::string_view> more(grammar->dictionary.size()), merged;
-        for (std::uint32_t word = 0; word < more.size(); ++word) {
-            more[word] = grammar->dictionary.word(word);
-        }
-        std::set_union(words.begin(), words.end(), more.begin(), more.end(),
-                       std::back_inserter(merged));
-        words = std::move(merged);
-    }
-    for (const Grammar* grammar : grammars) {
-        std::vector<std::uint32_t>& places = ranks.emplace_back(grammar->dictionary.size());
-        std::uint32_t rank = 0;
-        for (std::uint32_t word = 0; word < places.size(); ++word) {
-            while (words[rank] != grammar->dictionary.word(word)) {
-                ++rank;
-            }
-            places[word] = rank;
-        }
-    }
+    return a.size() < b.size() ? !is_low(b[shared]) : is_low(a[shared]);
 }
 
 void Corpus::rank_inner_words() {
-    const auto is_low = [](char byte) { return static_cast<unsigned char>(byte) < ' '; };
-    if (std::none_of(words.begin(), words.end(), [&](std::string_view word) {
-            return std::any_of(word.begin(), word.end(), is_low);
-        })) {
+    // Words without low bytes stay in byte order among themselves; the few others are put between.
+    std::vector<std::uint32_t> low, others;
+    for (std::uint32_t rank = 0; rank < words.size(); ++rank) {
+        const std::string_view word = words.word(rank);
+        if (std::any_of(word.begin(), word.end(), is_low)) {
+            low.push_back(rank);
+        }
+    }
+    if (low.empty()) {
         return;
     }
-    words_of_inner_ranks.resize(words.size());
-    std::iota(words_of_inner_ranks.begin(), words_of_inner_ranks.end(), 0);
-    std::sort(words_of_inner_ranks.begin(), words_of_inner_ranks.end(),
-              [&](std::uint32_t left, std::uint32_t right) {
-                  const std::string_view a = words[left], b = words[right];
-                  const std::size_t shared = std::min(a.size(), b.size());
-                  const int order = a.substr(0, shared).compare(b.substr(0, shared));
-                  if (order != 0 || a.size() == b.size()) {
-                      return order < 0;
-                  }
-                  return a.size() < b.size() ? !is_low(b[shared]) : is_low(a[shared]);
-              });
+    others.reserve(words.size());
+    for (std::uint32_t rank = 0; rank < words.size(); ++rank) {
+        const std::size_t num_low = rank - others.size();
+        if (num_low == low.size() || low[num_low] != rank) {
+            others.push_back(rank);
+        }
+    }
+    const auto is_before = [this](std::uint32_t left, std::uint32_t right) {
+        return is_before_inside(left, right);
+    };
+    std::sort(low.begin(), low.end(), is_before);
+    words_of_inner_ranks.reserve(words.size());
+    auto next = others.begin();
+    for (const std::uint32_t word : low) {
+        const auto end = std::lower_bound(next, others.end(), word, is_before);
+        words_of_inner_ranks.insert(words_of_inner_ranks.end(), next, end);
+        words_of_inner_ranks.push_back(word);
+        next = end;
+    }
+    words_of_inner_ranks.insert(words_of_inner_ranks.end(), next, others.end());
     inner_ranks.resize(words.size());
     for (std::uint32_t rank = 0; rank < words.size(); ++rank) {
         inner_ranks[words_of_inner_ranks[rank]] = rank;
@@ -96,7 +102,7 @@ void Corpus::append_ngram(std::string& text, NgramKey key) const {
     for (unsigned word = n; word-- > 0;) {
         const auto rank = static_cast<std::uint32_t>(key >> (word * bits) & mask);
         const bool is_inner = word != 0 && !words_of_inner_ranks.empty();
-        text.append(words[is_inner ? words_of_inner_ranks[rank] : rank]);
+        text.append(words.word(is_inner ? words_of_inner_ranks[rank] : rank));
         if (word != 0) {
             text.push_back(' ');
         }

@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "grammar/grammar.h"
+#include "grammar/vocabulary.h"
 
 namespace gompfs {
 
@@ -34,7 +34,7 @@ struct Corpus {
     // What a word (by its place in the dictionary of a grammar) adds to a key as its last word, or
     // before others.
     std::uint32_t last_rank(std::size_t grammar, std::uint32_t word) const {
-        return ranks[grammar][word];
+        return words.rank(grammar, word);
     }
     std::uint32_t inner_rank(std::uint32_t rank) const {
         return inner_ranks.empty() ? rank : inner_ranks[rank];
@@ -46,13 +46,12 @@ struct Corpus {
     std::vector<const Grammar*> grammars;
     std::vector<File> files;
     unsigned n;
-    unsigned bits;                                  // of a word in a key
-    std::vector<std::string_view> words;            // of all grammars, in byte order
-    std::vector<std::vector<std::uint32_t>> ranks;  // per grammar: of its words in `words`
+    unsigned bits;     // of a word in a key
+    Vocabulary words;  // of all grammars
 
   private:
-    void merge_dictionaries();
     void rank_inner_words();
+    bool is_before_inside(std::uint32_t left, std::uint32_t right) const;
 
     // A word with a byte below the space comes before the shorter word that it begins with, as soon
     // as a space follows both. Empty where there is no such word.

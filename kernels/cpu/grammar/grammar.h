@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "grammar/symbols.h"
 
 namespace gompfs {
@@ -15,13 +18,15 @@ constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
 
 // Words in byte order, each once; the number of a word is its place.
 struct Dictionary {
-    std::vector<std::uint64_t> starts{0};  // size() + 1 places in bytes
-    std::vector<char> bytes;
+    LargeVector<std::uint64_t> starts{0};  // size() + 1 places in bytes
+    LargeVector<char> bytes;
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(starts.size() - 1); }
     std::string_view word(std::uint32_t number) const {
         return {bytes.data() + starts[number], starts[number + 1] - starts[number]};
     }
+    // How many words are before a text in byte order.
+    std::uint32_t lower_bound(std::string_view text) const;
 };
 
 // What a part says of its text, before its rules.
@@ -60,7 +65,28 @@ std::vector<std::uint8_t> write_header(const SectionHeader& header);
 std::vector<std::uint8_t> write_part_head(const PartHead& part);
 std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_words);
 
-// Reads and checks a whole section. Throws std::invalid_argument, naming what is wrong.
-Grammar read_grammar(std::span<const std::uint8_t> section);
+// A section to be read: where its pieces lie is known, the rest is checked when it is read. The
+// bytes must stay. All throw std::invalid_argument, naming what is wrong.
+class GrammarSection {
+  public:
+    GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads);
+    ~GrammarSection();
+
+    std::uint32_t num_words() const;
+    std::size_t num_parts() const;
+
+    // Gives all but the parts. These go to `take` with their numbers, in any order and from all
+    // threads, to be moved from or looked at; what it took counts only if nothing is thrown.
+    using TakePart = std::function<void(std::size_t, Part&)>;
+    Grammar read(const TakePart& take) const;
+
+  private:
+    struct Outline;
+    std::unique_ptr<Outline> outline_;
+    unsigned num_threads_;
+};
+
+// Reads and checks a whole section, on up to num_threads threads.
+Grammar read_grammar(std::span<const std::uint8_t> section, unsigned num_threads);
 
 }  // namespace gompfs

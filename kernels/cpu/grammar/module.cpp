@@ -1,6 +1,8 @@
 // The Python module gompfs._grammar: building, reading and traversing word grammars.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -9,19 +11,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "common/buffer_view.h"
-#include "common/parallel.h"
+#include "common/failures.h"
 #include "grammar/builder.h"
 #include "grammar/corpus.h"
 #include "grammar/forest.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
+#include "grammar/search.h"
 #include "grammar/statistics.h"
 #include "grammar/tokenizer.h"
 #include "grammar/tokens.h"
 #include "grammar/traversal.h"
+#include "grammar/word_count_report.h"
+#include "grammar/words_report.h"
 
 namespace nb = nanobind;
 
@@ -34,14 +40,14 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 
 nb::bytes to_bytes(const auto& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
-// Values as an array that Python owns.
-template <typename Value>
-nb::object to_array(std::vector<Value> values) {
-    auto* copy = new std::vector<Value>(std::move(values));
-    const nb::capsule owner(
-        copy, [](void* held) noexcept { delete static_cast<std::vector<Value>*>(held); });
-    return nb::cast(
-        nb::ndarray<nb::numpy, Value, nb::ndim<1>>(copy->data(), {copy->size()}, owner));
+// Values, copied or moved, as an array that Python owns.
+template <typename Values>
+nb::object to_array(Values&& values) {
+    using Vector = std::remove_cvref_t<Values>;
+    auto* copy = new Vector(std::forward<Values>(values));
+    const nb::capsule owner(copy, [](void* held) noexcept { delete static_cast<Vector*>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, typename Vector::value_type, nb::ndim<1>>(
+        copy->data(), {copy->size()}, owner));
 }
 
 // Values that belong to an object as an array that keeps it.
@@ -112,10 +118,10 @@ void give_rules(GrammarBuilder& builder, const std::vector<std::size_t>& numbers
                                  {places.data(), places.size()}});
 }
 
-Grammar* read_section(nb::handle section) {
+Grammar* read_section(nb::handle section, unsigned num_threads) {
     const BufferView view(section, PyBUF_SIMPLE);
     const nb::gil_scoped_release release;
-    return new Grammar(read_grammar(view.bytes()));
+    return new Grammar(read_grammar(view.bytes(), num_threads));
 }
 
 std::uint64_t size_in_memory(const Grammar& grammar) {
@@ -212,102 +218,79 @@ nb::object word_starts(
     return to_array(counts);
 }
 
-nb::object count_words(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
-                       unsigned num_threads) {
-    std::vector<std::uint64_t> counts;
-    {
-        const nb::gil_scoped_release release;
-        counts = word_counts(grammar, excluded_inos, num_threads);
-    }
-    return to_array(counts);
+CountedFiles counted_files(std::optional<std::vector<std::uint64_t>> inos) {
+    return inos ? CountedFiles(std::move(*inos)) : CountedFiles();
 }
 
-nb::bytes report(nb::sequence grammars, nb::sequence counts, bool by_count) {
-    std::vector<std::vector<std::uint64_t>> values;
-    std::vector<const Grammar*> pointers;
+nb::object count_words(const Grammar& grammar, std::optional<std::vector<std::uint64_t>> inos,
+                       unsigned num_threads) {
+    WordCounts counts;
+    {
+        const nb::gil_scoped_release release;
+        counts = word_counts(grammar, counted_files(std::move(inos)), num_threads);
+    }
+    return to_array(std::move(counts));
+}
+
+// A grammar without parts, and the counts of its words.
+nb::tuple count_words_of_section(nb::handle section, std::optional<std::vector<std::uint64_t>> inos,
+                                 unsigned num_threads) {
+    const BufferView view(section, PyBUF_SIMPLE);
+    CountedSection counted;
+    {
+        const nb::gil_scoped_release release;
+        counted = count_section(view.bytes(), counted_files(std::move(inos)), num_threads);
+    }
+    return nb::make_tuple(std::move(counted.grammar), to_array(std::move(counted.counts)));
+}
+
+using CountsArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>;
+
+// The grammars and the arrays must stay: the report reads them.
+Report* report_word_counts(nb::list grammars, nb::list counts, bool by_count, std::uint64_t top,
+                           unsigned num_threads) {
+    std::vector<CountedWords> sources;
+    std::vector<CountsArray> arrays;
     for (std::size_t index = 0; index < nb::len(grammars); ++index) {
-        pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
-        const auto array = nb::cast<nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>>(
-            nb::object(counts[index]));
-        values.emplace_back(array.data(), array.data() + array.size());
-        if (values.back().size() != pointers.back()->dictionary.size()) {
+        const Dictionary& dictionary = nb::cast<const Grammar&>(grammars[index]).dictionary;
+        arrays.push_back(nb::cast<CountsArray>(counts[index]));
+        if (arrays.back().size() != dictionary.size()) {
             throw nb::value_error("there is not one count for each word");
         }
+        sources.push_back({&dictionary, {arrays.back().data(), arrays.back().size()}});
     }
-    std::string text;
+    const nb::gil_scoped_release release;
+    return new WordCountReport(sources, by_count, top, num_threads);
+}
+
+nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
+                     unsigned num_threads) {
+    count = std::min(count, report.num_pieces() - std::min(first, report.num_pieces()));
+    std::vector<std::string> texts(count);
     {
         const nb::gil_scoped_release release;
-        std::vector<WordCounts> sources;
-        for (std::size_t index = 0; index < values.size(); ++index) {
-            sources.push_back({&pointers[index]->dictionary, &values[index]});
-        }
-        text = word_count_report(sources, by_count);
+        parallel_for_all(count, num_threads,
+                         [&](std::size_t index) { texts[index] = report.piece(first + index); });
     }
-    return to_bytes(text);
-}
-
-// The pieces of a text as one, which are used up.
-nb::object join(std::vector<std::string>& pieces, unsigned num_threads) {
-    std::vector<std::size_t> starts{0};
-    for (const std::string& piece : pieces) {
-        starts.push_back(starts.back() + piece.size());
+    nb::list pieces;
+    for (std::string& text : texts) {
+        pieces.append(to_bytes(text));
+        text = std::string();
     }
-    const auto size = static_cast<Py_ssize_t>(starts.back());
-    const nb::object text = nb::steal(PyBytes_FromStringAndSize(nullptr, size));
-    if (!text.is_valid()) {
-        throw nb::python_error();
-    }
-    char* const bytes = PyBytes_AS_STRING(text.ptr());
-    const nb::gil_scoped_release release;
-    parallel_for(pieces.size(), num_threads, [&](std::size_t index) {
-        std::copy(pieces[index].begin(), pieces[index].end(), bytes + starts[index]);
-        pieces[index] = std::string();
-    });
-    return text;
-}
-
-std::vector<const Grammar*> pointers_to(nb::sequence grammars) {
-    std::vector<const Grammar*> pointers;
-    for (std::size_t index = 0; index < nb::len(grammars); ++index) {
-        pointers.push_back(nb::cast<const Grammar*>(nb::object(grammars[index])));
-    }
-    return pointers;
+    return pieces;
 }
 
 // `files` are pairs of inode and path.
-std::vector<Corpus::File> files_from(nb::sequence files) {
+void init_corpus(Corpus* self, nb::list grammars, nb::list files, unsigned n) {
+    std::vector<const Grammar*> pointers;
+    for (nb::handle grammar : grammars) {
+        pointers.push_back(nb::cast<const Grammar*>(grammar));
+    }
     std::vector<Corpus::File> of_corpus;
-    for (std::size_t index = 0; index < nb::len(files); ++index) {
-        const nb::tuple file = nb::cast<nb::tuple>(files[index]);
+    for (nb::handle file : files) {
         const nb::bytes path = nb::cast<nb::bytes>(file[1]);
         of_corpus.push_back({nb::cast<std::uint64_t>(file[0]), {path.c_str(), path.size()}});
     }
-    return of_corpus;
-}
-
-// `traversal` is (sequential, direction, number of threads).
-Traversal traversal_from(nb::tuple traversal) {
-    return {nb::cast<bool>(traversal[0]), static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
-            nb::cast<unsigned>(traversal[2])};
-}
-
-nb::object report_task(unsigned task, nb::sequence grammars, nb::sequence files, unsigned n,
-                       std::uint64_t top, nb::tuple traversal, std::uint64_t memory_limit) {
-    std::vector<const Grammar*> pointers = pointers_to(grammars);
-    std::vector<Corpus::File> of_corpus = files_from(files);
-    const Traversal how = traversal_from(traversal);
-    std::vector<std::string> pieces;
-    {
-        const nb::gil_scoped_release release;
-        const Corpus corpus(std::move(pointers), std::move(of_corpus), n);
-        pieces = report_statistics(corpus, static_cast<Task>(task), top, how, memory_limit);
-    }
-    return join(pieces, how.num_threads);
-}
-
-void init_corpus(Corpus* self, nb::sequence grammars, nb::sequence files, unsigned n) {
-    std::vector<const Grammar*> pointers = pointers_to(grammars);
-    std::vector<Corpus::File> of_corpus = files_from(files);
     const nb::gil_scoped_release release;
     new (self) Corpus(std::move(pointers), std::move(of_corpus), n);
 }
@@ -318,7 +301,7 @@ Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t e
     std::vector<ForestPart> parts;
     for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
         for (const Part& part : corpus.grammars[grammar]->parts) {
-            parts.push_back({&part, &corpus.ranks[grammar]});
+            parts.push_back({&part, corpus.words.ranks(grammar)});
         }
     }
     const auto file_number = [&](std::uint64_t ino) { return corpus.file_number(ino); };
@@ -326,16 +309,15 @@ Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t e
 }
 
 // Its words are numbered by their places in the dictionary; all files are number 0.
-Forest* grammar_forest(const Grammar& grammar, const std::vector<std::uint64_t>& excluded_inos,
+Forest* grammar_forest(const Grammar& grammar, std::optional<std::vector<std::uint64_t>> inos,
                        std::uint64_t begin, std::uint64_t end, unsigned num_threads) {
     const nb::gil_scoped_release release;
+    const CountedFiles files = counted_files(std::move(inos));
     std::vector<ForestPart> parts;
     for (const Part& part : grammar.parts) {
         parts.push_back({&part, nullptr});
     }
-    const auto file_number = [&](std::uint64_t ino) {
-        return std::binary_search(excluded_inos.begin(), excluded_inos.end(), ino) ? kLeftOut : 0;
-    };
+    const auto file_number = [&](std::uint64_t ino) { return files.contains(ino) ? 0 : kLeftOut; };
     return new Forest(build_forest(parts, begin, end, file_number, num_threads));
 }
 
@@ -349,57 +331,78 @@ nb::list part_sizes(const Grammar& grammar) {
 
 using NumberRows = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
 
-struct Runs {
-    std::vector<Run> runs;
-};
-
-// `keys` and `postings` have two numbers a row, laid out as NgramKey and Posting.
-void add_run(Runs& runs, const NumberRows& keys, const NumberRows& postings) {
+// `keys` and `of_keys` have two numbers a row, laid out as NgramKey and Posting.
+void add_run(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) {
     static_assert(sizeof(NgramKey) == 16 && sizeof(Posting) == 16);
-    if (keys.shape(1) != 2 || postings.shape(1) != 2) {
+    if (keys.shape(1) != 2 || of_keys.shape(1) != 2) {
         throw nb::value_error("keys and postings have two numbers each");
     }
-    auto of_run = std::make_shared<std::vector<NgramKey>>(keys.shape(0));
-    Run run;
-    run.postings.resize(postings.shape(0));
-    if (!of_run->empty()) {
-        std::memcpy(of_run->data(), keys.data(), of_run->size() * sizeof(NgramKey));
+    std::vector<NgramKey> its_keys(keys.shape(0));
+    std::vector<Posting> its_postings(of_keys.shape(0));
+    if (!its_postings.empty()) {
+        std::memcpy(its_keys.data(), keys.data(), its_keys.size() * sizeof(NgramKey));
+        std::memcpy(its_postings.data(), of_keys.data(), its_postings.size() * sizeof(Posting));
     }
-    if (!run.postings.empty()) {
-        std::memcpy(run.postings.data(), postings.data(), run.postings.size() * sizeof(Posting));
-    }
-    run.keys = std::move(of_run);
-    runs.runs.push_back(std::move(run));
-}
-
-std::uint64_t num_postings(const Runs& runs) {
-    std::uint64_t number = 0;
-    for (const Run& run : runs.runs) {
-        number += run.postings.size();
-    }
-    return number;
-}
-
-Runs gather_corpus(const Corpus& corpus, bool per_file, nb::tuple traversal,
-                   std::uint64_t memory_limit) {
-    const Traversal how = traversal_from(traversal);
     const nb::gil_scoped_release release;
-    MemoryBudget budget(memory_limit);
-    return {gather_postings(corpus, per_file, how, budget)};
+    postings.add(its_keys, its_postings);
 }
 
-nb::object report_corpus(const Corpus& corpus, unsigned task, std::uint64_t top, Runs& runs,
-                         unsigned num_threads, std::uint64_t memory_limit) {
-    std::vector<std::string> pieces;
+void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, unsigned num_threads) {
+    const nb::gil_scoped_release release;
+    gather_over_edges(corpus, per_file, num_threads, postings);
+}
+
+// `traversal` is (sequential, direction, number of threads).
+void gather(Postings& postings, const Corpus& corpus, bool per_file, nb::tuple traversal) {
+    const Traversal how{nb::cast<bool>(traversal[0]),
+                        static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
+                        nb::cast<unsigned>(traversal[2])};
+    const nb::gil_scoped_release release;
+    gather_postings(corpus, per_file, how, postings);
+}
+
+Report* report_task(const Corpus& corpus, unsigned task, std::uint64_t top, Postings& postings,
+                    unsigned num_threads) {
+    const nb::gil_scoped_release release;
+    return make_report(corpus, static_cast<Task>(task), top, postings, num_threads).release();
+}
+
+// Pairs of file number and count.
+nb::list find_files(const Corpus& corpus, const std::vector<nb::bytes>& words,
+                    unsigned num_threads) {
+    std::vector<std::string_view> views;
+    for (const nb::bytes& word : words) {
+        views.emplace_back(word.c_str(), word.size());
+    }
+    std::vector<FileCount> found;
     {
         const nb::gil_scoped_release release;
-        const auto what = static_cast<Task>(task);
-        std::vector<Run> gathered = std::move(runs.runs);
-        gathered.push_back(gather_over_edges(corpus, is_per_file(what), num_threads));
-        std::erase_if(gathered, [](const Run& run) { return run.postings.empty(); });
-        pieces = report_runs(corpus, what, top, std::move(gathered), num_threads, memory_limit);
+        found = find_ngram(corpus, views, num_threads);
     }
-    return join(pieces, num_threads);
+    nb::list files;
+    for (const FileCount& file : found) {
+        files.append(nb::make_tuple(file.file, file.count));
+    }
+    return files;
+}
+
+Report* report_words(nb::list grammars, std::uint64_t ino, std::uint64_t begin, std::uint64_t end) {
+    std::vector<const Grammar*> pointers;
+    for (nb::handle grammar : grammars) {
+        pointers.push_back(nb::cast<const Grammar*>(grammar));
+    }
+    const nb::gil_scoped_release release;
+    return new WordsReport(pointers, ino, begin, end);
+}
+
+// What a system call says is an OSError.
+void translate_system_error(const std::exception_ptr& error, void*) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::system_error& of_system) {
+        errno = of_system.code().value();
+        PyErr_SetFromErrno(PyExc_OSError);
+    }
 }
 
 }  // namespace
@@ -435,21 +438,6 @@ NB_MODULE(_grammar, module) {
         .def_prop_ro("elements", [](const Forest& self) { return to_view(self, self.elements); })
         .def_prop_ro("depths", [](const Forest& self) { return to_view(self, self.depths); })
         .def_prop_ro("heights", [](const Forest& self) { return to_view(self, self.heights); });
-    nb::class_<Runs>(module, "Runs")
-        .def(nb::init<>())
-        .def("add", &add_run, "keys"_a, "postings"_a)
-        .def("num_postings", &num_postings);
-    nb::class_<Corpus>(module, "Corpus")
-        .def("__init__", &init_corpus, "grammars"_a, "files"_a, "n"_a, nb::keep_alive<1, 2>())
-        .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
-        .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
-        .def_prop_ro("inner_ranks",
-                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); })
-        .def("forest", &corpus_forest, "begin"_a, "end"_a, "num_threads"_a,
-             nb::rv_policy::take_ownership)
-        .def("gather", &gather_corpus, "per_file"_a, "traversal"_a, "memory_limit"_a)
-        .def("report", &report_corpus, "task"_a, "top"_a, "runs"_a, "num_threads"_a,
-             "memory_limit"_a);
     nb::class_<Grammar>(module, "Grammar")
         .def_prop_ro("words_of_characters",
                      [](const Grammar& self) { return self.words_of_characters; })
@@ -471,17 +459,49 @@ NB_MODULE(_grammar, module) {
         .def("part", &part_arrays, "index"_a)
         .def("files", &grammar_files, "num_threads"_a)
         .def("part_sizes", &part_sizes)
-        .def("forest", &grammar_forest, "excluded_inos"_a, "begin"_a, "end"_a, "num_threads"_a,
+        .def("forest", &grammar_forest, "inos"_a.none(), "begin"_a, "end"_a, "num_threads"_a,
              nb::rv_policy::take_ownership)
         .def("words_have_whitespace", &words_have_whitespace)
-        .def("word_counts", &count_words, "excluded_inos"_a, "num_threads"_a);
-    module.def("read_grammar", &read_section, "section"_a, nb::rv_policy::take_ownership);
+        .def("word_counts", &count_words, "inos"_a.none(), "num_threads"_a);
+    module.def("read_grammar", &read_section, "section"_a, "num_threads"_a,
+               nb::rv_policy::take_ownership);
     module.def("grammar_of_tokens", &take_tokens, "starts"_a, "content"_a, "words_of_characters"_a,
                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
-    module.def("word_count_report", &report, "grammars"_a, "counts"_a, "by_count"_a);
-    module.def("statistics_report", &report_task, "task"_a, "grammars"_a, "files"_a, "n"_a, "top"_a,
-               "traversal"_a, "memory_limit"_a);
+    module.def("count_section", &count_words_of_section, "section"_a, "inos"_a.none(),
+               "num_threads"_a);
+    nb::class_<Report>(module, "Report")
+        .def_prop_ro("size", [](const Report& self) { return self.size(); })
+        .def_prop_ro("num_pieces", [](const Report& self) { return self.num_pieces(); })
+        .def("pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a);
+    module.def("word_count_report", &report_word_counts, "grammars"_a, "counts"_a, "by_count"_a,
+               "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+               nb::rv_policy::take_ownership);
+    nb::class_<Corpus>(module, "Corpus")
+        .def("__init__", &init_corpus, "grammars"_a, "files"_a, "n"_a, nb::keep_alive<1, 2>())
+        .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
+        .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
+        .def_prop_ro("inner_ranks",
+                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); })
+        .def("find_ngram", &find_files, "words"_a, "num_threads"_a)
+        .def("forest", &corpus_forest, "begin"_a, "end"_a, "num_threads"_a,
+             nb::rv_policy::take_ownership);
+    nb::class_<Postings>(module, "Postings")
+        .def(
+            "__init__",
+            [](Postings* self, std::string directory, std::uint64_t in_memory,
+               std::uint64_t limit) {
+                new (self) Postings(Spill::Place{std::move(directory), in_memory, limit});
+            },
+            "directory"_a, "in_memory"_a, "limit"_a)
+        .def("gather", &gather, "corpus"_a, "per_file"_a, "traversal"_a)
+        .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a)
+        .def("add", &add_run, "keys"_a, "postings"_a);
+    module.def("report", &report_task, "corpus"_a, "task"_a, "top"_a, "postings"_a, "num_threads"_a,
+               nb::keep_alive<0, 1>(), nb::keep_alive<0, 4>(), nb::rv_policy::take_ownership);
+    module.def("words_report", &report_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
+               nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
+    nb::register_exception_translator(translate_system_error);
 }
 
 }  // namespace gompfs

@@ -34,15 +34,15 @@ using FileWeights = std::unordered_map<std::uint32_t, std::uint64_t>;
 
 class SequentialCounter {
   public:
-    SequentialCounter(const Corpus& corpus, bool per_file, MemoryBudget& budget)
-        : corpus_(corpus), per_file_(per_file), budget_(budget) {}
+    SequentialCounter(const Corpus& corpus, bool per_file, Postings& postings)
+        : corpus_(corpus), per_file_(per_file), postings_(postings) {}
 
     void count_part(std::size_t grammar, const Part& part) {
         const NgramReader reader(corpus_, grammar, part);
         const Rules& rules = part.rules;
         weights_.assign(rules.size(), {});
         count_root(reader, part);
-        for (std::uint32_t rule = 1; rule < rules.size() && !budget_.is_exceeded(); ++rule) {
+        for (std::uint32_t rule = 1; rule < rules.size(); ++rule) {
             const FileWeights weights = std::move(weights_[rule]);
             WordBuffer tail;
             for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
@@ -51,21 +51,15 @@ class SequentialCounter {
         }
     }
 
-    std::vector<Run> finish() {
+    void finish() {
         std::vector<std::pair<NgramOfFile, std::uint64_t>> sorted(table_.begin(), table_.end());
         table_.clear();
         std::sort(sorted.begin(), sorted.end());
-        auto keys = std::make_shared<std::vector<NgramKey>>();
-        std::vector<Run> runs(1);
+        RunWriter run;
         for (const auto& [ngram, count] : sorted) {
-            if (keys->empty() || keys->back() != ngram.key) {
-                keys->push_back(ngram.key);
-            }
-            const auto term = static_cast<std::uint32_t>(keys->size() - 1);
-            runs[0].postings.push_back({term, ngram.file, count});
+            run.add({ngram.key, ngram.file, count});
         }
-        runs[0].keys = std::move(keys);
-        return runs;
+        postings_.add(run.finish(postings_.spill));
     }
 
   private:
@@ -100,7 +94,7 @@ class SequentialCounter {
             for (const auto& [file, weight] : weights) {
                 std::uint64_t& count = table_[{key, file}];
                 if (count == 0) {
-                    budget_.take(sizeof(NgramTable::value_type) + 2 * sizeof(void*));
+                    postings_.spill.reserve(sizeof(NgramTable::value_type) + 2 * sizeof(void*));
                 }
                 count += weight;
             }
@@ -115,7 +109,7 @@ class SequentialCounter {
 
     const Corpus& corpus_;
     const bool per_file_;
-    MemoryBudget& budget_;
+    Postings& postings_;
     NgramTable table_;
     std::vector<FileWeights> weights_;  // of each rule
     std::uint64_t last_ino_ = 0;        // of the last file of the part before
@@ -124,14 +118,14 @@ class SequentialCounter {
 
 }  // namespace
 
-std::vector<Run> count_sequentially(const Corpus& corpus, bool per_file, MemoryBudget& budget) {
-    SequentialCounter counter(corpus, per_file, budget);
+void count_sequentially(const Corpus& corpus, bool per_file, Postings& postings) {
+    SequentialCounter counter(corpus, per_file, postings);
     for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
         for (const Part& part : corpus.grammars[grammar]->parts) {
             counter.count_part(grammar, part);
         }
     }
-    return counter.finish();
+    counter.finish();
 }
 
 }  // namespace gompfs

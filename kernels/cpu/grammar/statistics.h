@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
+#include <memory>
 
 #include "grammar/postings.h"
+#include "grammar/report.h"
 
 namespace gompfs {
 
@@ -14,24 +14,20 @@ enum class Task : std::uint8_t {
     term_vector = 1,            // path<TAB>count word<TAB>count word...
     sequence_count = 2,         // n-gram<TAB>count
     ranked_inverted_index = 3,  // n-gram<TAB>count path<TAB>count path...
+    tfidf = 4,                  // path<TAB>score word<TAB>score word...
 };
 
-// The lines of a task over the files of a corpus, in pieces of a text. Lines of n-grams are in byte
-// order of these, but of sequence_count by falling count first; those of term_vector are in the
-// order of the files. Paths are in the order of the files, words in byte order, both by falling
-// count first where they are listed with counts. A `top` above 0 is how many: words of each line of
-// term_vector, paths of each line of ranked_inverted_index, lines of the others. Throws
-// std::length_error where it takes more memory than `memory_limit` bytes, std::invalid_argument for
-// term vectors of longer n-grams.
-std::vector<std::string> report_statistics(const Corpus& corpus, Task task, std::uint64_t top,
-                                           const Traversal& traversal, std::uint64_t memory_limit);
+// Whether a task asks what each file has, or only what all have together.
+inline bool is_per_file(Task task) { return task != Task::sequence_count; }
 
-// Whether a task counts files apart.
-constexpr bool is_per_file(Task task) { return task != Task::sequence_count; }
-
-// The same, of postings that were gathered elsewhere.
-std::vector<std::string> report_runs(const Corpus& corpus, Task task, std::uint64_t top,
-                                     std::vector<Run> runs, unsigned num_threads,
-                                     std::uint64_t memory_limit);
+// The lines of a task over the files of a corpus. Lines of n-grams are in byte order of these, but
+// of sequence_count by falling count first; those of term_vector and tfidf are in the order of the
+// files. Paths are in the order of the files, words in byte order, both by falling count first
+// where they are listed with counts or scores. A `top` above 0 is how many words a line of
+// term_vector or tfidf has, or paths a line of ranked_inverted_index. Corpus and postings must
+// stay; the report puts more aside there, and throws what Spill throws, or std::invalid_argument
+// for term vectors of longer n-grams.
+std::unique_ptr<Report> make_report(const Corpus& corpus, Task task, std::uint64_t top,
+                                    Postings& postings, unsigned num_threads);
 
 }  // namespace gompfs

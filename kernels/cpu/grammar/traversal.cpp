@@ -1,41 +1,44 @@
 #include "grammar/traversal.h"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 
 #include "common/parallel.h"
 
 namespace gompfs {
 namespace {
 
-std::vector<std::uint64_t> part_word_counts(const Part& part,
-                                            const std::vector<std::uint64_t>& excluded_inos) {
+// Adds the counts of a part's words; other threads may add to the same counts meanwhile.
+void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& total) {
+    if (std::none_of(part.inos.begin(), part.inos.end(),
+                     [&](std::uint64_t ino) { return files.contains(ino); })) {
+        return;
+    }
     const auto num_words = static_cast<Symbol>(part.words.size());
     const Rules& rules = part.rules;
-    std::vector<std::uint64_t> counts(num_words);
-    std::vector<std::uint64_t> weights(rules.size());
-    const auto visit = [&](Symbol symbol, std::uint64_t weight) {
-        (symbol < num_words ? counts[symbol] : weights[symbol - num_words]) += weight;
-    };
-    const auto counted = [&](std::size_t file) -> std::uint64_t {
-        return file < part.inos.size() &&
-               !std::binary_search(excluded_inos.begin(), excluded_inos.end(), part.inos[file]);
-    };
+    std::vector<std::uint64_t> weights(num_words + rules.size());  // of words, then rules
     std::size_t file = 0;
-    std::uint64_t weight = counted(file);
+    const auto weight_of_file = [&]() -> std::uint64_t {
+        return file < part.inos.size() && files.contains(part.inos[file]);
+    };
+    std::uint64_t weight = weight_of_file();
     for (std::uint64_t at = 0; at < rules.starts[1]; ++at) {
         if (rules.symbols[at] == kSplitter) {
-            weight = counted(++file);
+            ++file;
+            weight = weight_of_file();
         } else {
-            visit(rules.symbols[at], weight);
+            weights[rules.symbols[at]] += weight;
         }
     }
     for (std::uint32_t rule = 1; rule < rules.size(); ++rule) {
         for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
-            visit(rules.symbols[at], weights[rule]);
+            weights[rules.symbols[at]] += weights[num_words + rule];
         }
     }
-    return counts;
+    for (std::size_t word = 0; word < num_words; ++word) {
+        std::atomic_ref(total[part.words[word]])
+            .fetch_add(weights[word], std::memory_order_relaxed);
+    }
 }
 
 }  // namespace
@@ -72,20 +75,20 @@ std::vector<std::uint64_t> file_sizes(const Part& part) {
     return files;
 }
 
-std::vector<std::uint64_t> word_counts(const Grammar& grammar,
-                                       const std::vector<std::uint64_t>& excluded_inos,
-                                       unsigned num_threads) {
-    std::vector<std::uint64_t> total(grammar.dictionary.size());
-    std::mutex mutex;
-    parallel_for(grammar.parts.size(), num_threads, [&](std::size_t index) {
-        const Part& part = grammar.parts[index];
-        const std::vector<std::uint64_t> counts = part_word_counts(part, excluded_inos);
-        const std::lock_guard lock(mutex);
-        for (std::size_t word = 0; word < counts.size(); ++word) {
-            total[part.words[word]] += counts[word];
-        }
-    });
-    return total;
+WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads) {
+    WordCounts counts(grammar.dictionary.size(), 0);
+    parallel_for(grammar.parts.size(), num_threads,
+                 [&](std::size_t index) { add_word_counts(grammar.parts[index], files, counts); });
+    return counts;
+}
+
+CountedSection count_section(std::span<const std::uint8_t> bytes, const CountedFiles& files,
+                             unsigned num_threads) {
+    const GrammarSection section(bytes, num_threads);
+    WordCounts counts(section.num_words(), 0);
+    Grammar grammar =
+        section.read([&](std::size_t, Part& part) { add_word_counts(part, files, counts); });
+    return {std::move(grammar), std::move(counts)};
 }
 
 }  // namespace gompfs

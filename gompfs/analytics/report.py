@@ -1,0 +1,102 @@
+"""The text of a statistic, made piece by piece."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol
+
+_PIECES_PER_THREAD = 4
+
+
+class Report(ABC):
+    """Lines of text in pieces; no more of it need be in memory than whoever reads it keeps."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int | None:
+        """The size of the text in bytes, if that is known before the text is made."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[bytes]:
+        """The text from its beginning, whole lines at a time; it may be made more than once."""
+
+    def read(self) -> bytes:
+        """The whole text."""
+        return b"".join(self)
+
+
+class FixedReport(Report):
+    """A short text that is there already."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+
+    @property
+    def size(self) -> int:
+        """See Report.size."""
+        return len(self._text)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._text
+
+
+class _NativeReport(Protocol):
+    size: int | None
+    num_pieces: int
+
+    def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]: ...
+
+
+class PiecewiseReport(Report):
+    """A text that the C++ core makes in pieces of about 1 MiB, several at once."""
+
+    def __init__(
+        self,
+        native: _NativeReport,
+        num_threads: int = 0,
+        timed: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Make pieces on `num_threads` threads, 0 for one per core, each time inside of `timed()`."""
+        self._native = native
+        self._timed = timed
+        self._num_threads = num_threads or len(os.sched_getaffinity(0))
+
+    @property
+    def size(self) -> int | None:
+        """See Report.size."""
+        return self._native.size
+
+    def __iter__(self) -> Iterator[bytes]:
+        first, count = 0, 1  # the first one alone, as somebody waits for it
+        while first < self._native.num_pieces:
+            with self._timed():
+                pieces = self._native.pieces(first, count, self._num_threads)
+            yield from pieces
+            first += count
+            count = _PIECES_PER_THREAD * self._num_threads
+
+
+class FirstLines(Report):
+    """The beginning of another report."""
+
+    def __init__(self, report: Report, num_lines: int) -> None:
+        """The first `num_lines` lines, or all where there are fewer."""
+        self._report = report
+        self._num_lines = num_lines
+
+    @property
+    def size(self) -> None:
+        """See Report.size."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        left = self._num_lines
+        for piece in self._report:
+            lines = piece.count(b"\n")
+            if lines >= left:
+                yield b"\n".join(piece.split(b"\n", left)[:left]) + b"\n"
+                return
+            left -= lines
+            yield piece

@@ -1,0 +1,59 @@
+// Vectors of many megabytes.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace gompfs {
+
+// Memory that is not cleared when a vector grows, and in large pages where it is large: to touch it
+// for the first time otherwise takes as long as what is then done with it.
+template <typename Value>
+struct LargeAllocator {
+    using value_type = Value;
+
+    LargeAllocator() = default;
+    template <typename Other>
+    LargeAllocator(const LargeAllocator<Other>&) {}
+
+    Value* allocate(std::size_t count) {
+        constexpr std::size_t kLargePage = std::size_t{2} << 20;
+        if (count > (~std::size_t{0} >> 1) / sizeof(Value)) {
+            throw std::bad_array_new_length();
+        }
+        const bool is_large = count * sizeof(Value) >= 2 * kLargePage;
+        const std::size_t unit = is_large ? kLargePage : alignof(std::max_align_t);
+        const std::size_t size = (count * sizeof(Value) + unit - 1) / unit * unit;
+        void* const memory = is_large ? std::aligned_alloc(unit, size) : std::malloc(size);
+        if (memory == nullptr) {
+            throw std::bad_alloc();
+        }
+        if (is_large) {
+            madvise(memory, size, MADV_HUGEPAGE);  // where the system has none, nothing is lost
+        }
+        return static_cast<Value*>(memory);
+    }
+    void deallocate(Value* memory, std::size_t) { std::free(memory); }
+
+    template <typename Other>
+    void construct(Other* place) {
+        ::new (static_cast<void*>(place)) Other;
+    }
+    template <typename Other, typename... Arguments>
+    void construct(Other* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) Other(std::forward<Arguments>(arguments)...);
+    }
+
+    bool operator==(const LargeAllocator&) const { return true; }
+};
+
+// resize leaves new items without a value.
+template <typename Value>
+using LargeVector = std::vector<Value, LargeAllocator<Value>>;
+
+}  // namespace gompfs

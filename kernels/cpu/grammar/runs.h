@@ -1,0 +1,197 @@
+// Sorted postings, put aside compactly and merged.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "grammar/corpus.h"
+#include "grammar/numbers.h"
+#include "grammar/spill.h"
+
+namespace gompfs {
+
+// How often an n-gram occurs in a file.
+struct Posting {
+    std::uint32_t term;  // a place in a list of keys
+    std::uint32_t file;  // 0 where files are counted together
+    std::uint64_t count;
+};
+
+struct KeyedPosting {
+    NgramKey key = 0;
+    std::uint32_t file = 0;
+    std::uint64_t count = 0;
+
+    bool operator<(const KeyedPosting& other) const {
+        return key != other.key ? key < other.key : file < other.file;
+    }
+};
+
+// A key of any size as a variable-length number.
+inline void append_key(std::vector<std::uint8_t>& bytes, NgramKey key) {
+    for (; key >= 0x80; key >>= 7) {
+        bytes.push_back(static_cast<std::uint8_t>(key) | 0x80);
+    }
+    bytes.push_back(static_cast<std::uint8_t>(key));
+}
+inline NgramKey read_key(const std::uint8_t*& place) {
+    NgramKey key = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        const std::uint8_t byte = *place++;
+        key |= NgramKey{byte & 0x7fu} << shift;
+        if (byte < 0x80) {
+            return key;
+        }
+    }
+}
+
+// Postings in the order of (key, file), as three numbers each: the difference to the key before,
+// the file, and the count. Every kPostingsOfChunk-th is told without the one before.
+struct Run {
+    static constexpr std::size_t kPostingsOfChunk = 256;
+
+    struct Chunk {
+        NgramKey first;
+        std::uint64_t place;
+    };
+    std::vector<Chunk> chunks;
+    std::uint64_t end = 0;  // of its bytes, which begin with the first chunk
+};
+
+class RunWriter {
+  public:
+    // They come in order.
+    void add(const KeyedPosting& posting) {
+        if (num_postings_++ % Run::kPostingsOfChunk == 0) {
+            run_.chunks.push_back({posting.key, bytes_.size()});
+            last_ = 0;
+        }
+        append_key(bytes_, posting.key - last_);
+        append_number(bytes_, posting.file);
+        append_number(bytes_, posting.count);
+        last_ = posting.key;
+    }
+    // Puts the run aside.
+    Run finish(Spill& spill);
+
+  private:
+    std::vector<std::uint8_t> bytes_;
+    NgramKey last_ = 0;
+    std::size_t num_postings_ = 0;
+    Run run_;
+};
+
+// Reads a run from a chunk on.
+class RunReader {
+  public:
+    RunReader(const Spill& spill, const Run& run, std::size_t chunk)
+        : spill_(&spill), run_(&run), chunk_(chunk), place_(run.chunks[chunk].place) {}
+
+    // The next posting; false at the end.
+    bool next(KeyedPosting& posting) {
+        if (end_ - at_ < kLongest && place_ != run_->end) {
+            refill();
+        }
+        if (at_ == end_) {
+            return false;
+        }
+        if (chunk_ < run_->chunks.size() && position() == run_->chunks[chunk_].place) {
+            posting.key = 0;
+            ++chunk_;
+        }
+        const std::uint8_t* at = bytes_.data() + at_;
+        posting.key += read_key(at);
+        posting.file = static_cast<std::uint32_t>(read_number(at));
+        posting.count = read_number(at);
+        at_ = static_cast<std::size_t>(at - bytes_.data());
+        return true;
+    }
+
+  private:
+    static constexpr std::size_t kLongest = 40;  // bytes of a posting: 19 + 5 + 10 at most
+
+    std::uint64_t position() const { return place_ - (end_ - at_); }
+    void refill();
+
+    const Spill* spill_;
+    const Run* run_;
+    std::size_t chunk_;    // the next one
+    std::uint64_t place_;  // of what is not in bytes_ yet
+    std::array<std::uint8_t, 2048> bytes_;
+    std::size_t at_ = 0, end_ = 0;
+};
+
+// Runs side by side in the order of (key, file), in ranges of keys.
+class RunMerger {
+  public:
+    // The runs must stay.
+    RunMerger(const Spill& spill, const std::vector<Run>& runs, std::size_t max_ranges);
+
+    // How many ranges there are if each is to have about so many postings; no fewer than make sense
+    // for so many runs, as a range begins inside of chunks.
+    static std::size_t num_ranges_of(const std::vector<Run>& runs, std::size_t num_postings);
+
+    std::size_t num_ranges() const { return cuts_.size() + 1; }
+
+    // Calls take(key, file, count) once for each key and file of a range.
+    template <typename Take>
+    void merge(std::size_t range, Take&& take) const;
+
+  private:
+    struct Source {
+        KeyedPosting posting;
+        RunReader* reader;
+    };
+
+    std::vector<RunReader> readers(std::size_t range) const;
+    // Goes on to the first posting that is in the range or behind it; false where none is in it.
+    bool enter(std::size_t range, Source& source) const;
+    bool is_inside(std::size_t range, NgramKey key) const {
+        return range == cuts_.size() || key < cuts_[range];
+    }
+
+    const Spill& spill_;
+    const std::vector<Run>& runs_;
+    std::vector<NgramKey> cuts_;
+};
+
+template <typename Take>
+void RunMerger::merge(std::size_t range, Take&& take) const {
+    std::vector<RunReader> its_readers = readers(range);
+    std::vector<Source> heap;
+    for (RunReader& reader : its_readers) {
+        Source source{{}, &reader};
+        if (enter(range, source)) {
+            heap.push_back(source);
+        }
+    }
+    const auto is_behind = [](const Source& left, const Source& right) {
+        return right.posting < left.posting;
+    };
+    std::make_heap(heap.begin(), heap.end(), is_behind);
+    while (!heap.empty()) {
+        KeyedPosting sum = heap.front().posting;
+        sum.count = 0;
+        do {
+            Source& first = heap.front();
+            sum.count += first.posting.count;
+            if (!first.reader->next(first.posting) || !is_inside(range, first.posting.key)) {
+                first = heap.back();
+                heap.pop_back();
+            }
+            for (std::size_t at = 0, child; (child = 2 * at + 1) < heap.size(); at = child) {
+                child += child + 1 < heap.size() && is_behind(heap[child], heap[child + 1]);
+                if (!is_behind(heap[at], heap[child])) {
+                    break;
+                }
+                std::swap(heap[at], heap[child]);
+            }
+        } while (!heap.empty() && !(sum < heap.front().posting));
+        take(sum.key, sum.file, sum.count);
+    }
+}
+
+}  // namespace gompfs

@@ -1,0 +1,14 @@
+// What the grammar section begins with, for its writer and its reader.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gompfs {
+
+constexpr std::uint8_t kSectionMagic[4] = {'G', 'G', 'R', 'M'};
+constexpr std::uint16_t kSectionVersion = 1;
+constexpr std::size_t kSectionHeaderSize = 32;
+constexpr std::uint32_t kPartContinues = 1;  // a flag of a part
+
+}  // namespace gompfs

@@ -1,0 +1,225 @@
+"""Searches, single files, ranges of words and tf-idf against plain Python, in a mount and by the command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from coreutils_oracle import add, pack
+from statistics_oracle import ngrams_of, sequence_count, term_vector
+from tree_helpers import PACKAGE_PARENT
+
+from gompfs.archive import Archive
+from gompfs.grammar.reference import split_words
+from gompfs.mount.virtual_files import StatsQuery, compute
+
+MIB = 1 << 20
+Mount = Callable[[Path], Path]
+both_builders = pytest.mark.parametrize("builder", ["repair", "sequitur"])
+
+
+def contents_of(seed: int) -> dict[str, bytes]:
+    """Few words, so that sequences come again; files of all kinds of ends, and a word of a MiB."""
+    rng = random.Random(seed)
+    vocabulary = [b"to", b"be", b"or", b"not", b"\xff\xfe", b"a\x01", b"a", b"x" * MIB]
+
+    def text(num_words: int) -> bytes:
+        return b"".join(rng.choice(vocabulary[:-1]) + rng.choice((b" ", b"\n", b"\t ")) for _ in range(num_words))
+
+    contents = {"empty": b"", "blank": b" \n", "one": b"to", "cut": b"to be or", "long": b"a " + vocabulary[-1] + b" a"}
+    contents |= {f"dir/sub/{number}": text(number * 7) for number in range(40)}
+    return contents | {"dir/large": text(60_000)}
+
+
+def write(root: Path, contents: Mapping[str, bytes]) -> None:
+    for name, content in contents.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+
+
+def search(contents: Mapping[str, bytes], words: list[bytes]) -> bytes:
+    """The lines of a word or a phrase."""
+    texts = ngrams_of(((os.fsencode(name), content) for name, content in contents.items()), len(words))
+    found = [(path, ngrams[b" ".join(words)]) for path, ngrams in texts.items() if ngrams[b" ".join(words)]]
+    return b"".join(b"%s\t%d\n" % item for item in sorted(found, key=lambda item: (-item[1], item[0])))
+
+
+def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
+    texts = ngrams_of((os.fsencode(name), content) for name, content in contents.items())
+    texts = {path: words for path, words in texts.items() if words}
+    files_of = Counter(word for words in texts.values() for word in words)
+    lines = []
+    for path, words in texts.items():
+        scores = {word: count * math.log(len(texts) / files_of[word]) for word, count in words.items()}
+        ranked = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:top]
+        lines.append(b"\t".join([path, *(b"%.3f %s" % (score, word) for word, score in ranked)]) + b"\n")
+    return b"".join(lines)
+
+
+@pytest.fixture(params=["one segment", "two segments", "no grammar"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
+    """An archive and its files; those of an earlier segment are partly replaced."""
+    contents = contents_of(1)
+    write(tmp_path / "tree", contents)
+    builder = "none" if request.param == "no grammar" else "repair"
+    target = pack(tmp_path / "a.gomp", tmp_path / "tree", grammar_builder=builder)
+    if request.param == "two segments":
+        later = {"dir/sub/3": b"to be or not to be", "late": b"be or not", "one": b""}
+        write(tmp_path / "later", later)
+        add(target, tmp_path / "later", grammar_builder="sequitur")
+        contents |= later
+    return target, contents
+
+
+def gompfs(*arguments: str | Path, status: int = 0) -> bytes:
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
+    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else done.stdout
+
+
+PHRASES = [
+    [b"to"],
+    [b"a\x01"],
+    [b"x" * 200],
+    [b"be", b"or"],
+    [b"a\x01", b"a"],
+    [b"a", b"a\x01", b"\xff\xfe"],
+    [b"to", b"be", b"or", b"not"],
+    [b"to", b"to", b"to", b"to", b"to"],
+]
+
+
+def test_searches(archive: tuple[Path, dict[str, bytes]]) -> None:
+    path, contents = archive
+    with Archive(path) as opened:
+        for words in PHRASES:
+            expected = search(contents, words)
+            assert compute(b"phrase/" + b" ".join(words), opened).read() == expected
+            if len(words) == 1:
+                assert compute(b"word/" + words[0], opened).read() == expected
+        assert compute(b"word/" + b"x" * MIB, opened).read() == b"long\t1\n"
+        assert compute(b"phrase/a " + b"x" * MIB + b" a", opened).read() == b"long\t1\n"
+        alone = StatsQuery(ino=opened.resolve("dir/large").ino)
+        assert compute(b"word/to", opened, alone).read() == search({"dir/large": contents["dir/large"]}, [b"to"])
+        assert compute(b"word/to", opened, StatsQuery(top=2)).read().count(b"\n") == 2
+
+
+def test_ranges_of_words(archive: tuple[Path, dict[str, bytes]]) -> None:
+    path, contents = archive
+    with Archive(path) as opened:
+        for name in ("empty", "one", "long", "dir/sub/3", "dir/sub/39", "dir/large"):
+            words = split_words(contents[name])
+            ino = opened.resolve(name).ino
+            middle, last = len(words) // 2, max(len(words) - 2, 0)
+            for begin, end in [(0, None), (0, 1), (1, 3), (middle, middle + 5), (last, 10**9), (5, 2)]:
+                found = compute(b"words", opened, StatsQuery(ino=ino, begin=begin, end=end)).read()
+                assert found == b"".join(word + b"\n" for word in words[begin:end]), (name, begin, end)
+
+
+def test_words_of_a_file_in_several_parts(tmp_path: Path) -> None:
+    """Every part has a stretch of it, and rules that are long and deep."""
+    text = b" ".join(b"%d" % (number % 5000) for number in range(3_500_000))
+    (tmp_path / "text").write_bytes(text)
+    words = text.split(b" ")
+    with Archive(pack(tmp_path / "a.gomp", tmp_path / "text")) as opened:
+        ino = opened.resolve("text").ino
+        for begin in (0, 1_700_000, 2_000_001, 3_499_990):
+            found = compute(b"words", opened, StatsQuery(ino=ino, begin=begin, end=begin + 70_000)).read()
+            assert found == b"".join(word + b"\n" for word in words[begin : begin + 70_000])
+        pairs = Counter(itertools.pairwise(words))
+        assert compute(b"phrase/4999 0", opened).read() == b"text\t%d\n" % pairs[b"4999", b"0"]
+
+
+def test_tfidf(archive: tuple[Path, dict[str, bytes]]) -> None:
+    path, contents = archive
+    with Archive(path) as opened:
+        assert compute(b"tfidf", opened).read() == tfidf(contents, 10)
+        assert compute(b"tfidf", opened, StatsQuery(top=2)).read() == tfidf(contents, 2)
+
+
+@both_builders
+def test_a_mount(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
+    contents = contents_of(2) | {"dir/binary": b"\0word", "tab\tname": b"to be"}
+    write(tmp_path / "tree", contents)
+    (tmp_path / "tree/link").symlink_to("one")
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "tree", grammar_builder=builder))
+    texts = {name.replace("\t", "\\t"): text for name, text in contents.items() if name != "dir/binary"}
+    assert (stats / "word/to").read_bytes() == search(texts, [b"to"])
+    assert (stats / "phrase/to be or").read_bytes() == search(texts, [b"to", b"be", b"or"])
+    assert (stats / "tfidf").read_bytes() == tfidf(texts, 10)
+    for missing in ("word/nowhere", "word/to be", "phrase/not a sequence", "files/dir/binary", "files/link", "stats"):
+        assert not (stats / missing).exists(), missing
+    with pytest.raises(OSError, match="Invalid argument"):
+        (stats / "phrase/a a a a a a").read_bytes()
+    assert sorted(os.listdir(stats / "files")) == ["blank", "cut", "dir", "empty", "long", "one", "tab\tname"]
+    assert sorted(os.listdir(stats / "files/dir")) == ["large", "sub"]
+    assert sorted(os.listdir(stats / "files/one")) == ["sequence_count", "sort", "term_vector", "wordcount"]
+    assert os.listdir(stats / "word") == []
+    for name in ("empty", "one", "long", "dir/large", "dir/sub/17"):
+        alone = [(os.fsencode(name), contents[name])]
+        of_file = stats / "files" / name
+        assert (of_file / "sequence_count").read_bytes() == sequence_count(ngrams_of(alone, 3))
+        assert (of_file / "wordcount").read_bytes() == sequence_count(ngrams_of(alone))
+        assert (of_file / "sort").read_bytes() == b"".join(
+            sorted(sequence_count(ngrams_of(alone)).splitlines(keepends=True), key=lambda line: line.split(b"\t")[0])
+        )
+        assert (of_file / "term_vector").read_bytes() == term_vector(ngrams_of(alone))
+
+
+def test_many_answers(tmp_path: Path, mounted_stats: Mount) -> None:
+    """Old answers are forgotten, and computed again."""
+    (tmp_path / "text").write_bytes(b" ".join(b"w%d" % number for number in range(600)))
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "text"))
+    for _ in range(2):
+        for number in range(0, 600, 2):
+            assert (stats / f"word/w{number}").read_bytes() == b"text\t1\n"
+
+
+def test_the_command(tmp_path: Path) -> None:
+    write(tmp_path / "tree", {"a": b"to be or not to be", "b/c": b"be x/y be"})
+    archive = pack(tmp_path / "a.gomp", tmp_path / "tree")
+    assert gompfs("stats", archive, "word/be") == b"a\t2\nb/c\t2\n"
+    assert gompfs("stats", archive, "word/x/y") == b"b/c\t1\n"
+    assert gompfs("stats", archive, "phrase/to be", "--top", "1") == b"a\t2\n"
+    assert gompfs("stats", archive, "files/b/c/wordcount") == b"be\t2\nx/y\t1\n"
+    assert gompfs("stats", archive, "words", "--file", "a", "--range", "2:4") == b"or\nnot\n"
+    assert gompfs("stats", archive, "words", "--file", "a", "--range", "4:") == b"to\nbe\n"
+    assert json.loads(gompfs("stats", archive, "words", "--file", "a", "--range", ":1", "--json")) == ["to"]
+    assert json.loads(gompfs("stats", archive, "word/not", "--json")) == [{"file": "a", "count": 1}]
+    assert json.loads(gompfs("stats", archive, "tfidf", "--top", "1", "--json"))[0] == {
+        "file": "a",
+        "words": [{"word": "to", "score": 1.386}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (("words",), 2, b"--file"),
+        (("words", "--file", "a", "--range", "3"), 2, b"--range '3' is not I:J"),
+        (("words", "--file", "a", "--range", "-1:2"), 2, b"is not I:J"),
+        (("words", "--file", "a", "--range", f"0:{10**30}"), 2, b"too large"),
+        (("sort", "--range", "1:2"), 2, b"--range is for words"),
+        (("phrase/a b c d e f",), 2, b"6 words"),
+        (("tfidf", "--file", "a"), 2, b"tf-idf"),
+        (("files/nowhere/sort",), 1, b"nowhere"),
+        (("files/a/inverted_index",), 2, b"no statistic"),
+        (("word/",), 2, b"no statistic"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
+    write(tmp_path / "tree", {"a": b"a b"})
+    error = gompfs("stats", pack(tmp_path / "a.gomp", tmp_path / "tree"), *arguments, status=status)
+    assert message in error
+    assert error.count(b"\n") == 1

@@ -1,0 +1,146 @@
+"""Virtual files while they are computed: nobody waits in a thread, and everybody is told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from gompfs.analytics import Report
+from gompfs.errors import StatsUnavailableError
+from gompfs.mount import spool, virtual_files
+from gompfs.mount.virtual_files import NotReadyError, VirtualFile
+
+SECONDS = 20
+MIB = 1 << 20
+
+
+class SlowReport(Report):
+    """Gives pieces as a test hands them over; None is the end, an exception is raised."""
+
+    def __init__(self, size: int | None) -> None:
+        self._size = size
+        self.pieces: queue.Queue[bytes | Exception | None] = queue.Queue()
+
+    @property
+    def size(self) -> int | None:
+        return self._size
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (piece := self.pieces.get(timeout=SECONDS)) is not None:
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+
+def slow_file(monkeypatch: pytest.MonkeyPatch, *reports: SlowReport) -> VirtualFile:
+    """A virtual file whose contents, one computation after the other, are these."""
+    waiting = iter(reports)
+    monkeypatch.setattr(virtual_files, "compute", lambda name, archive: next(waiting))
+    return VirtualFile(b"wordcount", None)  # type: ignore[arg-type]
+
+
+def wait(ask: Callable[[], Any]) -> Any:
+    """Ask until there is an answer, in the way that the mount does."""
+    while True:
+        try:
+            return ask()
+        except NotReadyError as error:
+            told = threading.Event()
+            error.call_later(told.set)
+            assert told.wait(SECONDS)
+
+
+def is_ready(ask: Callable[[], Any]) -> bool:
+    try:
+        ask()
+    except NotReadyError:
+        return False
+    return True
+
+
+def test_the_beginning_is_read_while_the_rest_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = SlowReport(10)
+    file = slow_file(monkeypatch, report)
+    assert wait(file.size) == 10
+    assert not is_ready(lambda: file.read(0, 1))
+    report.pieces.put(b"01234")
+    assert wait(lambda: file.read(1, 3)) == b"123"
+    assert not is_ready(lambda: file.read(4, 2))
+    report.pieces.put(b"56789")
+    assert wait(lambda: file.read(4, 100)) == b"456789"
+    report.pieces.put(None)
+    assert file.read(10, 1) == b""
+
+
+def test_a_size_that_only_the_end_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = SlowReport(None)
+    file = slow_file(monkeypatch, report)
+    report.pieces.put(b"ab")
+    assert not is_ready(file.size)
+    assert not is_ready(lambda: file.read(0, 1))
+    answers: list[int] = []
+    threads = [threading.Thread(target=lambda: answers.append(wait(file.size))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    report.pieces.put(None)
+    for thread in threads:
+        thread.join(SECONDS)
+    assert answers == [2] * 5
+
+
+@pytest.mark.parametrize("error", [StatsUnavailableError("no"), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
+def test_a_failure_is_told_and_forgotten(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Whoever has asked hears of it; later it is tried again."""
+    failing, good = SlowReport(5), SlowReport(5)
+    file = slow_file(monkeypatch, failing, good)
+    assert wait(file.size) == 5
+    failing.pieces.put(error)
+    for _ in range(2):
+        with pytest.raises(type(error)):
+            wait(lambda: file.read(0, 5))
+    monkeypatch.setattr(virtual_files, "_VOLATILE_SECONDS", 0)
+    good.pieces.put(b"12345")
+    good.pieces.put(None)
+    assert wait(lambda: file.read(0, 5)) == b"12345"
+
+
+def test_a_long_text_goes_to_a_file(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a name, where $TMPDIR says; memory holds the first MiB."""
+    place = tmp_path_factory.mktemp("spool")
+    monkeypatch.setenv("TMPDIR", os.fspath(place))
+    text = bytes(range(256)) * (3 * MIB // 256) + b"end"
+    written = spool.Spool()
+    for start in range(0, len(text), 700_001):
+        written.append(text[start : start + 700_001])
+        assert written.size == min(start + 700_001, len(text))
+    for start, size in ((0, 10), (MIB - 5, 10), (MIB, MIB), (0, len(text)), (len(text) - 3, 10), (len(text), 1)):
+        assert written.read(start, size) == text[start : start + size]
+    assert list(place.iterdir()) == []
+    opened = [os.readlink(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd") if exists(number)]
+    assert any(name.startswith(os.fspath(place)) for name in opened)
+    written.close()
+
+
+def exists(descriptor: str) -> bool:
+    return os.path.islink(f"/proc/self/fd/{descriptor}")
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is an error of the file, not a short text."""
+    report = SlowReport(2 * MIB)
+    file = slow_file(monkeypatch, report)
+
+    def full(*_arguments: Any, **_options: Any) -> Any:
+        return open("/dev/full", "r+b", buffering=0)
+
+    monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
+    report.pieces.put(bytes(2 * MIB))
+    report.pieces.put(None)
+    with pytest.raises(OSError, match="No space left"):
+        wait(lambda: file.read(0, 2 * MIB))

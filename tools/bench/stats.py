@@ -1,0 +1,284 @@
+"""Statistics: TADOC on one thread, the CPU, a GPU, no grammar at all, and what a user would run instead."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import click
+
+from gompfs.analytics import (
+    Direction,
+    PhaseTimes,
+    SortOrder,
+    Traversal,
+    inverted_index_report,
+    ranked_inverted_index_report,
+    sequence_count_report,
+    term_vector_report,
+    word_count_report,
+)
+from gompfs.analytics import Report as Text
+from gompfs.archive import Archive, ContentText
+from gompfs.engine import select_engine
+from gompfs.engine.array_device import ArrayDevice
+from gompfs.errors import EngineUnavailableError
+from gompfs.grammar import CountedWords, Grammar
+from gompfs.model import GRAMMAR_SECTION
+
+from .blocks import regular_files
+from .programs import GOMPFS, environment
+from .report import Report, divide
+from .user_scripts import missing_frames, scripts_for
+
+TASKS = {
+    "wordcount": None,
+    "sort": None,
+    "inverted_index": inverted_index_report,
+    "term_vector": term_vector_report,
+    "sequence_count": sequence_count_report,
+    "ranked_inverted_index": ranked_inverted_index_report,
+}
+_READY_SECONDS = 60
+_TADOC, _CPU, _CONTENT = "sequential TADOC", "CPU", "CPU, no grammar"
+
+
+@dataclass
+class Way:
+    """A way to a text, and what was measured of it: seconds, and the text's digest."""
+
+    name: str
+    make: Callable[[], Iterable[bytes]]
+    seconds: list[float] = field(default_factory=list)
+    digests: set[str] = field(default_factory=set)
+
+    def run(self) -> None:
+        """Once; only the digest is kept of the text, and what it takes does not count."""
+        digest, waited = hashlib.sha256(), 0.0
+        started = time.perf_counter()
+        for piece in self.make():
+            arrived = time.perf_counter()
+            digest.update(piece)
+            waited += time.perf_counter() - arrived
+        self.seconds.append(time.perf_counter() - started - waited)
+        self.digests.add(digest.hexdigest())
+
+    @property
+    def median(self) -> float:
+        """Of all runs."""
+        return statistics.median(self.seconds)
+
+
+def measure_stats(
+    trees: Sequence[Path], tasks: Sequence[str], rounds: int, archive: Path | None, *, with_scripts: bool
+) -> list[Report]:
+    """Three tables for each directory: ways to each statistic, the phases of ours, and its virtual file.
+
+    With `archive`, an archive of the only directory that is packed already.
+    """
+    reports = []
+    for tree in trees:
+        with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
+            packed = archive or Path(scratch, "tree.gomp")
+            if archive is None:
+                command = [*GOMPFS, "pack", "-q", tree, packed]
+                subprocess.run(command, check=True, env=environment(), stdout=subprocess.DEVNULL)
+            reports += _Measurement(tree, packed, Path(scratch), rounds, with_scripts=with_scripts).tables(tasks)
+    return reports
+
+
+class _Measurement:
+    """One directory."""
+
+    def __init__(self, tree: Path, packed: Path, scratch: Path, rounds: int, *, with_scripts: bool) -> None:
+        self._tree = tree
+        self._packed = packed
+        self._scratch = scratch
+        self._rounds = rounds
+        self._with_scripts = with_scripts
+        self._devices = _gpu_devices()
+
+    def tables(self, tasks: Sequence[str]) -> list[Report]:
+        size = sum(path.stat().st_size for path in regular_files(self._tree))
+        title = f"{self._tree.name}, {size / 1e6:.1f} MB of files, medians of {self._rounds}"
+        ways: dict[str, dict[str, Way]] = {}
+        phases = Report(f"phases of the CPU's statistics, seconds, {title}", ["load", "flatten", "traverse", "emit"])
+        with Archive(self._packed, engine=select_engine("cpu")) as archive:
+            for task in tasks:
+                ways[task] = {way.name: way for way in self._ways(archive, task, phases)}
+                for _ in range(self._rounds):
+                    for way in ways[task].values():
+                        way.run()
+                _require_same(task, ways[task].values())
+        phases.notes.append(
+            "Load: the section is read, and checked; for wordcount and sort it is counted as well, which is all of "
+            "the traversal. The CPU initialises each part just before it traverses it."
+        )
+        return [self._compare(title, ways), phases, self._virtual_files(title, ways)]
+
+    def _ways(self, archive: Archive, task: str, phases: Report) -> list[Way]:
+        loading = time.perf_counter()
+        sections = [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
+        grammars = [Grammar.from_bytes(archive.read_section(section)) for section in sections]
+        loading = time.perf_counter() - loading
+        inos = set().union(*(grammar.inos() for grammar in grammars)) & archive.inode_numbers()
+        paths = {ino: path for ino, path in archive.paths().items() if ino in inos}
+
+        def report(given: Sequence[Grammar], traversal: Traversal) -> Text:
+            make = TASKS[task]
+            if make is not None:
+                return make(given, paths, traversal=traversal)
+            order = SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD
+            threads = 1 if traversal.sequential else 0
+            return word_count_report([CountedWords(g, g.word_counts(inos, threads)) for g in given], order)
+
+        def content() -> Text:
+            return report(list(ContentText(archive, inos).grammars()), Traversal())
+
+        ways = [
+            Way(_TADOC, lambda: report(grammars, Traversal(sequential=True))),
+            Way(_CPU, lambda: report(grammars, Traversal())),
+            Way(_CONTENT, content),
+        ]
+        if TASKS[task] is not None:
+            ways += _directions(report, grammars, None, "CPU")
+            for device in self._devices:
+                ways += _directions(report, grammars, device, "GPU")
+        if self._with_scripts:
+            names = sorted(os.fsencode(path) for path in paths.values())
+            ways += [
+                Way(script.name, lambda script=script: [script.run(self._tree, names)])  # type: ignore[misc]
+                for script in scripts_for(task, sys.executable)
+            ]
+        self._add_phases(archive, task, report, grammars, loading, phases)
+        return ways
+
+    def _add_phases(
+        self,
+        archive: Archive,
+        task: str,
+        report: Callable[[Sequence[Grammar], Traversal], Text],
+        grammars: Sequence[Grammar],
+        loading: float,
+        phases: Report,
+    ) -> None:
+        times = PhaseTimes()
+        started = time.perf_counter()
+        if TASKS[task] is None:
+            sections = [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
+            inos = archive.inode_numbers()
+            counted = [CountedWords.from_section(archive.read_section(section), inos) for section in sections]
+            loading, started = time.perf_counter() - started, time.perf_counter()
+            for _ in word_count_report(counted, SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD):
+                pass
+            times.emit = time.perf_counter() - started
+        else:
+            for _ in report(grammars, Traversal(times=times)):
+                pass
+        phases.add(task, loading, times.flatten, times.traverse, times.emit)
+
+    def _compare(self, title: str, ways: Mapping[str, Mapping[str, Way]]) -> Report:
+        names = list(dict.fromkeys(name for of_task in ways.values() for name in of_task))
+        quotients = [name for name in names if name not in (_CPU, *_DIRECTION_NAMES)]
+        report = Report(
+            f"statistics, seconds from the loaded grammar to the finished text, {title}",
+            [*names, *(f"{name} / CPU" for name in quotients)],
+        )
+        for task, of_task in ways.items():
+            medians = {name: way.median for name, way in of_task.items()}
+            ours = medians[_CPU]
+            report.add(task, *map(medians.get, names), *(divide(medians.get(name), ours) for name in quotients))
+        report.notes.append(
+            "All ways gave the same bytes. Sequential TADOC, CPU and GPU begin with the loaded grammar, the others "
+            "with the files: in the archive (no grammar), or plain and in the page cache."
+        )
+        if missing := missing_frames():
+            report.notes.append(f"Not installed: {', '.join(missing)}.")
+        return report
+
+    def _virtual_files(self, title: str, ways: Mapping[str, Mapping[str, Way]]) -> Report:
+        report = Report(
+            f"virtual files of a mount, seconds, each in a fresh one, {title}",
+            ["first byte", "last byte", "MB", "peak memory MB", "coreutils / first byte"],
+        )
+        for task, of_task in ways.items():
+            runs = [self._read_virtual(task, of_task[_CPU].digests) for _ in range(self._rounds)]
+            first, last, size, memory = (statistics.median(values) for values in zip(*runs, strict=True))
+            coreutils = of_task["coreutils"].median if "coreutils" in of_task else None
+            report.add(task, first, last, size / 1e6, memory / 1e6, divide(coreutils, first))
+        report.notes.append("The archive is in the page cache; the grammar is loaded for the first byte.")
+        return report
+
+    def _read_virtual(self, task: str, digests: set[str]) -> tuple[float, float, int, int]:
+        place = self._scratch / "mount"
+        place.mkdir(exist_ok=True)
+        server = subprocess.Popen([*GOMPFS, "mount", "-f", self._packed, place], env=environment())
+        try:
+            deadline = time.monotonic() + _READY_SECONDS
+            while not os.path.ismount(place):
+                if server.poll() is not None or time.monotonic() > deadline:
+                    raise click.ClickException("gompfs could not mount")
+                time.sleep(0.01)
+            digest, size, started = hashlib.sha256(), 0, time.perf_counter()
+            with open(place / "stats" / task, "rb", buffering=0) as file:
+                piece = file.read(1)
+                first = time.perf_counter() - started
+                while piece:
+                    digest.update(piece)
+                    size += len(piece)
+                    piece = file.read(1 << 20)
+            last = time.perf_counter() - started
+            if digest.hexdigest() not in digests:
+                raise click.ClickException(f"the virtual file {task} has other bytes than the report")
+            return first, last, size, _peak_memory(server.pid)
+        finally:
+            server.terminate()
+            server.wait()
+
+
+_DIRECTION_NAMES = tuple(f"CPU {direction.name.lower().replace('_', '-')}" for direction in Direction)
+
+
+def _directions(
+    report: Callable[[Sequence[Grammar], Traversal], Text],
+    grammars: Sequence[Grammar],
+    device: ArrayDevice | None,
+    name: str,
+) -> list[Way]:
+    """Both directions, and for a device the choice; the CPU's choice is a way of its own."""
+    ways = []
+    for direction in Direction:
+        if direction is Direction.AUTO and device is None:
+            continue
+        how = Traversal(direction, device=device)
+        label = name if direction is Direction.AUTO else f"{name} {direction.name.lower().replace('_', '-')}"
+        ways.append(Way(label, lambda how=how: report(grammars, how)))  # type: ignore[misc]
+    return ways
+
+
+def _gpu_devices() -> list[ArrayDevice]:
+    """The device of the GPU engine, if there is one."""
+    try:
+        device = select_engine("gpu").array_device(1 << 62)
+    except EngineUnavailableError:
+        return []
+    return [device] if device is not None else []
+
+
+def _require_same(task: str, ways: Iterable[Way]) -> None:
+    digests = {way.name: way.digests for way in ways}
+    if len(set().union(*digests.values())) != 1:
+        raise click.ClickException(f"{task}: not all ways give the same bytes: {digests}")
+
+
+def _peak_memory(process: int) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))

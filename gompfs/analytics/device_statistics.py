@@ -16,7 +16,7 @@ from gompfs.analytics.tables import PairCounts
 from gompfs.analytics.traversal import Direction, Method, PhaseTimes, Traversal
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import StatsUnavailableError
-from gompfs.grammar import Grammar
+from gompfs.grammar import CountedWords, Grammar
 
 _Result = TypeVar("_Result")
 _MOST_MEMORY = 4 << 30  # what does not fit that is done in ranges
@@ -25,13 +25,12 @@ _BYTES_OF_A_WORD = 96
 _BYTES_OF_AN_NGRAM = 224
 
 
-def device_word_counts(
-    grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None
-) -> NDArray[np.uint64]:
-    """How often each word of a grammar occurs (uint64, by number) in these files, None for all, on `traversal.device`."""
+def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
+    """Count the words of a grammar on `traversal.device`, in these files, None for all."""
     assert traversal.device is not None
     counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
-    return counter.word_counts(grammar.native, None if inos is None else sorted(inos))
+    counts = counter.word_counts(grammar.native, None if inos is None else list(inos))
+    return CountedWords(grammar, counts)
 
 
 class DeviceCounter:

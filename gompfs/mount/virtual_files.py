@@ -218,16 +218,21 @@ def words(archive: Archive, query: StatsQuery) -> Report:
 
 
 def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> Report:
-    from gompfs.analytics import word_count_report
+    from gompfs.analytics import Traversal, word_count_report
+    from gompfs.analytics.device_statistics import count_words
     from gompfs.grammar import CountedWords
 
     inos, sections = _counted_inos(archive, query), _grammar_sections(archive)
-    if query.ino is None and len(sections) == len(archive.segments):
+    how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
+    if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         sources = [CountedWords.from_section(archive.read_section(section), inos) for section in sections]
     else:
         grammars = load_grammars(archive)
         content = _content(archive, grammars, query)
-        sources = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
+        if how.device is None:
+            sources = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
+        else:
+            sources = [count_words(grammar, how, inos) for grammar in grammars]
         sources += [CountedWords(*counted) for counted in content.word_counts()]
         _check_is_text(archive, content, query)
     return word_count_report(sources, order, top=query.top)

@@ -24,7 +24,7 @@ from gompfs.analytics import (
     sequence_count_report,
     term_vector_report,
 )
-from gompfs.analytics.device_statistics import device_word_counts
+from gompfs.analytics.device_statistics import count_words
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.grammar import Grammar, GrammarBuilder
 
@@ -55,7 +55,8 @@ def compare(
     for direction, method in itertools.product(directions, methods):
         how = Traversal(direction, method, num_threads=2, device=device, times=times)
         for grammar in grammars:
-            assert (device_word_counts(grammar, how, inos) == grammar.word_counts(inos)).all(), (name, how)
+            counts = count_words(grammar, how, inos).counts
+            assert (counts == grammar.word_counts(inos)).all(), (name, how)
         for report in (inverted_index_report, term_vector_report):
             expected = report(grammars, paths).read()
             assert report(grammars, paths, traversal=how).read() == expected, (name, report, how)
@@ -90,12 +91,16 @@ def _hostile(name: str, num_words: int, rules: list[list[int]], places: Sequence
     return name, [Grammar.from_bytes(section)], {7: b"file"}
 
 
-def hostile() -> Iterator[Case]:
-    """Grammars that no builder makes, and that are valid."""
-    depth = 120
+def chain(depth: int) -> Case:
+    """Rules of the next rule and a word."""
     links = [[2 * (depth - rule - 1), 1] for rule in range(depth - 1)]
     links[0].append(0)
-    yield _hostile("a chain of rules", depth, [*links, [1]])
+    return _hostile("a chain of rules", depth, [*links, [1]])
+
+
+def hostile() -> Iterator[Case]:
+    """Grammars that no builder makes, and that are valid."""
+    yield chain(120)
     doubled = [[2 * (41 - rule - 1)] * 2 for rule in range(40)]
     doubled[0].append(0)
     yield _hostile("counts of 41 bits", 1 << 40, [*doubled, [1]])

@@ -11,18 +11,25 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from device_cases import build, cases, compare, texts
+from device_cases import build, cases, chain, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, build_library, sanitizer_environment
 
-from gompfs.analytics import Direction, PhaseTimes, Traversal, inverted_index_report, ranked_inverted_index_report
+from gompfs.analytics import (
+    Direction,
+    Method,
+    PhaseTimes,
+    Traversal,
+    inverted_index_report,
+    ranked_inverted_index_report,
+)
 from gompfs.archive import Archive
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
-from gompfs.mount.virtual_files import compute
+from gompfs.mount.virtual_files import TASKS, compute
 
 KERNELS = Path(__file__).with_name("host_kernels.cpp")
 MIB = 1 << 20
@@ -98,6 +105,19 @@ def test_a_file_that_does_not_fit(library: Path) -> None:
             ranked_inverted_index_report(grammars, paths, traversal=how)
 
 
+def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels take any depth in few launches; rounds say where it is too much for them."""
+    name, grammars, paths = chain(5000)
+    compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,), methods=[Method.LEVELS])
+    assert "add_tables" not in device.launched
+    name, grammars, paths = chain(100)
+    monkeypatch.setattr("gompfs.analytics.flows._MAX_ROUNDS", 50)
+    for direction in Direction:
+        how = Traversal(direction, Method.ROUNDS, device=device)
+        with pytest.raises(StatsUnavailableError, match="too deep for rounds"):
+            inverted_index_report(grammars, paths, traversal=how)
+
+
 def test_a_file_over_several_parts(device: HostDevice) -> None:
     """N-grams over the ends of parts are found, of files that count only."""
     word = [b"%d" % number * (5 * MIB) for number in range(3)]
@@ -116,22 +136,21 @@ def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> No
     for files, expected in ((shared, "bottom-up"), ([(1, (stretch + b" ") * 200)], "top-down")):
         times = PhaseTimes()
         paths = {ino: b"%d" % ino for ino, _ in files}
-        inverted_index_report([build(files)], paths, traversal=Traversal(device=device, times=times))
+        inverted_index_report([build(files)], paths, traversal=Traversal(device=device, times=times)).read()
         assert times.directions == {expected: 1}
         assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0
 
 
 def test_the_statistics_of_an_archive(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine of the archive says who traverses."""
-    names = (b"inverted_index", b"term_vector", b"sequence_count", b"ranked_inverted_index")
     with Archive(ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp", engine=CpuEngine()) as archive:
-        of_the_cpu = [compute(name, archive) for name in names]
+        of_the_cpu = {name: compute(name, archive).read() for name in TASKS}
         asked: list[int] = []
         monkeypatch.setattr(archive.engine, "array_device", lambda number: asked.append(number) or device)
-        assert [compute(name, archive) for name in names] == of_the_cpu
-    assert len(asked) == len(names)
-    assert min(asked) > 1000
-    assert "add_equal_pairs" in device.launched
+        assert {name: compute(name, archive).read() for name in TASKS} == of_the_cpu
+    assert len(asked) == len(TASKS)
+    assert asked.count(0) == 2  # word counts
+    assert {"add_along_levels", "add_equal_pairs"} <= device.launched
 
 
 def test_auto_leaves_small_grammars_to_the_cpu() -> None:

@@ -37,7 +37,7 @@ from gompfs.model import GRAMMAR_SECTION
 from .blocks import regular_files
 from .programs import GOMPFS, environment
 from .report import Report, divide
-from .user_scripts import FRAMES, missing_frames, scripts_for
+from .user_scripts import missing_frames, scripts_for
 
 TASKS = {
     "wordcount": None,
@@ -105,7 +105,6 @@ class _Measurement:
         self._rounds = rounds
         self._with_scripts = with_scripts
         self._devices = _gpu_devices()
-        self._notes: list[str] = []
 
     def tables(self, tasks: Sequence[str]) -> list[Report]:
         size = sum(path.stat().st_size for path in regular_files(self._tree))
@@ -117,7 +116,7 @@ class _Measurement:
                 ways[task] = {way.name: way for way in self._ways(archive, task, phases)}
                 for way in ways[task].values():
                     way.run()
-                ways[task] = self._same(task, ways[task])
+                _require_same(task, ways[task].values())
                 for _ in range(self._rounds - 1):
                     for way in ways[task].values():
                         way.run()
@@ -126,18 +125,6 @@ class _Measurement:
             "the traversal. The CPU initialises each part just before it traverses it."
         )
         return [self._compare(title, ways), phases, self._virtual_files(title, ways)]
-
-    def _same(self, task: str, ways: Mapping[str, Way]) -> dict[str, Way]:
-        """The ways, which have to give the same bytes; a data frame that does not is left out, and that is noted."""
-        same = {}
-        for name, way in ways.items():
-            if way.digests == ways[_CPU].digests:
-                same[name] = way
-            elif name in FRAMES:
-                self._notes.append(f"{task}: {name} gives other bytes, and is left out.")
-            else:
-                raise click.ClickException(f"{task}: {name} gives other bytes than {_CPU}")
-        return same
 
     def _ways(self, archive: Archive, task: str, phases: Report) -> list[Way]:
         loading = time.perf_counter()
@@ -215,7 +202,6 @@ class _Measurement:
             "All ways gave the same bytes. Sequential TADOC, CPU and GPU begin with the loaded grammar, the others "
             "with the files: in the archive (no grammar), or plain and in the page cache."
         )
-        report.notes += self._notes
         if missing := missing_frames():
             report.notes.append(f"Not installed: {', '.join(missing)}.")
         return report
@@ -287,6 +273,12 @@ def _gpu_devices() -> list[ArrayDevice]:
     except EngineUnavailableError:
         return []
     return [device] if device is not None else []
+
+
+def _require_same(task: str, ways: Iterable[Way]) -> None:
+    digests = {way.name: way.digests for way in ways}
+    if len(set().union(*digests.values())) != 1:
+        raise click.ClickException(f"{task}: not all ways give the same bytes: {digests}")
 
 
 def _peak_memory(process: int) -> int:

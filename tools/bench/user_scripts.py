@@ -49,7 +49,7 @@ texts = [open(name, "rb").read().decode("latin-1") for name in sys.stdin.buffer.
 def write(rows):
     sys.stdout.buffer.writelines(f"{word}\t{count}\n".encode("latin-1") for word, count in rows)
 """
-FRAMES = {
+_FRAMES = {
     "polars": r"""
 import polars
 words = polars.Series("word", texts).str.extract_all("[^ \t\n\x0b\x0c\r]+").explode().drop_nulls()
@@ -59,6 +59,7 @@ write(counts.iter_rows())
     "duckdb": r"""
 import duckdb
 connection = duckdb.connect()
+connection.execute("set enable_progress_bar = false")  # it would be written to standard output
 connection.execute("create table texts (text varchar)")
 connection.executemany("insert into texts values (?)", [[text] for text in texts])
 write(connection.execute('''
@@ -98,11 +99,11 @@ def scripts_for(task: str, python: str) -> list[UserScript]:
         scripts.append(UserScript("coreutils", pipeline))
     if task == "wordcount":
         scripts += [
-            UserScript(name, (python, "-c", _READ + script)) for name, script in FRAMES.items() if find_spec(name)
+            UserScript(name, (python, "-c", _READ + script)) for name, script in _FRAMES.items() if find_spec(name)
         ]
     return scripts
 
 
 def missing_frames() -> list[str]:
     """The packages of data frames that are not installed."""
-    return [name for name in FRAMES if not find_spec(name)]
+    return [name for name in _FRAMES if not find_spec(name)]

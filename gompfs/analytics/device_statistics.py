@@ -19,7 +19,7 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar
 
 _Result = TypeVar("_Result")
-_MOST_MEMORY = 4 << 30  # what does not fit that is done in ranges
+_MOST_MEMORY = 7 << 28  # what does not fit that is done in ranges; with CUDA and the decoder, a GPU gives 4 GB
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
 _BYTES_OF_A_WORD = 96
 _BYTES_OF_AN_NGRAM = 224

@@ -75,12 +75,13 @@ class Gatherer {
     }
 
     void gather() {
-        const unsigned num_threads = traversal_.num_threads;
-        // Where parts are fewer than threads, threads share the files of each.
-        const bool inside = parts_.size() < num_threads;
-        parallel_for_all(parts_.size(), num_threads, [&](std::size_t part) {
-            count_part(parts_[part], inside ? num_threads : 1);
-        });
+        const auto num_threads = static_cast<std::size_t>(traversal_.num_threads);
+        // Where parts in work are fewer than threads, threads share the files of each.
+        const std::size_t at_once = std::clamp<std::size_t>(parts_.size(), 1, kMaxPartsInWork);
+        const std::size_t inside = std::max<std::size_t>(num_threads / at_once, 1);
+        parallel_for_all(
+            parts_.size(), static_cast<unsigned>(std::min(at_once, num_threads)),
+            [&](std::size_t part) { count_part(parts_[part], static_cast<unsigned>(inside)); });
     }
 
     void gather_over_edges() {
@@ -99,6 +100,7 @@ class Gatherer {
 
   private:
     static constexpr std::size_t kMaxPostings = std::size_t{4} << 20;  // that are sorted at once
+    static constexpr std::size_t kMaxPartsInWork = 8;  // however many threads: each takes memory
 
     void count_part(const PartPlace& place, unsigned num_threads) {
         const auto& [grammar, part] = place;

@@ -14,7 +14,7 @@ _SOURCE_OF_NGRAMS = "grammar/ngrams"
 _NODE = 1 << 31
 _BYTES_OF_AN_ITEM = 24  # of an edge or a term: its two nodes, and these once more in the order of a direction
 _MAX_NARROW = 4096
-"""Levels of no more edges, nodes or entries of tables are done by one CTA, many of them in one launch."""
+"""Levels of no more edges, nodes or slots of tables are done by one CTA, many of them in one launch."""
 
 
 @dataclass(frozen=True)

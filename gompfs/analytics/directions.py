@@ -81,7 +81,7 @@ class TopDown:
         if self._in_rounds:
             limit = np.uint64(forest.num_files)
             results = Tables(device, device.xp.minimum(self._of_terms(self._bounds), limit))
-            tables.add_to(results, *edges, 0, forest.terms.size)
+            tables.add_to(results, *edges)
             results.check()
             tables = results
             every_term = device.xp.arange(forest.num_terms, dtype=np.uint32)
@@ -152,6 +152,6 @@ class BottomUp:
         add_along(forest.device, *self._file_edges, self._bounds, bounds)
         results = Tables(forest.device, xp.minimum(bounds, np.uint64(forest.num_terms)))
         results.add_items(*self._file_terms)
-        tables.add_to(results, *self._file_edges, 0, self._file_edges[0].size)
+        tables.add_to(results, *self._file_edges)
         results.check()
         return results

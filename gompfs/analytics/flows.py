@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gompfs.analytics.device_forest import DeviceForest, Edges
 from gompfs.analytics.tables import SOURCE_OF_TABLES, Tables
@@ -50,23 +49,17 @@ class LevelFlow:
     def add_tables(self, tables: Tables) -> None:
         """See Flow."""
         edges = self._edges
-        for first, last, is_narrow in edges.levels.runs(self._costs(tables)):
-            begin, end = edges.levels.items(first, last)
+        slot_starts = tables.slot_starts(edges.sources)
+        at_levels = self._device.download(slot_starts[edges.levels.device_starts]).astype(np.int64)
+        for first, last, is_narrow in edges.levels.runs(at_levels[1:] - at_levels[:-1]):
+            num_slots = int(at_levels[last] - at_levels[first])
+            along = (edges.sources, edges.targets, slot_starts)
             if is_narrow:
-                levels = (edges.levels.device_starts, first, last)
-                arguments = (edges.sources, edges.targets, *levels, *tables.arguments)
-                self._device.launch(SOURCE_OF_TABLES, "add_tables_of_levels", end - begin, *arguments, one_cta=True)
+                arguments = (*along, edges.levels.device_starts, first, last, *tables.arguments)
+                self._device.launch(SOURCE_OF_TABLES, "add_tables_of_levels", num_slots, *arguments, one_cta=True)
             else:
-                tables.add_to(tables, edges.sources, edges.targets, begin, end)
-
-
-    def _costs(self, tables: Tables) -> NDArray[np.int64]:
-        """How many entries of tables are copied to each level, at most."""
-        xp, edges = self._device.xp, self._edges
-        sums = xp.zeros(edges.sources.size + 1, np.uint64)
-        sums[1:] = xp.cumsum((tables.starts[1:] - tables.starts[:-1])[edges.sources])
-        at_starts = self._device.download(sums[edges.levels.device_starts]).astype(np.int64)
-        return at_starts[1:] - at_starts[:-1]
+                arguments = (*along, *edges.levels.items(first, last), *tables.arguments, *tables.arguments)
+                self._device.launch(SOURCE_OF_TABLES, "add_tables", num_slots, *arguments)
 
 
 class RoundFlow:

@@ -43,10 +43,18 @@ class Tables:
         """Count each item once more in the table of its owner (both uint32)."""
         self._device.launch(SOURCE_OF_TABLES, "add_items", owners.size, owners, items, owners.size, *self.arguments)
 
-    def add_to(self, others: Tables, sources: Array, targets: Array, begin: int, end: int) -> None:
-        """Add tables of `sources` to those of `targets` in `others`, for the pairs from `begin` up to `end`."""
-        arguments = (sources, targets, begin, end, *self.arguments, *others.arguments)
-        self._device.launch(SOURCE_OF_TABLES, "add_tables", (end - begin) * 8, *arguments)
+    def slot_starts(self, owners: Array) -> Array:
+        """Where the slots of each of these tables begin, side by side, and where the last ones end (uint64)."""
+        xp = self._device.xp
+        starts = xp.zeros(owners.size + 1, np.uint64)
+        starts[1:] = xp.cumsum((self.starts[1:] - self.starts[:-1])[owners])
+        return starts
+
+    def add_to(self, others: Tables, sources: Array, targets: Array) -> None:
+        """Add tables of `sources` to those of `targets` in `others` (both uint32), in any order."""
+        starts = self.slot_starts(sources)
+        arguments = (sources, targets, starts, 0, sources.size, *self.arguments, *others.arguments)
+        self._device.launch(SOURCE_OF_TABLES, "add_tables", int(starts[-1]), *arguments)
 
     def check(self) -> None:
         """Raise AssertionError where more was added than the first pass said."""

@@ -30,7 +30,7 @@ class Direction(Enum):
     """Weights flow from each file to the rules that it uses."""
     BOTTOM_UP = 2
     """Every rule gets a table of what it and the rules below it hold; files read the tables of their elements.
-    Where tables could take more than 64 MiB for a part, it is done top-down nevertheless."""
+    Where tables could take more than 64 MiB for a part, the CPU goes top-down nevertheless."""
 
 
 class Method(Enum):

@@ -69,9 +69,9 @@ def test_any_segments(device: HostDevice, contents: list, builder: str, left_out
 
 def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those for wide levels too, when four items are many."""
+    compare(device, *texts(0)[1:], lengths=(3,), methods=[Method.LEVELS])
     monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
-    name, grammars, paths = texts(0)
-    compare(device, grammars, paths, name, lengths=(3,))
+    compare(device, *texts(0)[1:], lengths=(3,))
     folder = ROOT / "kernels" / "cuda" / "grammar"
     sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]
     pattern = r"__global__ void (?:__launch_bounds__\(\d+\)\s+)?(\w+)\("

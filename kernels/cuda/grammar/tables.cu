@@ -50,14 +50,14 @@ __device__ inline void for_each_edge_of_round(const RoundGraph& graph, PassOn&& 
     });
 }
 
-constexpr u32 kThreadsOfAnEdge = 8;
-
+// Adds the tables of from[first] to from[last - 1] to those of to[...]. Slot i of the table of
+// from[edge] has the number slot_starts[edge] + i.
+// Mapping: a thread for each slot, which looks for its edge among the starts.
 __device__ inline void add_tables(const Tables& tables, const Tables& targets, const u32* from,
-                                  const u32* to, u64 begin, u64 end) {
-    for_each_index(begin * kThreadsOfAnEdge, end * kThreadsOfAnEdge, [&](u64 index) {
-        const u64 edge = index / kThreadsOfAnEdge;
-        const u32 first = static_cast<u32>(index % kThreadsOfAnEdge);
-        Table(tables, from[edge]).add_all_to(Table(targets, to[edge]), first, kThreadsOfAnEdge);
+                                  const u32* to, const u64* slot_starts, u64 first, u64 last) {
+    for_each_index(slot_starts[first], slot_starts[last], [&](u64 index) {
+        const u64 edge = first + find_last(slot_starts + first, last - first, index);
+        Table(tables, from[edge]).add_slot_to(Table(targets, to[edge]), index - slot_starts[edge]);
     });
 }
 
@@ -88,7 +88,7 @@ extern "C" __global__ void pass_tables(const u64* starts, const u32* targets,
                                    piece_size, waits,   masks,        round,       has_next};
     const gompfs::Tables tables{table_starts, locks, entries, keys, values, nexts, sizes, overflow};
     gompfs::for_each_edge_of_round(graph, [&](u32 node, u32 target) {
-        gompfs::Table(tables, node).add_all_to(gompfs::Table(tables, target), 0, 1);
+        gompfs::Table(tables, node).add_all_to(gompfs::Table(tables, target));
     });
 }
 
@@ -104,30 +104,33 @@ extern "C" __global__ void add_items(const u32* owners, const u32* items, u64 nu
 }
 
 // Adds the table of from[i] to that of to[i], which may be one of others (the second set of
-// buffers), for the edges from `begin` up to `end`.
-// Mapping: eight threads for each edge.
-extern "C" __global__ void add_tables(const u32* from, const u32* to, u64 begin, u64 end,
-                                      const u64* table_starts, u32* locks, u32* entries, u32* keys,
-                                      u64* values, u32* nexts, u32* sizes, u32* overflow,
-                                      const u64* target_starts, u32* target_locks,
+// buffers), for the edges from `first` up to `last`; slot_starts[i] is the sum of the sizes that
+// the tables of the edges before i have room for.
+// Mapping: a thread for each slot of the tables.
+extern "C" __global__ void add_tables(const u32* from, const u32* to, const u64* slot_starts,
+                                      u64 first, u64 last, const u64* table_starts, u32* locks,
+                                      u32* entries, u32* keys, u64* values, u32* nexts, u32* sizes,
+                                      u32* overflow, const u64* target_starts, u32* target_locks,
                                       u32* target_entries, u32* target_keys, u64* target_values,
                                       u32* target_nexts, u32* target_sizes, u32* target_overflow) {
     const gompfs::Tables tables{table_starts, locks, entries, keys, values, nexts, sizes, overflow};
     const gompfs::Tables targets{target_starts, target_locks, target_entries, target_keys,
                                  target_values, target_nexts, target_sizes,   target_overflow};
-    gompfs::add_tables(tables, targets, from, to, begin, end);
+    gompfs::add_tables(tables, targets, from, to, slot_starts, first, last);
 }
 
 // The same inside one set of tables for levels in a row, each of which needs the one before: level
 // i has the edges from level_starts[i] up to level_starts[i + 1].
-// Launch: one CTA, so that levels of few edges cost a barrier and no launch.
+// Launch: one CTA, so that levels of few slots cost a barrier and no launch.
 extern "C" __global__ void __launch_bounds__(1024)
-    add_tables_of_levels(const u32* from, const u32* to, const u64* level_starts, u64 first_level,
-                         u64 last_level, const u64* table_starts, u32* locks, u32* entries,
-                         u32* keys, u64* values, u32* nexts, u32* sizes, u32* overflow) {
+    add_tables_of_levels(const u32* from, const u32* to, const u64* slot_starts,
+                         const u64* level_starts, u64 first_level, u64 last_level,
+                         const u64* table_starts, u32* locks, u32* entries, u32* keys, u64* values,
+                         u32* nexts, u32* sizes, u32* overflow) {
     const gompfs::Tables tables{table_starts, locks, entries, keys, values, nexts, sizes, overflow};
     for (u64 level = first_level; level < last_level; ++level) {
-        gompfs::add_tables(tables, tables, from, to, level_starts[level], level_starts[level + 1]);
+        gompfs::add_tables(tables, tables, from, to, slot_starts, level_starts[level],
+                           level_starts[level + 1]);
         __syncthreads();
     }
 }

@@ -60,13 +60,17 @@ struct Table {
         }
     }
 
-    // Adds what is in a table to another one, which may be of other tables: slot `first`, and each
-    // one `step` further. The table must have all that it is to have.
-    __device__ void add_all_to(const Table& target, u32 first, u32 step) const {
-        const u32 given = tables.sizes[owner];
-        const u32 size = min(given, capacity);
-        for (u64 slot = first; slot < size; slot += step) {
+    // Adds what is in a slot, if anything, to another table, which may be of other tables.
+    __device__ void add_slot_to(const Table& target, u64 slot) const {
+        if (slot < tables.sizes[owner]) {
             target.add(tables.keys[start + slot], tables.values[start + slot]);
+        }
+    }
+
+    // Adds all that is in the table to another one.
+    __device__ void add_all_to(const Table& target) const {
+        for (u64 slot = 0; slot < capacity; ++slot) {
+            add_slot_to(target, slot);
         }
     }
 

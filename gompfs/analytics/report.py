@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 _PIECES_PER_THREAD = 4
+_MOST_PIECES = 32  # in memory at once, however many threads
 
 
 class Report(ABC):
@@ -76,7 +77,7 @@ class PiecewiseReport(Report):
                 pieces = self._native.pieces(first, count, self._num_threads)
             yield from pieces
             first += count
-            count = _PIECES_PER_THREAD * self._num_threads
+            count = min(_PIECES_PER_THREAD * self._num_threads, max(_MOST_PIECES, self._num_threads))
 
 
 class FirstLines(Report):

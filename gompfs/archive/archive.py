@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -36,7 +38,8 @@ from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, P
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
-_SECTION_BATCH = 512  # blocks that are decoded at once
+_SECTION_BATCH = 256  # blocks that are decoded at once
+_SECTION_READERS = 4
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
 _MIN_LISTING, _MAX_LISTING = 64, 1024  # entries that are looked up at once, of one or more directories
 _MAX_CACHED_INODES = 1 << 17
@@ -346,11 +349,18 @@ class Archive:
 
     def read_section(self, section: Section) -> memoryview:
         """The bytes of a section; raises CorruptBlockError."""
-        content = np.empty(section.places.uncompressed_size, np.uint8).data
-        for first in range(0, len(section.places), _SECTION_BATCH):
-            count = min(_SECTION_BATCH, len(section.places) - first)
+        places = section.places
+        content = np.empty(places.uncompressed_size, np.uint8).data
+
+        def decode(first: int) -> list[Block]:
+            count = min(_SECTION_BATCH, len(places) - first)
             out = content[first * self.block_size : (first + count) * self.block_size]
-            for number, block in enumerate(self.decode_places(section.places, first, count, out=out), first):
+            return self.decode_places(places, first, count, out=out)
+
+        # While one batch is read from the file, others are decoded.
+        with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
+            batches = executor.map(decode, range(0, len(places), _SECTION_BATCH))
+            for number, block in enumerate(itertools.chain.from_iterable(batches)):
                 if block.status is not BlockStatus.OK:
                     raise CorruptBlockError(
                         f"section {section.kind} of segment {section.segment}: {block.status.reason}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -228,18 +229,22 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     from gompfs.analytics.device_statistics import count_words
     from gompfs.grammar import CountedWords
 
-    inos, sections = _counted_inos(archive, query), _grammar_sections(archive)
+    sections = _grammar_sections(archive)
     how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
-        sources = [CountedWords.from_section(archive.read_section(section), inos) for section in sections]
+        with ThreadPoolExecutor(1) as executor:
+            counted = executor.submit(_counted_inos, archive, query)  # while a section is read
+            texts = map(archive.read_section, sections)
+            sources = [CountedWords.from_section(text, counted.result()) for text in texts]
     else:
+        inos = _counted_inos(archive, query)
         grammars = load_grammars(archive)
         content = _content(archive, grammars, query)
         if how.device is None:
             sources = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
         else:
             sources = [count_words(grammar, how, inos) for grammar in grammars]
-        sources += [CountedWords(*counted) for counted in content.word_counts()]
+        sources += [CountedWords(*words) for words in content.word_counts()]
         _check_is_text(archive, content, query)
     return word_count_report(sources, order, top=query.top)
 

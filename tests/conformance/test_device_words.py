@@ -122,6 +122,9 @@ def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice) -> None
     with Archive(path, engine=EngineWithDevice(device)) as found, Archive(path, engine=CpuEngine()) as expected:
         queries = [StatsQuery(), *(StatsQuery(ino=found.resolve(name).ino) for name in ("long", "text", "empty"))]
         for name in TASKS:
+            if name == b"tfidf":  # which is of all files together
+                assert compute(name, found).read() == compute(name, expected).read()
+                continue
             for query in queries:
                 assert compute(name, found, query).read() == compute(name, expected, query).read()
             with pytest.raises(StatsUnavailableError, match="binary: a binary file has no stats"):

@@ -36,6 +36,7 @@ WITHOUT_REPLY = frozenset({Opcode.FORGET, Opcode.BATCH_FORGET, Opcode.INTERRUPT}
 # Requests: header (length, opcode, unique, node id, ...), then what the opcode needs
 REQUEST_HEADER = struct.Struct("<IIQQIIIHH")
 READ_REQUEST = struct.Struct("<QQII")  # handle, file_offset, size, read flags
+INTERRUPT_REQUEST = struct.Struct("<Q")  # the request that is meant
 XATTR_REQUEST = struct.Struct("<II")  # size, padding
 # Replies
 REPLY_HEADER = struct.Struct("<IiQ")  # length, negative errno, unique

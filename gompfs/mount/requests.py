@@ -11,6 +11,7 @@ from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import (
+    INTERRUPT_REQUEST,
     READ_REQUEST,
     REPLY_HEADER,
     REQUEST_HEADER,
@@ -48,6 +49,7 @@ class RequestLoop:
         self._device = device
         self._operations = operations
         self._directories = Directories(operations, _ATTRIBUTE_BLOCK_SIZE)
+        self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
             Opcode.GETATTR: self._getattr,
@@ -71,12 +73,15 @@ class RequestLoop:
 
     def close(self) -> None:
         """Let go of what the loop keeps, when no thread runs it any more."""
+        self._waiting.clear()
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
         """Answer what is no read of blocks that are decoded already; later, for what is still being computed."""
         _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
+            if opcode == Opcode.INTERRUPT:
+                self._interrupt(*INTERRUPT_REQUEST.unpack_from(request, REQUEST_HEADER.size))
             return
         handler = self._handlers.get(opcode)
         status = -errno.ENOSYS
@@ -86,13 +91,31 @@ class RequestLoop:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
             except NotReadyError as error:
-                error.call_later(lambda: self._answer(request))
+                self._waiting.add(unique)
+                error.call_later(lambda: self._answer_waiting(unique, request))
                 return
             except Exception as error:
                 status = -errno_of(error)
                 if not is_expected(error):
                     log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
         self._reply(unique, status, pieces)
+
+    def _answer_waiting(self, unique: int, request: bytes) -> None:
+        """Answer a request that was put aside, unless whoever asked has given up."""
+        if self._stop_waiting(unique):
+            self._answer(request)
+
+    def _interrupt(self, unique: int) -> None:
+        """Whoever asked was interrupted: it should not wait for what is being computed."""
+        if self._stop_waiting(unique):
+            self._reply(unique, -errno.EINTR, ())
+
+    def _stop_waiting(self, unique: int) -> bool:
+        try:
+            self._waiting.remove(unique)
+        except KeyError:
+            return False
+        return True
 
     def _reply(self, unique: int, status: int, pieces: Pieces) -> None:
         if len(pieces) > _MAX_PIECES:

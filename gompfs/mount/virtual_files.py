@@ -189,14 +189,20 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
 
 
 def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`path<TAB>score word<TAB>score word...` lines by path, words by score descending, then by word."""
-    from gompfs.analytics import DEFAULT_TOP, tfidf_report
+    """`path<TAB>score word<TAB>score word...` lines by path, words by score descending, then by word.
 
-    if query.ino is not None:
-        raise OptionError("tf-idf tells a file from others, and is of all files together")
-    grammars, paths = _text(archive, query)
+    Also of one file the scores say what tells it from all others.
+    """
+    from gompfs.analytics import DEFAULT_TOP, FixedReport, escape_path, tfidf_report
+
+    grammars, paths = _text(archive, query, with_others=True)
     how = _traversal(archive, grammars)
-    return tfidf_report(grammars, paths, top=query.top or DEFAULT_TOP, traversal=how)
+    report = tfidf_report(grammars, paths, top=query.top or DEFAULT_TOP, traversal=how)
+    if query.ino is None:
+        return report
+    beginning = escape_path(paths.get(query.ino, b"")) + b"\t"
+    lines = (line for piece in report for line in piece.splitlines(keepends=True))
+    return FixedReport(b"".join(line for line in lines if line.startswith(beginning)))
 
 
 def phrase(archive: Archive, query: StatsQuery) -> Report:
@@ -247,20 +253,24 @@ def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
     return {query.ino}
 
 
-def _text(archive: Archive, query: StatsQuery) -> tuple[list[Grammar], dict[int, bytes]]:
-    """All grammars, and the files that count and are in them, with one path of each."""
+def _text(
+    archive: Archive, query: StatsQuery, *, with_others: bool = False
+) -> tuple[list[Grammar], dict[int, bytes]]:
+    """All grammars, and the files that count and are in them, with one path of each; others too where that is asked."""
     from gompfs.analytics import check_memory
 
+    counted = _counted_inos(archive, query)
+    scope = replace(query, ino=None) if with_others else query
     grammars = load_grammars(archive)
     num_bytes = sum(grammar.num_bytes for grammar in grammars)
-    content = _content(archive, grammars, query)
+    content = _content(archive, grammars, scope)
     for grammar in content.grammars():
         grammars.append(grammar)
         num_bytes += grammar.num_bytes
         check_memory(num_bytes)
     _check_is_text(archive, content, query)
-    inos = _inos(grammars) & _counted_inos(archive, query)
-    if query.ino is not None:
+    inos = _inos(grammars) & (archive.inode_numbers() if with_others else counted)
+    if scope.ino is not None:
         return grammars, {ino: archive.path_of(ino) for ino in inos}
     return grammars, {ino: path for ino, path in archive.paths().items() if ino in inos}
 

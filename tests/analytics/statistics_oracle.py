@@ -38,7 +38,9 @@ def term_vector(texts: Texts, top: int | None = None) -> bytes:
 
 
 def sequence_count(texts: Texts) -> bytes:
-    total: Counter[bytes] = sum(texts.values(), Counter())
+    total: Counter[bytes] = Counter()
+    for ngrams in texts.values():
+        total.update(ngrams)
     ranked = sorted(total.items(), key=lambda item: (-item[1], item[0]))
     return b"".join(b"%s\t%d\n" % item for item in ranked)
 

@@ -146,6 +146,12 @@ def test_tfidf(archive: tuple[Path, dict[str, bytes]]) -> None:
     with Archive(path) as opened:
         assert compute(b"tfidf", opened).read() == tfidf(contents, 10)
         assert compute(b"tfidf", opened, StatsQuery(top=2)).read() == tfidf(contents, 2)
+        alone = StatsQuery(ino=opened.resolve("dir/large").ino, top=3)
+        lines = tfidf(contents, 3).split(b"\n")
+        assert compute(b"tfidf", opened, alone).read() == next(
+            line + b"\n" for line in lines if line.startswith(b"dir/large\t")
+        )
+        assert compute(b"tfidf", opened, StatsQuery(ino=opened.resolve("empty").ino)).read() == b""
 
 
 @both_builders
@@ -212,7 +218,6 @@ def test_the_command(tmp_path: Path) -> None:
         (("words", "--file", "a", "--range", f"0:{10**30}"), 2, b"too large"),
         (("sort", "--range", "1:2"), 2, b"--range is for words"),
         (("phrase/a b c d e f",), 2, b"6 words"),
-        (("tfidf", "--file", "a"), 2, b"tf-idf"),
         (("files/nowhere/sort",), 1, b"nowhere"),
         (("files/a/inverted_index",), 2, b"no statistic"),
         (("word/",), 2, b"no statistic"),

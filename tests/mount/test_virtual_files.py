@@ -5,11 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import queue
+import random
+import signal
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tree_helpers import pack
 
 from gompfs.analytics import Report
 from gompfs.errors import StatsUnavailableError
@@ -144,3 +150,23 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     report.pieces.put(None)
     with pytest.raises(OSError, match="No space left"):
         wait(lambda: file.read(0, 2 * MIB))
+
+
+def test_a_reader_that_is_killed(mount: Callable[..., Any], tmp_path: Path) -> None:
+    """It need not wait for the end of what it asked for, and neither need others."""
+    rng = random.Random(1)
+    words = [b"%d" % number for number in range(40_000)]
+    (tmp_path / "text").write_bytes(b" ".join(rng.choices(words, k=3_000_000)))
+    pack(tmp_path / "a.gomp", tmp_path / "text")
+    mounted = mount(tmp_path / "a.gomp")
+    started = time.monotonic()
+    readers = [subprocess.Popen(["cat", mounted / "stats/ranked_inverted_index"], stdout=subprocess.DEVNULL)]
+    readers += [subprocess.Popen(["stat", mounted / f"stats/{name}"]) for name in ("sequence_count", "inverted_index")]
+    assert (mounted / "text").read_bytes()[:10] == (tmp_path / "text").read_bytes()[:10]
+    time.sleep(0.2)
+    for reader in readers:
+        reader.terminate()
+        assert reader.wait(SECONDS) in (-signal.SIGTERM, 0)
+    killed_after = time.monotonic() - started
+    assert (mounted / "stats/ranked_inverted_index").stat().st_size > 0
+    assert killed_after < time.monotonic() - started

@@ -59,6 +59,7 @@ write(counts.iter_rows())
     "duckdb": r"""
 import duckdb
 connection = duckdb.connect()
+connection.execute("set enable_progress_bar = false")  # it would be written to standard output
 connection.execute("create table texts (text varchar)")
 connection.executemany("insert into texts values (?)", [[text] for text in texts])
 write(connection.execute('''

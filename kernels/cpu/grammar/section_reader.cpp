@@ -42,18 +42,25 @@ class SectionCursor {
     }
 
     std::uint64_t number() {
-        if (next_ != end_ && *next_ < 0x80) {
-            return *next_++;
-        }
-        std::uint64_t value = 0;
-        for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
-            const std::uint8_t byte = *next_++;
-            value |= std::uint64_t{byte & 0x7fu} << shift;
-            if (byte < 0x80) {
+        // Most numbers have up to three bytes.
+        if (left() >= 3) {
+            std::uint64_t value = next_[0];
+            if (value < 0x80) {
+                next_ += 1;
+                return value;
+            }
+            value = (value & 0x7f) | std::uint64_t{next_[1]} << 7;
+            if (next_[1] < 0x80) {
+                next_ += 2;
+                return value;
+            }
+            value = (value & 0x3fff) | std::uint64_t{next_[2]} << 14;
+            if (next_[2] < 0x80) {
+                next_ += 3;
                 return value;
             }
         }
-        fail("a number in it is cut off or too long");
+        return long_number();
     }
 
     std::uint64_t number_behind(std::uint64_t from) {
@@ -90,6 +97,18 @@ class SectionCursor {
     }
 
   private:
+    std::uint64_t long_number() {
+        std::uint64_t value = 0;
+        for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
+            const std::uint8_t byte = *next_++;
+            value |= std::uint64_t{byte & 0x7fu} << shift;
+            if (byte < 0x80) {
+                return value;
+            }
+        }
+        fail("a number in it is cut off or too long");
+    }
+
     static constexpr std::uint64_t kLowBits = 0x0101010101010101u;
 
     const std::uint8_t* next_;

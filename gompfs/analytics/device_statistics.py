@@ -19,9 +19,8 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar
 
 _Result = TypeVar("_Result")
-_MOST_MEMORY = 7 << 28  # what does not fit that is done in ranges; with CUDA and the decoder, a GPU gives 4 GB
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
-_BYTES_OF_A_WORD = 96
+_BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
 
 
@@ -39,7 +38,7 @@ class DeviceCounter:
     def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
         """Go as `traversal` says, whose threads put rules into arrays; `times` is told what takes how long."""
         self._device = device
-        self._memory = min(device.memory, _MOST_MEMORY)
+        self._memory = device.memory
         self._direction = traversal.direction
         self._num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
         self._times = times

@@ -15,6 +15,7 @@ from gompfs.errors import EngineUnavailableError
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
 _CTAS_PER_PROCESSOR = 8
+_MOST_MEMORY = 9 << 28  # unless it is said: with CUDA and the decoder, a device gives less than 4 GB
 
 
 class GpuArrays:
@@ -23,7 +24,7 @@ class GpuArrays:
     xp = cupy
 
     def __init__(self, number: int = 0, memory: int = 0) -> None:
-        """Use the CUDA device `number` and at most `memory` bytes (0: half of what is free).
+        """Use the CUDA device `number` and at most `memory` bytes (0: up to 2.25 GiB, or half of what is free).
 
         Raises EngineUnavailableError where it cannot be used.
         """
@@ -36,7 +37,7 @@ class GpuArrays:
         try:
             with self._context as device:
                 self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
-                self.memory = memory or device.mem_info[0] // 2
+                self.memory = memory or min(device.mem_info[0] // 2, _MOST_MEMORY)
                 self._pool = cupy.cuda.MemoryPool()
                 self._pool.set_limit(size=self.memory)
                 self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_PROCESSOR

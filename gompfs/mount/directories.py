@@ -9,7 +9,6 @@ from collections import OrderedDict, deque
 from queue import SimpleQueue
 
 from gompfs.errors import GompfsError
-from gompfs.model import ROOT_INO
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import pack_directory, pack_dots
 
@@ -21,8 +20,8 @@ _MAX_ENTRIES = 400_000  # in all listings kept, about 100 MB
 class Directories:
     """Packs listings with attributes, and keeps them; safe for any number of threads.
 
-    A thread packs directories before somebody asks, from the root on and below what was listed last: a walk of
-    the tree then waits only for the kernel.
+    A thread packs directories before somebody asks, below what was listed last: a walk of the tree then waits only
+    for the kernel.
     """
 
     def __init__(self, operations: Operations, block_size: int) -> None:
@@ -32,10 +31,9 @@ class Directories:
         self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
         self._num_entries = 0
         self._lock = threading.Lock()
-        # A walk goes depth first: the latest subdirectories come first. It begins at the root, as walks do.
-        self._wanted: deque[int] = deque([ROOT_INO])
+        # A walk goes depth first: the latest subdirectories come first.
+        self._wanted: deque[int] = deque()
         self._wake: SimpleQueue[bool] = SimpleQueue()
-        self._wake.put(True)
         self._thread = threading.Thread(target=self._read_ahead, name="gompfs-directories", daemon=True)
         self._thread.start()
 

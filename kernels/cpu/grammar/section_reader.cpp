@@ -1,9 +1,11 @@
 // Reads the grammar section, every number checked. Its items say how many of them there are, but
-// not how many bytes they take: a first pass finds where parts and ranges of the dictionary lie by
-// counting the ends of numbers, which is fast; then these are read in parallel.
+// not how many bytes they take: where parts and ranges of the dictionary lie is found by counting
+// the ends of numbers, which is fast; these are read in parallel, as soon as they are found.
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include "common/failures.h"
 #include "common/little_endian.h"
@@ -17,6 +19,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::uint32_t kMinWordsOfRange = 1 << 14;
+constexpr std::size_t kMinPartSize = 6;  // of one rule without symbols
 
 [[noreturn]] void fail(const char* what) { throw std::invalid_argument(what); }
 
@@ -291,14 +294,40 @@ void place_words(SectionCursor& in, std::vector<WordRange>& ranges, unsigned num
     }
 }
 
+// Finds the parts one after another, for whoever reads the next one.
+class PartFinder {
+  public:
+    PartFinder(SectionCursor in, std::size_t num_parts) : in_(in), num_parts_(num_parts) {}
+
+    // False when all are found. Throws where one cannot be found, and then finds no more.
+    bool next(std::size_t& index, Bytes& bytes) {
+        const std::lock_guard lock(mutex_);
+        if (num_found_ == num_parts_) {
+            return false;
+        }
+        index = std::exchange(num_found_, num_parts_);
+        bytes = skip_part(in_);
+        num_found_ = index + 1;
+        return true;
+    }
+    bool at_end() const { return in_.at_end(); }
+
+  private:
+    std::mutex mutex_;
+    SectionCursor in_;
+    const std::size_t num_parts_;
+    std::size_t num_found_ = 0;
+};
+
 }  // namespace
 
 struct GrammarSection::Outline {
     bool words_of_characters;
     BuilderKind builder;
     std::uint32_t num_words;
+    std::uint32_t num_parts;
     std::vector<WordRange> words;
-    std::vector<Bytes> parts;
+    Bytes parts;
 };
 
 GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads)
@@ -325,17 +354,16 @@ GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads)
     outline_->builder = static_cast<BuilderKind>(builder);
     outline_->words = cut_dictionary(in, outline_->num_words);
     place_words(in, outline_->words, num_threads);
-    while (outline_->parts.size() < num_parts) {
-        outline_->parts.push_back(skip_part(in));
-    }
-    if (!in.at_end()) {
-        fail("bytes follow its last part");
+    outline_->num_parts = num_parts;
+    outline_->parts = in.take(in.left());
+    if (num_parts > outline_->parts.size() / kMinPartSize) {
+        fail("it ends too early");
     }
 }
 
 GrammarSection::~GrammarSection() = default;
 std::uint32_t GrammarSection::num_words() const { return outline_->num_words; }
-std::size_t GrammarSection::num_parts() const { return outline_->parts.size(); }
+std::size_t GrammarSection::num_parts() const { return outline_->num_parts; }
 
 Grammar GrammarSection::read(const TakePart& take) const {
     const std::vector<WordRange>& words = outline_->words;
@@ -344,22 +372,31 @@ Grammar GrammarSection::read(const TakePart& take) const {
     grammar.dictionary.starts.back() = words.empty() ? 0 : words.back().start + words.back().size;
     grammar.dictionary.bytes.resize(grammar.dictionary.starts.back());
     Failures failures;
-    const std::size_t num_pieces = words.size() + num_parts();
-    std::atomic<std::size_t> next = 0;
-    parallel_for(std::min<std::size_t>(num_threads_, num_pieces), num_threads_, [&](std::size_t) {
+    std::atomic<std::size_t> next_range = 0;
+    PartFinder parts(SectionCursor(outline_->parts), num_parts());
+    parallel_for(num_threads_, num_threads_, [&](std::size_t) {
+        for (std::size_t index; (index = next_range++) < words.size();) {
+            failures.watch(index, [&] { expand_words(words[index], grammar.dictionary); });
+        }
         Part part;
-        for (std::size_t index; (index = next++) < num_pieces;) {
-            failures.watch(index, [&] {
-                if (index < words.size()) {
-                    expand_words(words[index], grammar.dictionary);
-                } else {
-                    read_part(outline_->parts[index - words.size()], num_words(), part);
-                    take(index - words.size(), part);
-                }
+        for (;;) {
+            std::size_t index = 0;
+            Bytes bytes;
+            bool found = false;
+            failures.watch(words.size() + num_parts(), [&] { found = parts.next(index, bytes); });
+            if (!found) {
+                break;
+            }
+            failures.watch(words.size() + index, [&] {
+                read_part(bytes, num_words(), part);
+                take(index, part);
             });
         }
     });
     failures.rethrow();
+    if (!parts.at_end()) {
+        fail("bytes follow its last part");
+    }
     for (const WordRange& range : words) {
         if (range.first != 0) {
             check_order(grammar.dictionary.word(range.first - 1),

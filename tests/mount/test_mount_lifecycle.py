@@ -241,3 +241,10 @@ def test_unmounting_nothing(tmp_path: Path) -> None:
 
     with pytest.raises(MountError, match="nothing is mounted here"):
         unmount(str(tmp_path))
+
+
+def test_it_ends_without_a_word_after_statistics(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    assert (mounted / "stats/wordcount").read_bytes()
+    assert mounted.stop() == 0
+    assert mounted.log == ""

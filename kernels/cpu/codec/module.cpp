@@ -198,6 +198,7 @@ bool decode_payload_into(int codec, nb::handle payload, nb::handle out) {
 }  // namespace
 
 NB_MODULE(_codec, module) {
+    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using namespace nb::literals;
     module.doc() = "Native codecs: batches of blocks, decoded and encoded on several threads.";
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,

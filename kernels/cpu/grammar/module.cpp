@@ -408,6 +408,7 @@ void translate_system_error(const std::exception_ptr& error, void*) {
 }  // namespace
 
 NB_MODULE(_grammar, module) {
+    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using namespace nb::literals;
     module.doc() = "Word grammars: built, read and traversed on several threads.";
     module.attr("SPLITTER") = kSplitter;

@@ -65,6 +65,7 @@ int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable a
 }  // namespace gompfs
 
 NB_MODULE(_reading, module) {
+    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using gompfs::BlockReader;
     module.doc() = "Reads of decoded blocks, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 _PIECES_PER_THREAD = 4
-_MOST_PIECES = 32  # in memory at once, however many threads
+_MOST_PIECES = 16  # in memory at once, however many threads
 
 
 class Report(ABC):

@@ -22,7 +22,7 @@ class Tile:
 
 
 class ArrayDevice(Protocol):
-    """A device that computes with arrays. One thread at a time uses it, between `acquire` and `release`."""
+    """A device that computes with arrays. One thread at a time uses it, inside of `with`."""
 
     @property
     def name(self) -> str:

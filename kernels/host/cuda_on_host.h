@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 
 #define __global__
 #define __device__
@@ -99,37 +100,27 @@ inline void __syncthreads() { cuda_on_host::meet_block("syncthreads"); }
 
 template <typename Value>
 Value atomicAdd(Value* place, Value value) {
-    const Value before = *place;
-    *place += value;
-    return before;
+    return std::exchange(*place, *place + value);
 }
 
 template <typename Value>
 Value atomicOr(Value* place, Value value) {
-    const Value before = *place;
-    *place |= value;
-    return before;
+    return std::exchange(*place, *place | value);
 }
 
 template <typename Value>
 Value atomicMin(Value* place, Value value) {
-    const Value before = *place;
-    *place = value < before ? value : before;
-    return before;
+    return std::exchange(*place, value < *place ? value : *place);
 }
 
 template <typename Value>
 Value atomicMax(Value* place, Value value) {
-    const Value before = *place;
-    *place = value > before ? value : before;
-    return before;
+    return std::exchange(*place, value > *place ? value : *place);
 }
 
 template <typename Value>
 Value atomicExch(Value* place, Value value) {
-    const Value before = *place;
-    *place = value;
-    return before;
+    return std::exchange(*place, value);
 }
 
 template <typename Value>

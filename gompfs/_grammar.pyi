@@ -12,25 +12,28 @@ class GrammarBuilder:
     """Builds one grammar section, or takes text without rules; no two of its methods may run at once."""
 
     def __init__(
-        self, builder: int, word_characters: bytes, num_threads: int, rules_elsewhere: bool = False
+        self, builder: int, word_characters: bytes, num_threads: int, elsewhere: bool = False
     ) -> None: ...
     def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None: ...
     def begin_file(self, ino: int) -> None: ...
     def add_bytes(self, piece: Buffer) -> None: ...
     def end_file(self) -> None: ...
-    def take_words(
+    def take_texts(
         self, least: int, most: int
-    ) -> tuple[list[int], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32]] | None:
-        """Of parts without rules: their numbers, then the three arrays of PartsInWords."""
+    ) -> tuple[list[int], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]] | None:
+        """Of parts that are to be built elsewhere: their numbers, then the three arrays of PartsInText."""
 
     def give_rules(
         self,
         numbers: Sequence[int],
+        word_bytes: NDArray[np.uint8],
+        word_ends: NDArray[np.uint32],
+        part_words: NDArray[np.uint32],
         symbols: NDArray[np.uint32],
-        ends: NDArray[np.uint32],
-        places: NDArray[np.uint32],
+        rule_ends: NDArray[np.uint32],
+        part_rules: NDArray[np.uint32],
     ) -> None:
-        """Rules of the parts with these numbers, as in PartsInRules; raises ValueError where they are not theirs."""
+        """What became of the parts with these numbers, as in PartsInRules; ValueError where it makes no sense."""
 
     def finish(self) -> None: ...
     def next_piece(self) -> bytes | None: ...

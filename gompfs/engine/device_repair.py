@@ -1,4 +1,4 @@
-"""Batch Re-Pair on a device: the rounds of kernels/cuda/grammar/repair.cu, and the memory that they need."""
+"""Grammars built on a device by batch Re-Pair: the rounds of kernels/cuda/grammar/repair.cu, and their memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.engine.array_device import ArrayDevice, Tile
+from gompfs.engine.device_tokens import PartsInWords, number_words
 from gompfs.errors import EngineUnavailableError
-from gompfs.grammar import PartsInRules, PartsInWords
+from gompfs.grammar import PartsInRules, PartsInText
 
 TILE = Tile(num_items=2048, num_threads=256, shared_bytes=8448)
 _ITEMS = Tile(num_items=256, num_threads=256)  # a thread for each
@@ -21,47 +22,47 @@ _LEAST_GAIN = 512  # a part is done when a round replaces no more than one of so
 Words = NDArray[np.uint32]
 
 
-def build_rules(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
-    """The rules that the CPU's builder `repair` gives for each of the parts.
+def build_rules(device: ArrayDevice, parts: PartsInText) -> PartsInRules:
+    """The words, and the rules that the CPU's builder `repair` gives for each of the parts.
 
     It takes some 60 bytes of the device's memory for each symbol. Where that is too much, it is done in halves;
     EngineUnavailableError for one part.
     """
     try:
         with device:
-            return _build_at_once(device, parts)
+            words = number_words(device, parts)
+            return _Repair(device, words).build()
     except MemoryError as error:
-        if len(parts.num_words) == 1:
+        if parts.part_files.size == 2:
             raise EngineUnavailableError(f"{device.name} has too little memory for a grammar: {error}") from None
     left, right = split_parts(parts)
     return join_parts(build_rules(device, left), build_rules(device, right))
 
 
-def _build_at_once(device: ArrayDevice, parts: PartsInWords) -> PartsInRules:
-    if parts.symbols.size >= 1 << 30:
-        raise ValueError("too much text for one batch")
-    repair = _Repair(device, parts)
-    while repair.is_active.any() and len(repair.range_starts) < _MAX_ROUNDS:
-        repair.run_round()
-    return repair.tidy()
-
-
-def split_parts(parts: PartsInWords) -> tuple[PartsInWords, PartsInWords]:
+def split_parts(parts: PartsInText) -> tuple[PartsInText, PartsInText]:
     """The first half of some parts, and the second."""
-    middle = len(parts.num_words) // 2
-    at = parts.starts[middle]
-    return (
-        PartsInWords(parts.symbols[:at], parts.starts[: middle + 1], parts.num_words[:middle]),
-        PartsInWords(parts.symbols[at:], parts.starts[middle:] - at, parts.num_words[middle:]),
-    )
+    middle = parts.part_files.size // 2
+    file = parts.part_files[middle]
+    at = parts.file_ends[file - 1] + np.uint32(1)
+    left = parts.text[:at], parts.file_ends[:file], parts.part_files[: middle + 1]
+    right = parts.text[at:], parts.file_ends[file:] - at, parts.part_files[middle:] - file
+    return PartsInText(*left, parts.word_characters), PartsInText(*right, parts.word_characters)
 
 
 def join_parts(left: PartsInRules, right: PartsInRules) -> PartsInRules:
     """The grammars of both halves."""
+
+    def join_bounds(name: str, size: int, skipped: int = 0) -> NDArray[np.uint32]:
+        bounds = getattr(left, name), getattr(right, name)[skipped:] + np.uint32(size)
+        return np.concatenate(bounds)
+
     return PartsInRules(
+        np.concatenate([left.word_bytes, right.word_bytes]),
+        join_bounds("word_ends", left.word_bytes.size),
+        join_bounds("part_words", left.word_ends.size, 1),
         np.concatenate([left.symbols, right.symbols]),
-        np.concatenate([left.ends, right.ends + left.ends[-1]]),
-        np.concatenate([left.places, right.places[1:] + left.places[-1]]),
+        join_bounds("rule_ends", left.symbols.size),
+        join_bounds("part_rules", left.rule_ends.size, 1),
     )
 
 
@@ -71,19 +72,23 @@ class _Repair:
     def __init__(self, device: ArrayDevice, parts: PartsInWords) -> None:
         self._device = device
         self._xp = device.xp
-        self._num_parts = len(parts.num_words)
-        self._word_bases = np.concatenate([[0], np.cumsum(parts.num_words)]).astype(np.uint32)
-        self._num_words = int(self._word_bases[-1])
-        self._starts = parts.starts.astype(np.uint32)
-        self._symbols = self._upload(parts.symbols)
+        self._parts_in_words = parts
+        self._word_bases = parts.part_words
+        self._num_words = int(parts.part_words[-1])
+        self._num_parts = parts.part_words.size - 1
+        self._starts = parts.starts
+        self._symbols = parts.symbols
         # A rule takes the place of two digrams or more.
         self._rules = self._xp.empty(max(parts.symbols.size, 1), np.uint32)
         self._num_rules = 0
         self.is_active = np.diff(parts.starts) >= 2
         self.range_starts: list[Words] = []  # of each round: the first rule of each part
-        self._for_each(
-            "number_words", self._size, self._symbols, self._size, *self._parts, self._upload(self._word_bases)
-        )
+
+    def build(self) -> PartsInRules:
+        """The grammars of all parts."""
+        while self.is_active.any() and len(self.range_starts) < _MAX_ROUNDS:
+            self.run_round()
+        return self.tidy()
 
     @property
     def _size(self) -> int:
@@ -162,7 +167,9 @@ class _Repair:
             *(self._upload(places), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
             *(uses, lengths, place_of, rule_at, ends, ends.size, output, output.size),
         )
-        return PartsInRules(self._device.download(output), host_ends, places)
+        words = self._parts_in_words
+        of_words = (words.word_bytes, words.word_ends, words.part_words)
+        return PartsInRules(*of_words, self._device.download(output), host_ends, places)
 
     def _dissolve(self) -> tuple[Any, Any]:
         """How often each rule is used, 0 for those that are dissolved, and how long each is then."""

@@ -258,6 +258,14 @@ class WordTable:
         return DeviceDictionary(starts, content, self._counts[order], ranks)
 
 
+def gather_words(device: ArrayDevice, text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
+    """The bytes of words of a text (uint8), one behind the other, and where each ends there (uint32)."""
+    starts = starts.astype(np.uint64)
+    sizes = ends.astype(np.uint64) - starts
+    places = device.xp.cumsum(sizes, dtype=np.uint64)
+    return _gather_on_device(device, text, starts, places - sizes, sizes), places.astype(np.uint32)
+
+
 def _gather_on_device(device: ArrayDevice, source: Array, sources: Array, targets: Array, sizes: Array) -> Array:
     """The runs of a source one behind the other; see Runs, but the arrays are on the device."""
     size = int(targets[-1] + sizes[-1]) if sizes.size else 0

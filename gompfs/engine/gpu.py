@@ -18,7 +18,7 @@ from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, 
 from gompfs.engine.gpu_device import PADDING, Device, pinned_array
 from gompfs.engine.gpu_text import GpuText
 from gompfs.errors import EngineUnavailableError
-from gompfs.grammar import PartsInRules, PartsInWords
+from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
 
@@ -73,7 +73,7 @@ class GpuEngine:
         """See Engine.encode_blocks; the CPU engine does it."""
         return self._cpu.encode_blocks(stream, block_size, options)
 
-    def build_rules(self, parts: PartsInWords) -> PartsInRules:
+    def build_rules(self, parts: PartsInText) -> PartsInRules:
         """See RuleBuilder."""
         return build_rules(self._arrays, parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInWords, RuleBuilder
+from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInText, RuleBuilder
 from gompfs.grammar.collector import GrammarCollector
 from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TokenizedFiles
 
@@ -14,7 +14,7 @@ __all__ = [
     "GrammarCollector",
     "GrammarPart",
     "PartsInRules",
-    "PartsInWords",
+    "PartsInText",
     "RuleBuilder",
     "TokenizedFiles",
 ]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,36 +16,43 @@ from gompfs.grammar.grammar import KINDS, Grammar
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
-_PARTS_OF_A_BATCH = 16
+_PARTS_OF_A_BATCH = 8
 
 
 @dataclass(frozen=True)
-class PartsInWords:
-    """Parts of a text, in words (uint32): part p is `symbols[starts[p] : starts[p + 1]]`.
+class PartsInText:
+    """Parts of a text: whole files or pieces of one, `text` (uint8) with a newline behind each.
 
-    Its words are below `num_words[p]`; each of its files ends with SPLITTER, the last one too.
+    `file_ends` (uint32) says where these newlines are, `part_files` (uint32) which file each part begins with, and how
+    many there are. Words are of the rule `whitespace`, or of the characters that the bitmap `word_characters` marks.
     """
 
-    symbols: NDArray[np.uint32]
-    starts: NDArray[np.uint32]
-    num_words: NDArray[np.uint32]
+    text: NDArray[np.uint8]
+    file_ends: NDArray[np.uint32]
+    part_files: NDArray[np.uint32]
+    word_characters: bytes
 
 
 @dataclass(frozen=True)
 class PartsInRules:
-    """The grammars of such parts (uint32): the rules of all in a row, each up to `ends[rule]` in `symbols`.
+    """The grammars of such parts (uint32 but for the bytes of words).
 
-    `places[p]` is the root of part p, and its other rules follow, up to `places[p + 1]`. A symbol is a word,
-    num_words[p] + the number of a rule of the part, or SPLITTER.
+    Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8); those of part p begin with `part_words[p]`, in the
+    order in which they first come in its text. Rules are each up to `rule_ends[rule]` in `symbols`; `part_rules[p]` is
+    the root of part p, and its other rules follow. A symbol is the number of a word of the part, or of a rule
+    of the part behind all its words, or SPLITTER.
     """
 
+    word_bytes: NDArray[np.uint8]
+    word_ends: NDArray[np.uint32]
+    part_words: NDArray[np.uint32]
     symbols: NDArray[np.uint32]
-    ends: NDArray[np.uint32]
-    places: NDArray[np.uint32]
+    rule_ends: NDArray[np.uint32]
+    part_rules: NDArray[np.uint32]
 
 
-RuleBuilder = Callable[[PartsInWords], PartsInRules]
-"""Gives the rules that the builder `repair` of the C++ core gives, part by part."""
+RuleBuilder = Callable[[PartsInText], PartsInRules]
+"""Gives the words, and the rules that the builder `repair` of the C++ core gives, part by part."""
 
 
 class GrammarBuilder:
@@ -62,18 +70,20 @@ class GrammarBuilder:
     ) -> None:
         """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES; 0 threads: one per core.
 
-        With `build_rules`, `repair` only cuts text into words, and leaves some parts at once to that, on a thread of
-        its own.
+        With `build_rules`, `repair` leaves some parts at once to that, on a thread of its own.
         """
         if builder not in KINDS or words not in WORD_RULES:
             raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
-        bitmap = word_character_bitmap() if words == "letters" else b""
+        self._word_characters = word_character_bitmap() if words == "letters" else b""
         num_threads = num_threads or len(os.sched_getaffinity(0))
         self._build_rules = build_rules if builder == "repair" else None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-rules")
-        self._batch: Future[None] | None = None
+        self._giver = ThreadPoolExecutor(1, thread_name_prefix="gompfs-give-rules")
+        self._batch: Future[Future[None]] | None = None
         elsewhere = self._build_rules is not None
-        self._native = _grammar.GrammarBuilder(KINDS.index(builder), bitmap, num_threads, elsewhere)
+        self._native = _grammar.GrammarBuilder(
+            KINDS.index(builder), self._word_characters, num_threads, elsewhere
+        )
 
     def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:
         """Take whole files as (inode number, content)."""
@@ -97,7 +107,8 @@ class GrammarBuilder:
         """The grammar section of all files in pieces (docs/format.md); nothing can be added afterwards."""
         self._native.finish()
         self._build_batches(least=1)
-        self._wait_for_batch()
+        if self._batch is not None:
+            self._batch.result().result()
         while (piece := self._native.next_piece()) is not None:
             yield piece
 
@@ -109,15 +120,17 @@ class GrammarBuilder:
         return Grammar(self._native.take())
 
     def _build_batches(self, least: int) -> None:
-        """Have the rules of parts that lack them built, as long as there are so many; one batch is under way."""
-        while self._build_rules and (taken := self._native.take_words(least, _PARTS_OF_A_BATCH)):
-            self._wait_for_batch()
-            self._batch = self._executor.submit(self._build_batch, self._build_rules, *taken)
+        """Have parts built elsewhere, as long as so many wait: while one batch is, the one before is checked."""
+        while self._build_rules and (taken := self._native.take_texts(least, _PARTS_OF_A_BATCH)):
+            given = None if self._batch is None else self._batch.result()
+            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, *taken)
 
-    def _build_batch(self, build_rules: RuleBuilder, numbers: list[int], *words: NDArray[np.uint32]) -> None:
-        rules = build_rules(PartsInWords(*words))
-        self._native.give_rules(numbers, rules.symbols, rules.ends, rules.places)
-
-    def _wait_for_batch(self) -> None:
-        if self._batch is not None:
-            self._batch.result()
+    def _build_batch(
+        self, build_rules: RuleBuilder, given: Future[None] | None, numbers: list[int], *text: NDArray[Any]
+    ) -> Future[None]:
+        rules = build_rules(PartsInText(*text, self._word_characters))
+        if given is not None:
+            given.result()
+        columns = (rules.word_bytes, rules.word_ends, rules.part_words)
+        of_rules = (rules.symbols, rules.rule_ends, rules.part_rules)
+        return self._giver.submit(self._native.give_rules, numbers, *columns, *of_rules)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from part_batches import Texts, batches, section_of_core, sections_of_batch
 
 from gompfs.engine.device_repair import build_rules, join_parts, split_parts
-from gompfs.grammar import PartsInRules, PartsInWords
+from gompfs.grammar import GrammarBuilder, PartsInRules, PartsInText
+from gompfs.model import WORD_RULES
 
 NUM_EXAMPLES = 150
 
@@ -23,18 +24,20 @@ few_words = st.lists(st.sampled_from([b"a ", b"b ", b"c ", b"d e ", b"f"]), max_
 runs = st.lists(st.tuples(st.sampled_from([b"a ", b"b ", b"c d "]), st.integers(1, 40))).map(
     lambda pairs: b"".join(word * times for word, times in pairs)
 )
+pieces = [b"a", b"b-", b" ", b"\t\n", "é€".encode(), b"\xe2\x82", b"\xff", b"\0", b"long" * 17_000]
+any_text = st.lists(st.sampled_from(pieces), max_size=12).map(b"".join)
 parts = st.lists(st.one_of(few_words, runs), min_size=1, max_size=4)
 
 
 def main(library: Path) -> None:
-    """Check the batches of part_batches, then any."""
+    """Check any words, the batches of part_batches, then any."""
     device = HostDevice(library)
 
     def compare(batch: list[Texts], halved: bool) -> None:
-        def build(words: PartsInWords) -> PartsInRules:
-            if not halved or len(words.num_words) < 2:
-                return build_rules(device, words)
-            return join_parts(*(build_rules(device, half) for half in split_parts(words)))
+        def build(texts: PartsInText) -> PartsInRules:
+            if not halved or texts.part_files.size < 3:
+                return build_rules(device, texts)
+            return join_parts(*(build_rules(device, half) for half in split_parts(texts)))
 
         assert sections_of_batch(batch, build) == [section_of_core(texts) for texts in batch]
 
@@ -43,6 +46,17 @@ def main(library: Path) -> None:
     def compare_any(batch: list[Texts], halved: bool) -> None:
         compare(batch, halved)
 
+    @settings(max_examples=NUM_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(texts=st.lists(any_text, max_size=6), words=st.sampled_from(WORD_RULES))
+    def compare_words(texts: list[bytes], words: str) -> None:
+        sections = []
+        for build in (None, lambda parts: build_rules(device, parts)):
+            builder = GrammarBuilder(words=words, build_rules=build)
+            builder.add_files(list(enumerate(texts, 1)))
+            sections.append(b"".join(builder.finish()))
+        assert sections[0] == sections[1]
+
+    compare_words()
     for number, batch in enumerate(batches()):
         compare(batch, halved=number % 2 == 0)
     compare_any()

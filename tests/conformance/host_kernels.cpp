@@ -9,6 +9,7 @@
 #include "cuda/grammar/pairs.cu"
 #include "cuda/grammar/repair.cu"
 #include "cuda/grammar/tables.cu"
+#include "cuda/grammar/tokens.cu"
 #include "cuda/text/word_table.cu"
 #include "cuda/text/words.cu"
 
@@ -56,7 +57,6 @@ constexpr Entry kKernels[] = {
     KERNEL(find_ends_of_levels),
     KERNEL(count_ngrams),
     KERNEL(write_ngrams),
-    KERNEL(number_words),
     KERNEL(count_digrams),
     KERNEL(find_frequencies),
     KERNEL(choose_occurrences),
@@ -74,6 +74,9 @@ constexpr Entry kKernels[] = {
     KERNEL(mark_words),
     KERNEL(count_words),
     KERNEL(place_words),
+    KERNEL(find_first_tokens),
+    KERNEL(mark_first_tokens),
+    KERNEL(place_symbols),
     KERNEL(find_slots),
     KERNEL(move_slots),
     KERNEL(move_places),

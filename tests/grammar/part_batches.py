@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from grammars import build, make_text
+from numpy.typing import NDArray
 
 from gompfs import _grammar
-from gompfs.grammar import PartsInRules, PartsInWords, RuleBuilder
+from gompfs.grammar import PartsInRules, PartsInText, RuleBuilder
 
 Texts = Sequence[bytes]
+Numbers = NDArray[np.uint32]
 
 
 def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[bytes]:
     """The section of each item of a batch, a part of some files, where all get their rules at once."""
     builders = []
-    words: list[tuple[list[int], PartsInWords]] = []
+    parts: list[tuple[list[int], PartsInText]] = []
     for texts in batch:
         builder = _grammar.GrammarBuilder(0, b"", 1, True)
         builder.add_files(list(enumerate(texts, 1)))
         builder.finish()
-        taken = builder.take_words(1, 1)
+        taken = builder.take_texts(1, 1)
         assert taken is not None
-        assert builder.take_words(1, 1) is None
+        assert builder.take_texts(1, 1) is None
         builders.append(builder)
-        words.append((taken[0], PartsInWords(*taken[1:])))
-    parts = build_rules(_join([part for _, part in words]))
+        parts.append((taken[0], PartsInText(*taken[1:], b"")))
+    rules = build_rules(_join([part for _, part in parts]))
     sections = []
     for index, builder in enumerate(builders):
-        rules = _rules_of(parts, index)
-        builder.give_rules(words[index][0], rules.symbols, rules.ends, rules.places)
+        builder.give_rules(parts[index][0], *dataclasses.astuple(_rules_of(rules, index)))
         sections.append(b"".join(iter(builder.next_piece, None)))
     return sections
 
@@ -41,21 +44,26 @@ def section_of_core(texts: Texts) -> bytes:
     return build(list(enumerate(texts, 1)))
 
 
-def _join(parts: Sequence[PartsInWords]) -> PartsInWords:
-    sizes = [0, *(part.symbols.size for part in parts)]
-    return PartsInWords(
-        np.concatenate([part.symbols for part in parts]),
-        np.cumsum(sizes).astype(np.uint32),
-        np.concatenate([part.num_words for part in parts]),
-    )
+def _join(parts: Sequence[PartsInText]) -> PartsInText:
+    starts = np.cumsum([0, *(part.text.size for part in parts)]).astype(np.uint32)
+    ends = [part.file_ends + start for part, start in zip(parts, starts[:-1], strict=True)]
+    files = np.cumsum([0, *(part.file_ends.size for part in parts)]).astype(np.uint32)
+    return PartsInText(np.concatenate([part.text for part in parts]), np.concatenate(ends), files, b"")
 
 
 def _rules_of(parts: PartsInRules, index: int) -> PartsInRules:
-    begin, end = (int(place) for place in parts.places[index : index + 2])
-    start = int(parts.ends[begin - 1]) if begin else 0
-    ends = parts.ends[begin:end] - np.uint32(start)
-    places = np.array([0, end - begin], np.uint32)
-    return PartsInRules(parts.symbols[start : start + int(ends[-1])], ends, places)
+    word_bytes, word_ends, part_words = _slice(parts.word_bytes, parts.word_ends, parts.part_words, index)
+    symbols, rule_ends, part_rules = _slice(parts.symbols, parts.rule_ends, parts.part_rules, index)
+    return PartsInRules(word_bytes, word_ends, part_words, symbols, rule_ends, part_rules)
+
+
+def _slice(items: NDArray[Any], ends: Numbers, bounds: Numbers, index: int) -> tuple[NDArray[Any], Numbers, Numbers]:
+    """What is of one part: its items, where each word or rule ends among them, and how many there are."""
+    begin, end = (int(bound) for bound in bounds[index : index + 2])
+    start = int(ends[begin - 1]) if begin else 0
+    own = ends[begin:end] - np.uint32(start)
+    stop = start + int(own[-1]) if own.size else start
+    return items[start:stop], own, np.array([0, end - begin], np.uint32)
 
 
 def batches() -> Iterator[list[Texts]]:

@@ -1,26 +1,52 @@
-"""Grammars whose rules somebody else builds: any rules that stand for the words will do, and no others."""
+"""Grammars whose words and rules somebody else finds: any rules that could be a text's will do, and no others."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import accumulate, chain, pairwise
 
 import numpy as np
 import pytest
 from grammars import build, counts_of, make_text, texts_of
+from numpy.typing import NDArray
 from part_batches import batches, section_of_core, sections_of_batch
 
 from gompfs import _grammar
-from gompfs.grammar import Grammar, GrammarBuilder, PartsInRules, PartsInWords
+from gompfs.grammar import Grammar, GrammarBuilder, PartsInRules, PartsInText
 from gompfs.grammar.reference import split_words
 
 MIB = 1 << 20
 
 
-def roots_alone(parts: PartsInWords) -> PartsInRules:
+def roots_alone(parts: PartsInText) -> PartsInRules:
     """No rule but the root of each part."""
-    places = np.arange(len(parts.num_words) + 1, dtype=np.uint32)
-    return PartsInRules(parts.symbols, parts.starts[1:].astype(np.uint32), places)
+    text = parts.text.tobytes()
+    starts = [0, *(parts.file_ends + 1).tolist()]
+    files = [split_words(text[start : end - 1]) for start, end in pairwise(starts)]
+    words: list[bytes] = []
+    roots: list[list[int]] = []
+    part_words = [0]
+    for first, end in pairwise(parts.part_files.tolist()):
+        numbers: dict[bytes, int] = {}
+        root: list[int] = []
+        for file in files[first:end]:
+            root += [*(numbers.setdefault(word, len(numbers)) for word in file), _grammar.SPLITTER]
+        words += numbers
+        part_words.append(len(words))
+        roots.append(root)
+    return PartsInRules(
+        np.frombuffer(b"".join(words), np.uint8),
+        numbers_of(accumulate(map(len, words))),
+        numbers_of(part_words),
+        numbers_of(chain.from_iterable(roots)),
+        numbers_of(accumulate(map(len, roots))),
+        numbers_of(range(len(roots) + 1)),
+    )
+
+
+def numbers_of(values: Iterable[int]) -> NDArray[np.uint32]:
+    return np.fromiter(values, np.uint32)
 
 
 def test_the_text_comes_back() -> None:
@@ -35,8 +61,8 @@ def test_parts_come_in_batches() -> None:
     """The last batch when all text is there; then it is as much as was put in."""
     taken = []
 
-    def build_rules(parts: PartsInWords) -> PartsInRules:
-        taken.append(len(parts.num_words))
+    def build_rules(parts: PartsInText) -> PartsInRules:
+        taken.append(parts.part_files.size - 1)
         return roots_alone(parts)
 
     text = make_text(1, MIB, 5000) * 20
@@ -44,7 +70,7 @@ def test_parts_come_in_batches() -> None:
     for ino in range(1, 9):
         builder.add_files([(ino, text)])
     grammar = Grammar.from_bytes(b"".join(builder.finish()))
-    assert taken[:-1] == [16] * (len(taken) - 1)
+    assert taken[:-1] == [8] * (len(taken) - 1)
     assert sum(taken) == grammar.native.num_parts > 16
     expected = counts_of(Grammar.from_bytes(build([(1, text)])))
     assert counts_of(grammar) == {word: 8 * count for word, count in expected.items()}
@@ -74,21 +100,29 @@ def replace(**changes: object) -> Change:
         replace(symbols=[0, 1, 2, _grammar.SPLITTER]),  # the root uses itself
         replace(symbols=[0, 1, 3, _grammar.SPLITTER]),  # a rule that is not there
         replace(symbols=[_grammar.SPLITTER] * 4),
-        replace(symbols=[0, 3, 0, 1, _grammar.SPLITTER], ends=[5, 4]),
-        replace(symbols=[0, 3, _grammar.SPLITTER, 1, 2], ends=[3, 5]),  # a rule that uses one above it
-        replace(symbols=[0, 3, 1, 0, _grammar.SPLITTER], ends=[2, 5]),  # a splitter in a rule
-        replace(ends=[5]),
-        replace(ends=[]),
-        replace(places=[0]),
-        replace(places=[0, 2]),
-        replace(places=[1, 1]),
-        replace(places=[0, 0]),
+        replace(symbols=[0, 3, 0, 1, _grammar.SPLITTER], rule_ends=[5, 4]),
+        replace(symbols=[0, 3, _grammar.SPLITTER, 1, 2], rule_ends=[3, 5]),  # a rule that uses one above it
+        replace(symbols=[0, 3, 1, 0, _grammar.SPLITTER], rule_ends=[2, 5]),  # a splitter in a rule
+        replace(rule_ends=[5]),
+        replace(rule_ends=[]),
+        replace(part_rules=[0]),
+        replace(part_rules=[0, 2]),
+        replace(part_rules=[1, 1]),
+        replace(part_rules=[0, 0]),
+        replace(word_ends=[1, 1]),  # an empty word
+        replace(word_ends=[2, 1]),
+        replace(word_ends=[1, 3]),
+        replace(word_ends=[1]),
+        replace(part_words=[0]),
+        replace(part_words=[1, 2]),
+        replace(part_words=[0, 3]),
+        lambda rules: dataclasses.replace(rules, word_bytes=np.frombuffer(b"aa", np.uint8)),
     ],
 )
 def test_other_rules_are_refused(change: Change) -> None:
     builder = GrammarBuilder(build_rules=lambda parts: change(roots_alone(parts)))
     builder.add_files([(1, b"a b a")])
-    with pytest.raises(ValueError, match="not the rules of the words"):
+    with pytest.raises(ValueError, match="not the rules of the text"):
         list(builder.finish())
 
 

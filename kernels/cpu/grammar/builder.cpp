@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "common/failures.h"
 #include "common/parallel.h"
 #include "grammar/numbers.h"
 #include "grammar/repair.h"
@@ -70,6 +71,15 @@ std::vector<std::uint32_t> sort_words(const std::vector<std::string_view>& words
     std::transform(keys.begin(), keys.end(), sorted.begin(),
                    [](const auto& key) { return key.second; });
     return sorted;
+}
+
+WordList list_words(const std::vector<std::string_view>& words,
+                    const std::vector<std::uint32_t>& sorted) {
+    WordList list;
+    for (const std::uint32_t word : sorted) {
+        list.append(words[word]);
+    }
+    return list;
 }
 
 // Numbers the words of a part anew, so that frequent ones have small numbers, and neighbours in
@@ -137,27 +147,52 @@ Dictionary expand(const std::vector<DictionaryRange>& ranges) {
     return dictionary;
 }
 
-// The rules of the part at an index, or nothing where their bounds make no sense.
-std::optional<Rules> take_rules(const PartsInRules& all, std::size_t index) {
-    const std::uint32_t begin = all.places[index], end = all.places[index + 1];
-    if (begin >= end || end > all.ends.size()) {
-        return std::nullopt;
+[[noreturn]] void refuse() {
+    throw std::invalid_argument("these are not the rules of the text that was taken");
+}
+
+// The words of the part at an index. Throws where their bounds make no sense.
+std::vector<std::string_view> take_words(const PartsInRules& all, std::size_t index) {
+    const std::uint32_t begin = all.part_words[index], end = all.part_words[index + 1];
+    if (begin > end || end > all.word_ends.size()) {
+        refuse();
     }
-    const std::uint32_t from = begin == 0 ? 0 : all.ends[begin - 1];
+    std::vector<std::string_view> words;
+    words.reserve(end - begin);
+    std::uint32_t from = begin == 0 ? 0 : all.word_ends[begin - 1];
+    for (std::uint32_t word = begin; word < end; ++word) {
+        const std::uint32_t to = all.word_ends[word];
+        if (to <= from || to > all.word_bytes.size()) {
+            refuse();
+        }
+        words.emplace_back(all.word_bytes.data() + from, to - from);
+        from = to;
+    }
+    return words;
+}
+
+// The rules of the part at an index. Throws where their bounds make no sense.
+Rules take_rules(const PartsInRules& all, std::size_t index) {
+    const std::uint32_t begin = all.part_rules[index], end = all.part_rules[index + 1];
+    if (begin >= end || end > all.rule_ends.size()) {
+        refuse();
+    }
+    const std::uint32_t from = begin == 0 ? 0 : all.rule_ends[begin - 1];
     Rules rules;
     rules.starts.push_back(0);
     for (std::uint32_t rule = begin; rule < end; ++rule) {
-        if (all.ends[rule] < from + rules.starts.back() || all.ends[rule] > all.symbols.size()) {
-            return std::nullopt;
+        if (all.rule_ends[rule] < from + rules.starts.back() ||
+            all.rule_ends[rule] > all.symbols.size()) {
+            refuse();
         }
-        rules.starts.push_back(all.ends[rule] - from);
+        rules.starts.push_back(all.rule_ends[rule] - from);
     }
-    rules.symbols.assign(all.symbols.begin() + from, all.symbols.begin() + all.ends[end - 1]);
+    rules.symbols.assign(all.symbols.begin() + from, all.symbols.begin() + all.rule_ends[end - 1]);
     return rules;
 }
 
-// Whether rules are a grammar of as many words and files as the part has.
-bool stand_for(const Rules& rules, std::uint64_t num_words, const PartHead& head) {
+// How many words rules stand for. Throws where they are no grammar of so many files.
+std::uint64_t count_tokens(const Rules& rules, std::uint64_t num_words, std::size_t num_files) {
     const std::uint32_t num_rules = rules.size();
     std::vector<std::uint64_t> sizes(num_rules);
     std::size_t num_splitters = 0;
@@ -172,11 +207,14 @@ bool stand_for(const Rules& rules, std::uint64_t num_words, const PartHead& head
             } else if (used > rule && used < num_rules && sizes[used] < kMaxTokens / 2) {
                 sizes[rule] += sizes[used];
             } else {
-                return false;
+                refuse();
             }
         }
     }
-    return sizes[0] == head.num_tokens && num_splitters == head.inos.size();
+    if (num_splitters != num_files || rules.symbols[rules.starts[1] - 1] != kSplitter) {
+        refuse();
+    }
+    return sizes[0];
 }
 
 }  // namespace
@@ -188,14 +226,14 @@ struct GrammarBuilder::Workspace {
 };
 
 GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                               unsigned num_threads, bool rules_elsewhere)
+                               unsigned num_threads, bool elsewhere)
     : builder_(builder),
       num_threads_(std::max(num_threads, 1u)),
-      rules_elsewhere_(rules_elsewhere),
+      elsewhere_(elsewhere),
       tokenizer_(word_characters),
       words_of_characters_(!word_characters.empty()),
       text_(std::make_unique<Text>()) {
-    for (unsigned number = 0; number < num_threads_; ++number) {
+    for (unsigned number = 0; number < num_threads_ && !elsewhere_; ++number) {
         threads_.emplace_back([this] { work(); });
     }
 }
@@ -212,7 +250,7 @@ GrammarBuilder::~GrammarBuilder() {
 }
 
 void GrammarBuilder::require(bool in_file) const {
-    if (in_file != in_file_ || threads_.empty()) {
+    if (in_file != in_file_ || finished_) {
         throw std::logic_error("a grammar takes files one after another, until it is finished");
     }
 }
@@ -271,8 +309,8 @@ void GrammarBuilder::cut_file() {
     search_from(rest.size());
 }
 
-// Gives the collected text to a thread; waits while all of them are busy and one more text is
-// waiting.
+// Gives the collected text to a thread, or to who builds elsewhere; waits while all threads are
+// busy and one more text is waiting.
 void GrammarBuilder::dispatch() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_ == nullptr || failure_; });
@@ -282,8 +320,13 @@ void GrammarBuilder::dispatch() {
     text_->number = parts_.size();
     parts_.emplace_back();
     word_lists_.emplace_back();
-    waiting_ = std::exchange(text_, std::make_unique<Text>());
-    changed_.notify_all();
+    std::unique_ptr<Text> text = std::exchange(text_, std::make_unique<Text>());
+    if (elsewhere_) {
+        texts_.push_back(std::move(text));
+    } else {
+        waiting_ = std::move(text);
+        changed_.notify_all();
+    }
 }
 
 void GrammarBuilder::work() {
@@ -327,22 +370,11 @@ void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
     part.sorted_words = sort_words(words);
-    WordList list;
-    for (const std::uint32_t word : part.sorted_words) {
-        list.append(words[word]);
-    }
-    std::vector<Symbol> symbols;
-    if (rules_elsewhere_) {
-        symbols = tokens.symbols;
-    } else {
-        add_rules(part, build_rules(builder_, workspace.repair, tokens.symbols, num_words));
-    }
+    WordList list = list_words(words, part.sorted_words);
+    add_rules(part, build_rules(builder_, workspace.repair, tokens.symbols, num_words));
     const std::lock_guard lock(mutex_);
     parts_[text.number] = std::move(part);
     word_lists_[text.number] = std::move(list);
-    if (rules_elsewhere_) {
-        words_.emplace_back(text.number, std::move(symbols));
-    }
 }
 
 void GrammarBuilder::add_rules(BuiltPart& part, Rules rules) const {
@@ -355,59 +387,85 @@ void GrammarBuilder::add_rules(BuiltPart& part, Rules rules) const {
     }
 }
 
-std::optional<PartsInWords> GrammarBuilder::take_words(std::size_t least, std::size_t most) {
-    std::vector<std::pair<std::size_t, std::vector<Symbol>>> taken;
-    PartsInWords parts;
+std::optional<PartsInText> GrammarBuilder::take_texts(std::size_t least, std::size_t most) {
+    std::vector<std::unique_ptr<Text>> taken;
     {
         const std::lock_guard lock(mutex_);
-        if (words_.empty() || words_.size() < least) {
+        if (texts_.empty() || texts_.size() < least) {
             return std::nullopt;
         }
-        const auto first =
-            words_.end() - static_cast<std::ptrdiff_t>(std::min(most, words_.size()));
-        taken.assign(std::move_iterator(first), std::move_iterator(words_.end()));
-        words_.erase(first, words_.end());
-        for (const auto& [number, symbols] : taken) {
-            parts.num_words.push_back(
-                static_cast<std::uint32_t>(parts_[number].sorted_words.size()));
+        for (; !texts_.empty() && taken.size() < most; texts_.pop_front()) {
+            BuiltPart& part = parts_[texts_.front()->number];
+            part.head.continues = texts_.front()->continues;
+            part.head.inos = texts_.front()->inos;
+            taken.push_back(std::move(texts_.front()));
         }
     }
-    for (const auto& [number, symbols] : taken) {
-        parts.numbers.push_back(number);
-        parts.symbols.insert(parts.symbols.end(), symbols.begin(), symbols.end());
-        parts.starts.push_back(static_cast<std::uint32_t>(parts.symbols.size()));
+    std::size_t size = 0;
+    PartsInText parts;
+    for (const auto& text : taken) {
+        size += text->bytes.size() + text->ends.size();
+        parts.numbers.push_back(text->number);
     }
+    if (size >= std::size_t{1} << 32) {
+        throw std::length_error("a word of several gigabytes is too much for a device");
+    }
+    parts.bytes.reserve(size);
+    for (const auto& text : taken) {
+        parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
+        std::size_t start = 0;
+        for (const std::size_t end : text->ends) {
+            const char* const bytes = text->bytes.data();
+            parts.bytes.insert(parts.bytes.end(), bytes + start, bytes + end);
+            parts.file_ends.push_back(static_cast<std::uint32_t>(parts.bytes.size()));
+            parts.bytes.push_back('\n');
+            start = end;
+        }
+    }
+    parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
     return parts;
 }
 
 void GrammarBuilder::give_rules(const std::vector<std::size_t>& numbers,
                                 const PartsInRules& rules) {
-    std::atomic<bool> are_right = rules.places.size() == numbers.size() + 1 &&
-                                  rules.places.front() == 0 &&
-                                  rules.places.back() == rules.ends.size();
+    const auto are_bounds = [&](std::span<const std::uint32_t> bounds, std::size_t end) {
+        return bounds.size() == numbers.size() + 1 && bounds.front() == 0 && bounds.back() == end;
+    };
+    if (!are_bounds(rules.part_words, rules.word_ends.size()) ||
+        !are_bounds(rules.part_rules, rules.rule_ends.size())) {
+        refuse();
+    }
     std::vector<BuiltPart> parts;
+    std::vector<WordList> lists(numbers.size());
     {
         const std::lock_guard lock(mutex_);
         for (const std::size_t number : numbers) {
             parts.push_back(std::move(parts_.at(number)));
         }
     }
-    parallel_for(are_right ? parts.size() : 0, num_threads_, [&](std::size_t index) {
-        BuiltPart& part = parts[index];
-        std::optional<Rules> own = take_rules(rules, index);
-        if (!own || !stand_for(*own, part.sorted_words.size(), part.head)) {
-            are_right = false;
-            return;
-        }
-        add_rules(part, std::move(*own));
+    parallel_for_all(parts.size(), num_threads_, [&](std::size_t index) {
+        give_part(parts[index], lists[index], rules, index);
     });
-    if (!are_right) {
-        throw std::invalid_argument("these are not the rules of the words that were taken");
-    }
     const std::lock_guard lock(mutex_);
     for (std::size_t index = 0; index < numbers.size(); ++index) {
         parts_[numbers[index]] = std::move(parts[index]);
+        word_lists_[numbers[index]] = std::move(lists[index]);
     }
+}
+
+void GrammarBuilder::give_part(BuiltPart& part, WordList& list, const PartsInRules& rules,
+                               std::size_t index) {
+    const std::vector<std::string_view> words = take_words(rules, index);
+    part.sorted_words = sort_words(words);
+    for (std::size_t place = 1; place < words.size(); ++place) {
+        if (words[part.sorted_words[place - 1]] == words[part.sorted_words[place]]) {
+            refuse();
+        }
+    }
+    list = list_words(words, part.sorted_words);
+    Rules own = take_rules(rules, index);
+    part.head.num_tokens = count_tokens(own, words.size(), part.head.inos.size());
+    add_rules(part, std::move(own));
 }
 
 void GrammarBuilder::wait_until_built(std::unique_lock<std::mutex>& lock) {
@@ -432,6 +490,16 @@ void GrammarBuilder::finish() {
         thread.join();  // its workspace goes, which the merge has use for
     }
     threads_.clear();
+    finished_ = true;
+}
+
+// The dictionary of all parts, and the pieces of the section up to the first part.
+void GrammarBuilder::merge() {
+    if (!finished_ || std::any_of(parts_.begin(), parts_.end(),
+                                  [](const BuiltPart& part) { return part.rules.empty(); })) {
+        throw std::logic_error("a part has no rules");
+    }
+    merged_ = true;
     std::vector<DictionaryRange> ranges = merge_word_lists(word_lists_, num_threads_, ranks_);
     word_lists_.clear();
     std::uint32_t num_words = 0;
@@ -449,6 +517,9 @@ void GrammarBuilder::finish() {
 }
 
 std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
+    if (!merged_) {
+        merge();
+    }
     const std::size_t index = next_piece_++;
     if (index < pieces_.size()) {
         return std::move(pieces_[index]);
@@ -458,9 +529,6 @@ std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
         return std::nullopt;
     }
     BuiltPart part = std::move(parts_[number]);
-    if (part.rules.empty()) {
-        throw std::logic_error("a part has no rules");
-    }
     for (std::uint32_t& word : part.head.words) {
         word = ranks_[number][word];
     }

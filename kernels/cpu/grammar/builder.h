@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -14,35 +15,40 @@
 #include <utility>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "grammar/grammar.h"
 #include "grammar/tokenizer.h"
 #include "grammar/word_list.h"
 
 namespace gompfs {
 
-// Some parts in words, one behind the other, whose rules are built elsewhere.
-struct PartsInWords {
-    std::vector<std::size_t> numbers;      // of the parts
-    std::vector<Symbol> symbols;           // words, numbered in each part, and splitters
-    std::vector<std::uint32_t> starts{0};  // of each part in symbols, and the end
-    std::vector<std::uint32_t> num_words;  // of each part
+// Some parts as text, one behind the other, which are built elsewhere.
+struct PartsInText {
+    std::vector<std::size_t> numbers;       // of the parts
+    LargeVector<std::uint8_t> bytes;        // with a newline behind each file
+    std::vector<std::uint32_t> file_ends;   // where these newlines are
+    std::vector<std::uint32_t> part_files;  // the first file of each part, and the end
 };
 
-// The rules of all these parts, one behind the other: rule r ends at ends[r] in symbols, and those
-// of the part at index p begin with number places[p].
+// The words of these parts, those of each one behind the other in the order in which they first
+// come, and their rules: rule r ends at rule_ends[r] in symbols, and those of the part at index p
+// begin with number part_rules[p]. A symbol is a word, a rule behind all words, or a splitter.
 struct PartsInRules {
+    std::span<const char> word_bytes;
+    std::span<const std::uint32_t> word_ends;   // of each word in word_bytes
+    std::span<const std::uint32_t> part_words;  // the first word of each part, and the end
     std::span<const Symbol> symbols;
-    std::span<const std::uint32_t> ends;
-    std::span<const std::uint32_t> places;  // and the end
+    std::span<const std::uint32_t> rule_ends;
+    std::span<const std::uint32_t> part_rules;  // and the end
 };
 
 // Files are collected until their text fills a part. Each part is a thread's work: it cuts the text
 // into words, numbers them, and builds a grammar. Parts only share the dictionary.
 class GrammarBuilder {
   public:
-    // `rules_elsewhere`: who uses the builder takes the words of each part, and gives the rules.
+    // `elsewhere`: who uses the builder takes the text of each part, and gives its words and rules.
     GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                   unsigned num_threads, bool rules_elsewhere = false);
+                   unsigned num_threads, bool elsewhere = false);
     ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
@@ -52,15 +58,14 @@ class GrammarBuilder {
     void add_bytes(std::string_view bytes);
     void end_file();
 
-    // Parts whose rules are to be built elsewhere, `most` at most; nothing while fewer than `least`
-    // wait, or none. All have been taken when that is so for 1 after finish().
-    std::optional<PartsInWords> take_words(std::size_t least, std::size_t most);
-    // The rules of parts that were taken. Throws std::invalid_argument for rules that are not
-    // theirs.
+    // Parts that are to be built elsewhere, `most` at most; nothing while fewer than `least` wait,
+    // or none. All have been taken when that is so for 1 after finish().
+    std::optional<PartsInText> take_texts(std::size_t least, std::size_t most);
+    // What became of parts that were taken. Throws std::invalid_argument for what makes no sense.
     void give_rules(const std::vector<std::size_t>& numbers, const PartsInRules& rules);
 
-    // No more files: the grammar section of all is ready as soon as the rules are, and next_piece
-    // gives it piece by piece.
+    // No more files: next_piece gives the grammar section of all piece by piece, as soon as all
+    // that was taken has been given.
     void finish();
     std::optional<std::vector<std::uint8_t>> next_piece();
 
@@ -93,15 +98,19 @@ class GrammarBuilder {
     void wait_until_built(std::unique_lock<std::mutex>& lock);
     void work();
     void build_part(const Text& text, Workspace& workspace);
+    void give_part(BuiltPart& part, WordList& list, const PartsInRules& rules, std::size_t index);
+    void merge();
     void add_rules(BuiltPart& part, Rules rules) const;
 
     const BuilderKind builder_;
     const unsigned num_threads_;
-    const bool rules_elsewhere_;
+    const bool elsewhere_;
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
     std::unique_ptr<Text> text_;  // collected now
     bool in_file_ = false;
+    bool finished_ = false;
+    bool merged_ = false;
     std::size_t next_cut_ = 0;  // the size of text_ at which the present file is cut
     std::size_t searched_ =
         0;  // bytes of text_ that are known to hold no place to cut the present file
@@ -114,8 +123,8 @@ class GrammarBuilder {
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
     std::vector<BuiltPart> parts_;
-    std::vector<std::pair<std::size_t, std::vector<Symbol>>> words_;  // parts that lack rules
-    std::vector<WordList> word_lists_;                                // of each part
+    std::deque<std::unique_ptr<Text>> texts_;        // that are to be built elsewhere
+    std::vector<WordList> word_lists_;               // of each part
     std::vector<std::vector<std::uint32_t>> ranks_;  // of each part's words in the dictionary
     std::vector<std::vector<std::uint8_t>> pieces_;  // what comes before the parts
     std::size_t next_piece_ = 0;

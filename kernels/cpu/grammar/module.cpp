@@ -93,29 +93,35 @@ nb::object next_piece(GrammarBuilder& builder) {
     return piece ? nb::object(to_bytes(*piece)) : nb::none();
 }
 
-// (part numbers, symbols, starts, numbers of words), or None.
-nb::object take_words(GrammarBuilder& builder, std::size_t least, std::size_t most) {
-    std::optional<PartsInWords> parts;
+// (part numbers, bytes, file ends, first files of parts), or None.
+nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most) {
+    std::optional<PartsInText> parts;
     {
         const nb::gil_scoped_release release;
-        parts = builder.take_words(least, most);
+        parts = builder.take_texts(least, most);
     }
     if (!parts) {
         return nb::none();
     }
-    return nb::make_tuple(nb::cast(parts->numbers), to_array(std::move(parts->symbols)),
-                          to_array(std::move(parts->starts)),
-                          to_array(std::move(parts->num_words)));
+    return nb::make_tuple(nb::cast(parts->numbers), to_array(std::move(parts->bytes)),
+                          to_array(std::move(parts->file_ends)),
+                          to_array(std::move(parts->part_files)));
 }
 
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>;
 
 void give_rules(GrammarBuilder& builder, const std::vector<std::size_t>& numbers,
-                const Numbers& symbols, const Numbers& ends, const Numbers& places) {
+                const Bytes& word_bytes, const Numbers& word_ends, const Numbers& part_words,
+                const Numbers& symbols, const Numbers& rule_ends, const Numbers& part_rules) {
     const nb::gil_scoped_release release;
-    builder.give_rules(numbers, {{symbols.data(), symbols.size()},
-                                 {ends.data(), ends.size()},
-                                 {places.data(), places.size()}});
+    builder.give_rules(numbers,
+                       {{reinterpret_cast<const char*>(word_bytes.data()), word_bytes.size()},
+                        {word_ends.data(), word_ends.size()},
+                        {part_words.data(), part_words.size()},
+                        {symbols.data(), symbols.size()},
+                        {rule_ends.data(), rule_ends.size()},
+                        {part_rules.data(), part_rules.size()}});
 }
 
 Grammar* read_section(nb::handle section, unsigned num_threads) {
@@ -416,20 +422,21 @@ NB_MODULE(_grammar, module) {
         .def(
             "__init__",
             [](GrammarBuilder* self, unsigned builder, nb::bytes word_characters,
-               unsigned num_threads, bool rules_elsewhere) {
+               unsigned num_threads, bool elsewhere) {
                 const auto* bytes = static_cast<const std::uint8_t*>(word_characters.data());
-                new (self) GrammarBuilder(static_cast<BuilderKind>(builder),
-                                          {bytes, bytes + word_characters.size()}, num_threads,
-                                          rules_elsewhere);
+                new (self)
+                    GrammarBuilder(static_cast<BuilderKind>(builder),
+                                   {bytes, bytes + word_characters.size()}, num_threads, elsewhere);
             },
-            "builder"_a, "word_characters"_a, "num_threads"_a, "rules_elsewhere"_a = false)
+            "builder"_a, "word_characters"_a, "num_threads"_a, "elsewhere"_a = false)
         .def("add_files", &add_files, "files"_a)
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
-        .def("take_words", &take_words, "least"_a, "most"_a)
-        .def("give_rules", &give_rules, "numbers"_a, "symbols"_a, "ends"_a, "places"_a)
+        .def("take_texts", &take_texts, "least"_a, "most"_a)
+        .def("give_rules", &give_rules, "numbers"_a, "word_bytes"_a, "word_ends"_a, "part_words"_a,
+             "symbols"_a, "rule_ends"_a, "part_rules"_a)
         .def("finish", &finish)
         .def("next_piece", &next_piece)
         .def("take", &take_grammar, nb::rv_policy::take_ownership);

@@ -95,17 +95,6 @@ __device__ inline void rank_positions(const Round& round, const u32* sums, uint4
 
 }  // namespace gompfs
 
-// Numbers words through all parts. A thread per symbol.
-extern "C" __global__ void number_words(unsigned int* symbols, unsigned int size,
-                                        const unsigned int* part_starts, unsigned int num_parts,
-                                        const unsigned int* word_bases) {
-    using namespace gompfs;
-    const u32 position = blockIdx.x * blockDim.x + threadIdx.x;
-    if (position < size && symbols[position] != kSplitter) {
-        symbols[position] += word_bases[part_of(part_starts, num_parts, position)];
-    }
-}
-
 // Counts the digrams of the parts that are active, but for those that cannot repeat. A thread per
 // symbol. keys and counts, two for each symbol, are zeros at the start.
 extern "C" __global__ void count_digrams(const unsigned int* symbols, unsigned int size,

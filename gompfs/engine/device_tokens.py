@@ -1,0 +1,65 @@
+"""The words of parts of a text, cut and numbered on a device: what rules are built of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.engine.array_device import Array, ArrayDevice
+from gompfs.engine.device_words import MAX_TEXT, WordTable, count_before, gather_words, padded_size
+from gompfs.grammar import PartsInText
+from gompfs.grammar.grammar import SPLITTER
+
+_SOURCE = "grammar/tokens"
+_UNUSED = 0xFFFFFFFF
+_BYTES_OF_A_SLOT = 16  # of text, for each slot that the table begins with
+
+
+@dataclass(frozen=True)
+class PartsInWords:
+    """Parts in words (uint32): part p is `symbols[starts[p] : starts[p + 1]]`; only `symbols` is on the device.
+
+    Words are numbered through all parts, those of each as they first come in it, from `part_words[p]` on; each file
+    ends with SPLITTER. Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8).
+    """
+
+    symbols: Array
+    starts: NDArray[np.uint32]
+    part_words: NDArray[np.uint32]
+    word_bytes: NDArray[np.uint8]
+    word_ends: NDArray[np.uint32]
+
+
+def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
+    """Cut the text of some parts into words. Raises MemoryError."""
+    xp, size = device.xp, parts.text.size
+    if size >= MAX_TEXT:
+        raise MemoryError(f"{size} bytes of text at once")
+    text = xp.full(padded_size(size), ord("\n"), np.uint8)
+    text[:size] = device.upload(parts.text)
+    num_slots = 1 << (size // _BYTES_OF_A_SLOT).bit_length()
+    table = WordTable(device, parts.word_characters, num_slots=max(num_slots, 64))
+    tokens, _ = table.add(text, size)
+    num_tokens = int(tokens.entries.size)
+    before_ends = count_before(device, tokens, parts.file_ends).astype(np.uint32)
+    part_tokens = np.append(np.uint32(0), before_ends)[parts.part_files]
+    # Each word of each part: its first token.
+    places = device.upload(part_tokens), parts.part_files.size - 1, table.num_words
+    firsts = xp.full((parts.part_files.size - 1) * table.num_words, _UNUSED, np.uint32)
+    device.launch(_SOURCE, "find_first_tokens", num_tokens, tokens.entries, num_tokens, *places, firsts)
+    is_first = xp.empty(num_tokens, np.uint32)
+    device.launch(_SOURCE, "mark_first_tokens", num_tokens, tokens.entries, num_tokens, *places, firsts, is_first)
+    numbers = xp.cumsum(is_first, dtype=np.uint32)
+    symbols = xp.full(num_tokens + parts.file_ends.size, SPLITTER, np.uint32)
+    device.launch(
+        *(_SOURCE, "place_symbols", num_tokens, tokens.entries, num_tokens, *places, firsts, numbers),
+        *(device.upload(before_ends), before_ends.size, symbols),
+    )
+    chosen = xp.flatnonzero(is_first)
+    word_bytes, word_ends = gather_words(device, text, tokens.starts[chosen], tokens.ends[chosen])
+    up_to = np.append(np.uint32(0), device.download(numbers[device.upload(part_tokens[part_tokens > 0] - 1)]))
+    part_words = up_to[np.cumsum(part_tokens > 0)]
+    starts = part_tokens + parts.part_files
+    return PartsInWords(symbols, starts, part_words, device.download(word_bytes), device.download(word_ends))

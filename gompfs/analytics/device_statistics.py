@@ -22,6 +22,7 @@ _Result = TypeVar("_Result")
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
 _BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
+_MOST_SYMBOLS = 4 << 20  # of a range: their postings are on the host too, before they are merged
 
 
 def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
@@ -144,7 +145,7 @@ class DeviceCounter:
 
         Raises StatsUnavailableError where a single file does not.
         """
-        pending = _cut(part_sizes, self._memory // bytes_of_an_element)[::-1]
+        pending = _cut(part_sizes, min(self._memory // bytes_of_an_element, _MOST_SYMBOLS))[::-1]
         while pending:
             begin, end = pending.pop()
             try:

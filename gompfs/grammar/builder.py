@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from gompfs.grammar.grammar import KINDS, Grammar
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
-_PARTS_OF_A_BATCH = 8
+_PARTS_OF_A_BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -123,12 +122,13 @@ class GrammarBuilder:
         """Have parts built elsewhere, as long as so many wait: while one batch is, the one before is checked."""
         while self._build_rules and (taken := self._native.take_texts(least, _PARTS_OF_A_BATCH)):
             given = None if self._batch is None else self._batch.result()
-            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, *taken)
+            parts = PartsInText(taken[1], taken[2], taken[3], self._word_characters)
+            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, taken[0], parts)
 
     def _build_batch(
-        self, build_rules: RuleBuilder, given: Future[None] | None, numbers: list[int], *text: NDArray[Any]
+        self, build_rules: RuleBuilder, given: Future[None] | None, numbers: list[int], parts: PartsInText
     ) -> Future[None]:
-        rules = build_rules(PartsInText(*text, self._word_characters))
+        rules = build_rules(parts)
         if given is not None:
             given.result()
         columns = (rules.word_bytes, rules.word_ends, rules.part_words)

@@ -42,6 +42,11 @@ _ENTRIES_QUERY = f"""
     FROM dirent CROSS JOIN inode USING (ino)
 """
 
+_INODE_NUMBERS_QUERY = """
+    SELECT group_concat(ino), MAX(ino) FROM (SELECT ino FROM inode WHERE ino > ? ORDER BY ino LIMIT ?)
+"""
+_NUMBERS_AT_ONCE = 1 << 20
+
 
 class IndexReader:
     """Answers questions about an archive's entries. Methods may be called by several threads."""
@@ -248,8 +253,17 @@ class IndexReader:
         return int(count), int(size)
 
     def inode_numbers(self) -> set[int]:
-        """The numbers of all inodes."""
-        return {row[0] for row in self._query("SELECT ino FROM inode")}
+        """The numbers of all inodes.
+
+        They come as text, a lot at a time: so many rows would keep other threads from the interpreter for longer.
+        """
+        numbers: set[int] = set()
+        last = -1
+        while True:
+            ((joined, last),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
+            if joined is None:
+                return numbers
+            numbers.update(map(int, joined.split(",")))
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A parent of an inode, and its name there."""

@@ -7,6 +7,7 @@ import logging
 import logging.handlers
 import os
 import sys
+import threading
 from collections.abc import Callable
 
 from gompfs.errors import GompfsError, MountError, display_path
@@ -90,7 +91,7 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
     from gompfs.engine import select_engine
     from gompfs.mount.fuse_binding import Session
     from gompfs.mount.operations import Operations
-    from gompfs.mount.virtual_files import keeping_grammars
+    from gompfs.mount.virtual_files import keeping_grammars, load_analytics
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
@@ -111,6 +112,7 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
         def ready() -> None:
             raise_read_ahead(mountpoint)
             on_ready()
+            threading.Thread(target=load_analytics, name="gompfs-load-analytics", daemon=True).start()
 
         try:
             session.serve(operations, ready)

@@ -73,6 +73,11 @@ def keeping_grammars(archive: Archive) -> Iterator[None]:
         _kept.pop(archive).drop()
 
 
+def load_analytics() -> None:
+    """Import what the first question would wait for otherwise."""
+    import gompfs.analytics.device_statistics  # noqa: F401
+
+
 def load_grammars(archive: Archive) -> list[Grammar]:
     """The grammars that the archive holds."""
     kept = _kept.get(archive)

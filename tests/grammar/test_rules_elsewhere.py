@@ -70,7 +70,7 @@ def test_parts_come_in_batches() -> None:
     for ino in range(1, 9):
         builder.add_files([(ino, text)])
     grammar = Grammar.from_bytes(b"".join(builder.finish()))
-    assert taken[:-1] == [8] * (len(taken) - 1)
+    assert taken[:-1] == [16] * (len(taken) - 1)
     assert sum(taken) == grammar.native.num_parts > 16
     expected = counts_of(Grammar.from_bytes(build([(1, text)])))
     assert counts_of(grammar) == {word: 8 * count for word, count in expected.items()}

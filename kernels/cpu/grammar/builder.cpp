@@ -262,6 +262,7 @@ void GrammarBuilder::begin_file(std::uint64_t ino) {
         dispatch();
     }
     text_->inos.push_back(ino);
+    text_->bytes.reserve(kPartSize + kMinCutDistance);
     search_from(text_->bytes.size());
 }
 
@@ -401,28 +402,38 @@ std::optional<PartsInText> GrammarBuilder::take_texts(std::size_t least, std::si
             taken.push_back(std::move(texts_.front()));
         }
     }
-    std::size_t size = 0;
+    std::size_t size = 0, num_files = 0;
     PartsInText parts;
     for (const auto& text : taken) {
-        size += text->bytes.size() + text->ends.size();
         parts.numbers.push_back(text->number);
+        parts.part_files.push_back(static_cast<std::uint32_t>(num_files));
+        num_files += text->ends.size();
+        size += text->bytes.size() + text->ends.size();
     }
+    parts.part_files.push_back(static_cast<std::uint32_t>(num_files));
     if (size >= std::size_t{1} << 32) {
         throw std::length_error("a word of several gigabytes is too much for a device");
     }
-    parts.bytes.reserve(size);
-    for (const auto& text : taken) {
-        parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
+    std::vector<std::size_t> starts(taken.size());
+    for (std::size_t part = 1; part < taken.size(); ++part) {
+        const Text& before = *taken[part - 1];
+        starts[part] = starts[part - 1] + before.bytes.size() + before.ends.size();
+    }
+    parts.bytes.resize(size);
+    parts.file_ends.resize(num_files);
+    parallel_for(taken.size(), num_threads_, [&](std::size_t part) {
+        std::uint8_t* place = parts.bytes.data() + starts[part];
+        std::uint32_t* file_end = parts.file_ends.data() + parts.part_files[part];
         std::size_t start = 0;
-        for (const std::size_t end : text->ends) {
-            const char* const bytes = text->bytes.data();
-            parts.bytes.insert(parts.bytes.end(), bytes + start, bytes + end);
-            parts.file_ends.push_back(static_cast<std::uint32_t>(parts.bytes.size()));
-            parts.bytes.push_back('\n');
+        for (const std::size_t end : taken[part]->ends) {
+            const char* const bytes = taken[part]->bytes.data();
+            place = std::copy(bytes + start, bytes + end, place);
+            *file_end++ = static_cast<std::uint32_t>(place - parts.bytes.data());
+            *place++ = '\n';
             start = end;
         }
-    }
-    parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
+        taken[part].reset();
+    });
     return parts;
 }
 
@@ -493,7 +504,7 @@ void GrammarBuilder::finish() {
     finished_ = true;
 }
 
-// The dictionary of all parts, and the pieces of the section up to the first part.
+// The dictionary of all parts, and all pieces of the section.
 void GrammarBuilder::merge() {
     if (!finished_ || std::any_of(parts_.begin(), parts_.end(),
                                   [](const BuiltPart& part) { return part.rules.empty(); })) {
@@ -514,28 +525,27 @@ void GrammarBuilder::merge() {
             pieces_.push_back(std::move(range.*stream));
         }
     }
+    const std::size_t num_before = pieces_.size();
+    pieces_.resize(num_before + parts_.size());
+    parallel_for(parts_.size(), num_threads_, [&](std::size_t number) {
+        BuiltPart part = std::move(parts_[number]);
+        for (std::uint32_t& word : part.head.words) {
+            word = ranks_[number][word];
+        }
+        ranks_[number] = {};
+        std::vector<std::uint8_t>& piece = pieces_[num_before + number] = write_part_head(part.head);
+        piece.insert(piece.end(), part.rules.begin(), part.rules.end());
+    });
 }
 
 std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
     if (!merged_) {
         merge();
     }
-    const std::size_t index = next_piece_++;
-    if (index < pieces_.size()) {
-        return std::move(pieces_[index]);
-    }
-    const std::size_t number = index - pieces_.size();
-    if (number >= parts_.size()) {
+    if (next_piece_ == pieces_.size()) {
         return std::nullopt;
     }
-    BuiltPart part = std::move(parts_[number]);
-    for (std::uint32_t& word : part.head.words) {
-        word = ranks_[number][word];
-    }
-    ranks_[number] = {};
-    std::vector<std::uint8_t> piece = write_part_head(part.head);
-    piece.insert(piece.end(), part.rules.begin(), part.rules.end());
-    return piece;
+    return std::move(pieces_[next_piece_++]);
 }
 
 Grammar GrammarBuilder::take() {

@@ -126,7 +126,7 @@ class GrammarBuilder {
     std::deque<std::unique_ptr<Text>> texts_;        // that are to be built elsewhere
     std::vector<WordList> word_lists_;               // of each part
     std::vector<std::vector<std::uint32_t>> ranks_;  // of each part's words in the dictionary
-    std::vector<std::vector<std::uint8_t>> pieces_;  // what comes before the parts
+    std::vector<std::vector<std::uint8_t>> pieces_;  // of the section
     std::size_t next_piece_ = 0;
 };
 

@@ -117,7 +117,8 @@ void WordCountReport::cut_pieces(unsigned num_threads) {
             }
         }
     });
-    std::uint64_t piece_size = 0;
+    // The first piece is a small one: somebody waits for it.
+    std::uint64_t piece_size = kPieceSize - kPieceSize / 16;
     for (std::size_t step = 0; step < sizes.size(); ++step) {
         if (piece_size >= kPieceSize) {
             piece_starts_.push_back(step * kStep);

@@ -76,23 +76,20 @@ bool WordCursor::next() {
 
 namespace {
 
-bool is_less(const WordCursor& left, const WordCursor& right) {
-    return left.head() != right.head() ? left.head() < right.head() : left.word() < right.word();
-}
-
-// The cursors of all lists, the smallest word first: a binary heap.
+// The cursors of all lists, the smallest word first: a binary heap of their words' first bytes.
 class Merger {
   public:
     Merger(const std::vector<WordList>& lists, std::string_view from, const std::string* to)
         : to_(to) {
-        for (std::size_t list = 0; list < lists.size(); ++list) {
-            WordCursor cursor(lists[list], from);
+        cursors_.reserve(lists.size());
+        for (std::uint32_t list = 0; list < lists.size(); ++list) {
+            WordCursor& cursor = cursors_.emplace_back(lists[list], from);
             bool more = cursor.next();
             while (more && cursor.word() < from) {
                 more = cursor.next();
             }
             if (more && is_inside(cursor)) {
-                heap_.push_back({std::move(cursor), list});
+                heap_.push_back({cursor.head(), list});
             }
         }
         for (std::size_t at = heap_.size() / 2; at-- > 0;) {
@@ -101,40 +98,49 @@ class Merger {
     }
 
     bool empty() const { return heap_.empty(); }
-    const WordCursor& smallest() const { return heap_.front().cursor; }
+    const WordCursor& smallest() const { return cursors_[list_of_smallest()]; }
     std::size_t list_of_smallest() const { return heap_.front().list; }
 
     void advance() {
-        if (!heap_.front().cursor.next() || !is_inside(heap_.front().cursor)) {
-            std::swap(heap_.front(), heap_.back());
+        WordCursor& cursor = cursors_[list_of_smallest()];
+        if (cursor.next() && is_inside(cursor)) {
+            heap_.front().head = cursor.head();
+        } else {
+            heap_.front() = heap_.back();
             heap_.pop_back();
         }
         sift_down(0);
     }
 
   private:
-    struct Source {
-        WordCursor cursor;
-        std::size_t list;
+    struct Item {
+        std::uint64_t head;
+        std::uint32_t list;
     };
 
     bool is_inside(const WordCursor& cursor) const {
         return to_ == nullptr || cursor.word() < *to_;
     }
 
+    bool is_less(const Item& left, const Item& right) const {
+        return left.head != right.head ? left.head < right.head
+                                       : cursors_[left.list].word() < cursors_[right.list].word();
+    }
+
     void sift_down(std::size_t at) {
         for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
-            if (child + 1 < heap_.size() && is_less(heap_[child + 1].cursor, heap_[child].cursor)) {
+            if (child + 1 < heap_.size() && is_less(heap_[child + 1], heap_[child])) {
                 ++child;
             }
-            if (!is_less(heap_[child].cursor, heap_[at].cursor)) {
+            if (!is_less(heap_[child], heap_[at])) {
                 return;
             }
             std::swap(heap_[at], heap_[child]);
         }
     }
 
-    std::vector<Source> heap_;
+    std::vector<WordCursor> cursors_;  // of each list
+    std::vector<Item> heap_;
     const std::string* to_;
 };
 
@@ -161,7 +167,7 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
 // Words that cut the longest list into about equal ranges. They must not depend on the number of
 // threads: the first word of a range shares no prefix, so that the section would depend on it too.
 std::vector<std::string> choose_cuts(const std::vector<WordList>& lists) {
-    constexpr std::uint32_t kMaxRanges = 32;
+    constexpr std::uint32_t kMaxRanges = 128;
     constexpr std::uint32_t kMinWordsOfRange = 1024;
     std::vector<std::string> cuts;
     const auto longest = std::max_element(

@@ -10,7 +10,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import click
@@ -28,7 +30,7 @@ from gompfs.analytics import (
 )
 from gompfs.analytics import Report as Text
 from gompfs.archive import Archive, ContentText
-from gompfs.engine import select_engine
+from gompfs.engine import Engine, select_engine
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import EngineUnavailableError
 from gompfs.grammar import CountedWords, Grammar
@@ -48,7 +50,7 @@ TASKS = {
     "ranked_inverted_index": ranked_inverted_index_report,
 }
 _READY_SECONDS = 60
-_TADOC, _CPU, _CONTENT = "sequential TADOC", "CPU", "CPU, no grammar"
+_TADOC, _CPU = "sequential TADOC", "CPU"
 
 
 @dataclass
@@ -104,16 +106,18 @@ class _Measurement:
         self._scratch = scratch
         self._rounds = rounds
         self._with_scripts = with_scripts
-        self._devices = _gpu_devices()
+        self._gpu = _gpu_engine()
 
     def tables(self, tasks: Sequence[str]) -> list[Report]:
         size = sum(path.stat().st_size for path in regular_files(self._tree))
         title = f"{self._tree.name}, {size / 1e6:.1f} MB of files, medians of {self._rounds}"
         ways: dict[str, dict[str, Way]] = {}
         phases = Report(f"phases of the CPU's statistics, seconds, {title}", ["load", "flatten", "traverse", "emit"])
-        with Archive(self._packed, engine=select_engine("cpu")) as archive:
+        with ExitStack() as opened:
+            engines = [("CPU", select_engine("cpu")), *([("GPU", self._gpu)] if self._gpu else [])]
+            archives = {name: opened.enter_context(Archive(self._packed, engine=engine)) for name, engine in engines}
             for task in tasks:
-                ways[task] = {way.name: way for way in self._ways(archive, task, phases)}
+                ways[task] = {way.name: way for way in self._ways(archives, task, phases)}
                 for way in ways[task].values():
                     way.run()
                 _require_same(task, ways[task].values())
@@ -126,7 +130,8 @@ class _Measurement:
         )
         return [self._compare(title, ways), phases, self._virtual_files(title, ways)]
 
-    def _ways(self, archive: Archive, task: str, phases: Report) -> list[Way]:
+    def _ways(self, archives: Mapping[str, Archive], task: str, phases: Report) -> list[Way]:
+        archive = archives["CPU"]
         loading = time.perf_counter()
         sections = [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
         grammars = [Grammar.from_bytes(archive.read_section(section)) for section in sections]
@@ -134,26 +139,31 @@ class _Measurement:
         inos = set().union(*(grammar.inos() for grammar in grammars)) & archive.inode_numbers()
         paths = {ino: path for ino, path in archive.paths().items() if ino in inos}
 
+        order = SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD
+        make = TASKS[task]
+
         def report(given: Sequence[Grammar], traversal: Traversal) -> Text:
-            make = TASKS[task]
             if make is not None:
                 return make(given, paths, traversal=traversal)
-            order = SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD
             threads = 1 if traversal.sequential else 0
             return word_count_report([CountedWords(g, g.word_counts(inos, threads)) for g in given], order)
 
-        def content() -> Text:
-            return report(list(ContentText(archive, inos).grammars()), Traversal())
+        def content(name: str) -> Text:
+            text = ContentText(archives[name], inos)
+            if make is None:
+                return word_count_report([CountedWords(*words) for words in text.word_counts()], order)
+            device = None if self._gpu is None or name == "CPU" else self._gpu.array_device(1 << 62)
+            return report(list(text.grammars()), Traversal(device=device))
 
         ways = [
             Way(_TADOC, lambda: report(grammars, Traversal(sequential=True))),
             Way(_CPU, lambda: report(grammars, Traversal())),
-            Way(_CONTENT, content),
+            *(Way(f"{name}, no grammar", partial(content, name)) for name in archives),
         ]
-        if TASKS[task] is not None:
+        if make is not None:
             ways += _directions(report, grammars, None, "CPU")
-            for device in self._devices:
-                ways += _directions(report, grammars, device, "GPU")
+            if self._gpu is not None:
+                ways += _directions(report, grammars, self._gpu.array_device(1 << 62), "GPU")
         if self._with_scripts:
             names = sorted(os.fsencode(path) for path in paths.values())
             ways += [
@@ -266,13 +276,11 @@ def _directions(
     return ways
 
 
-def _gpu_devices() -> list[ArrayDevice]:
-    """The device of the GPU engine, if there is one."""
+def _gpu_engine() -> Engine | None:
     try:
-        device = select_engine("gpu").array_device(1 << 62)
+        return select_engine("gpu")
     except EngineUnavailableError:
-        return []
-    return [device] if device is not None else []
+        return None
 
 
 def _require_same(task: str, ways: Iterable[Way]) -> None:

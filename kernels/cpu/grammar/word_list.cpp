@@ -127,16 +127,24 @@ class Merger {
                                        : cursors_[left.list].word() < cursors_[right.list].word();
     }
 
-    void sift_down(std::size_t at) {
+    // The next word of a list is rarely among the smallest ones: its place is looked for from the
+    // bottom, which takes half the comparisons.
+    void sift_down(const std::size_t top) {
+        if (top >= heap_.size()) {
+            return;
+        }
+        const Item item = heap_[top];
+        std::size_t at = top;
         for (std::size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
             if (child + 1 < heap_.size() && is_less(heap_[child + 1], heap_[child])) {
                 ++child;
             }
-            if (!is_less(heap_[child], heap_[at])) {
-                return;
-            }
-            std::swap(heap_[at], heap_[child]);
+            heap_[at] = heap_[child];
         }
+        for (; at > top && is_less(item, heap_[(at - 1) / 2]); at = (at - 1) / 2) {
+            heap_[at] = heap_[(at - 1) / 2];
+        }
+        heap_[at] = item;
     }
 
     std::vector<WordCursor> cursors_;  // of each list

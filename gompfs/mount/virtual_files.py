@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
+from gompfs.mount.arenas import share_arenas
 from gompfs.mount.spool import Spool
 
 if TYPE_CHECKING:
@@ -368,6 +369,7 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
     """
     from gompfs.analytics import FixedReport
 
+    share_arenas()
     kind, _, rest = name.partition(b"/")
     try:
         if kind in SEARCHES and rest:

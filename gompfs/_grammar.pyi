@@ -123,20 +123,8 @@ def grammar_of_tokens(
 ) -> Grammar:
     """See Grammar.of_tokens; raises ValueError where the numbers contradict each other."""
 
-class Arrival:
-    """How many bytes of a section are there; `give_up` where the rest will not come. For any threads."""
-
-    def __init__(self) -> None: ...
-    def advance(self, size: int) -> None: ...
-    def give_up(self) -> None: ...
-
-def count_section(
-    section: Buffer, inos: Sequence[int] | None, num_threads: int, arrival: Arrival | None = None
-) -> tuple[Grammar, NDArray[np.uint64]]:
-    """A grammar without parts, and its word_counts; raises what read_grammar raises.
-
-    With an arrival, bytes that are not there yet are waited for.
-    """
+def count_section(section: Buffer, inos: Sequence[int] | None, num_threads: int) -> tuple[Grammar, NDArray[np.uint64]]:
+    """A grammar without parts, and its word_counts; raises what read_grammar raises."""
 
 class Report:
     """A text in pieces; `size` in bytes, where it is known."""

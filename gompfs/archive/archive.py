@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -348,21 +349,8 @@ class Archive:
 
     def read_section(self, section: Section) -> memoryview:
         """The bytes of a section; raises CorruptBlockError."""
-        content, sizes = self.begin_section(section)
-        for _ in sizes:
-            pass
-        return content.toreadonly()
-
-    def begin_section(self, section: Section) -> tuple[memoryview, Iterator[int]]:
-        """Memory for a section, and how many bytes of it are there, again and again, until it is read.
-
-        The iterator raises CorruptBlockError.
-        """
-        content = np.empty(section.places.uncompressed_size, np.uint8).data
-        return content, self._read_section(section, content)
-
-    def _read_section(self, section: Section, content: memoryview) -> Iterator[int]:
         places = section.places
+        content = np.empty(places.uncompressed_size, np.uint8).data
 
         def decode(first: int) -> list[Block]:
             count = min(_SECTION_BATCH, len(places) - first)
@@ -370,18 +358,16 @@ class Archive:
             return self.decode_places(places, first, count, out=out)
 
         # While one batch is read from the file, others are decoded.
-        number = 0
         with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
-            for blocks in executor.map(decode, range(0, len(places), _SECTION_BATCH)):
-                for block in blocks:
-                    if block.status is not BlockStatus.OK:
-                        raise CorruptBlockError(
-                            f"section {section.kind} of segment {section.segment}: {block.status.reason}",
-                            archive=self.path,
-                            block=number,
-                        )
-                    number += 1
-                yield min(number * self.block_size, len(content))
+            batches = executor.map(decode, range(0, len(places), _SECTION_BATCH))
+            for number, block in enumerate(itertools.chain.from_iterable(batches)):
+                if block.status is not BlockStatus.OK:
+                    raise CorruptBlockError(
+                        f"section {section.kind} of segment {section.segment}: {block.status.reason}",
+                        archive=self.path,
+                        block=number,
+                    )
+        return content.toreadonly()
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
         """Decode blocks of the stream, past the cache; damage never raises."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInText, RuleBuilder
 from gompfs.grammar.collector import GrammarCollector
-from gompfs.grammar.grammar import NO_RULES, Arrival, CountedWords, Grammar, GrammarPart, TokenizedFiles
+from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TokenizedFiles
 
 __all__ = [
     "NO_RULES",
-    "Arrival",
     "CountedWords",
     "Grammar",
     "GrammarBuilder",

@@ -15,7 +15,6 @@ from gompfs.errors import ArchiveFormatError
 from gompfs.model import GRAMMAR_BUILDERS
 
 SPLITTER = _grammar.SPLITTER
-Arrival = _grammar.Arrival
 NO_RULES = "none"
 """The kind of a grammar whose root alone holds all words; it is made for counting and not stored."""
 KINDS = (*GRAMMAR_BUILDERS, NO_RULES)
@@ -150,16 +149,13 @@ class CountedWords(NamedTuple):
     counts: NDArray[np.uint64]
 
     @classmethod
-    def from_section(
-        cls, section: memoryview | bytes, inos: Collection[int] | None = None, arrival: Arrival | None = None
-    ) -> CountedWords:
+    def from_section(cls, section: memoryview | bytes, inos: Collection[int] | None = None) -> CountedWords:
         """Count while reading, which needs less time and memory; the grammar has no parts then.
 
-        With an arrival, the section's bytes may still come. Raises ArchiveFormatError for a damaged section.
+        Raises ArchiveFormatError for a damaged section.
         """
         try:
-            num_threads = len(os.sched_getaffinity(0))
-            native, counts = _grammar.count_section(section, _listed(inos), num_threads, arrival)
+            native, counts = _grammar.count_section(section, _listed(inos), len(os.sched_getaffinity(0)))
         except ValueError as error:
             raise _damaged(error) from None
         return cls(Grammar(native), counts)

@@ -20,7 +20,7 @@ from gompfs.mount.spool import Spool
 if TYPE_CHECKING:
     from gompfs.analytics import Report, SortOrder, Traversal
     from gompfs.archive import ContentText
-    from gompfs.grammar import CountedWords, Grammar
+    from gompfs.grammar import Grammar
 
 
 class KeptGrammars:
@@ -238,7 +238,10 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     sections = _grammar_sections(archive)
     how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
-        sources = _count_sections(archive, sections)
+        with ThreadPoolExecutor(1) as executor:
+            counted = executor.submit(_counted_inos, archive, query)  # while a section is read
+            texts = map(archive.read_section, sections)
+            sources = [CountedWords.from_section(text, counted.result()) for text in texts]
     else:
         inos = _counted_inos(archive, query)
         grammars = load_grammars(archive)
@@ -250,29 +253,6 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
         sources += [CountedWords(*words) for words in content.word_counts()]
         _check_is_text(archive, content, query)
     return word_count_report(sources, order, top=query.top)
-
-
-def _count_sections(archive: Archive, sections: Sequence[Section]) -> list[CountedWords]:
-    """The words of all files, counted while the sections are read."""
-    from gompfs.grammar import Arrival, CountedWords
-
-    sources = []
-    with ThreadPoolExecutor(1, thread_name_prefix="gompfs-count") as executor:
-        inos = executor.submit(archive.inode_numbers)
-        for section in sections:
-            content, sizes = archive.begin_section(section)
-            arrival = Arrival()
-            counting = executor.submit(
-                lambda content, arrival: CountedWords.from_section(content, inos.result(), arrival), content, arrival
-            )
-            try:
-                for size in sizes:
-                    arrival.advance(size)
-            except BaseException:
-                arrival.give_up()
-                raise
-            sources.append(counting.result())
-    return sources
 
 
 def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:

@@ -16,8 +16,6 @@ namespace gompfs {
 // Weights of rules must fit into 64 bits.
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
 
-class Arrival;
-
 // Words in byte order, each once; the number of a word is its place.
 struct Dictionary {
     LargeVector<std::uint64_t> starts{0};  // size() + 1 places in bytes
@@ -71,9 +69,7 @@ std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_word
 // bytes must stay. All throw std::invalid_argument, naming what is wrong.
 class GrammarSection {
   public:
-    // With an arrival, the bytes may still be on their way, and are waited for.
-    GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads,
-                   Arrival* arrival = nullptr);
+    GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads);
     ~GrammarSection();
 
     std::uint32_t num_words() const;

@@ -16,7 +16,6 @@
 
 #include "common/buffer_view.h"
 #include "common/failures.h"
-#include "grammar/arrival.h"
 #include "grammar/builder.h"
 #include "grammar/corpus.h"
 #include "grammar/forest.h"
@@ -241,12 +240,12 @@ nb::object count_words(const Grammar& grammar, std::optional<std::vector<std::ui
 
 // A grammar without parts, and the counts of its words.
 nb::tuple count_words_of_section(nb::handle section, std::optional<std::vector<std::uint64_t>> inos,
-                                 unsigned num_threads, Arrival* arrival) {
+                                 unsigned num_threads) {
     const BufferView view(section, PyBUF_SIMPLE);
     CountedSection counted;
     {
         const nb::gil_scoped_release release;
-        counted = count_section(view.bytes(), counted_files(std::move(inos)), num_threads, arrival);
+        counted = count_section(view.bytes(), counted_files(std::move(inos)), num_threads);
     }
     return nb::make_tuple(std::move(counted.grammar), to_array(std::move(counted.counts)));
 }
@@ -441,10 +440,6 @@ NB_MODULE(_grammar, module) {
         .def("finish", &finish)
         .def("next_piece", &next_piece)
         .def("take", &take_grammar, nb::rv_policy::take_ownership);
-    nb::class_<Arrival>(module, "Arrival")
-        .def(nb::init<>())
-        .def("advance", &Arrival::advance, "size"_a)
-        .def("give_up", &Arrival::give_up);
     nb::class_<Forest>(module, "Forest")
         .def_prop_ro("files", [](const Forest& self) { return to_view(self, self.files); })
         .def_prop_ro("starts", [](const Forest& self) { return to_view(self, self.starts); })
@@ -482,7 +477,7 @@ NB_MODULE(_grammar, module) {
                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
     module.def("count_section", &count_words_of_section, "section"_a, "inos"_a.none(),
-               "num_threads"_a, "arrival"_a.none() = nb::none());
+               "num_threads"_a);
     nb::class_<Report>(module, "Report")
         .def_prop_ro("size", [](const Report& self) { return self.size(); })
         .def_prop_ro("num_pieces", [](const Report& self) { return self.num_pieces(); })

@@ -9,7 +9,6 @@
 
 #include "common/failures.h"
 #include "common/little_endian.h"
-#include "grammar/arrival.h"
 #include "grammar/grammar.h"
 #include "grammar/section.h"
 #include "grammar/traversal.h"
@@ -26,37 +25,18 @@ constexpr std::size_t kMinPartSize = 6;  // of one rule without symbols
 
 class SectionCursor {
   public:
-    // With an arrival, bytes are waited for when they are looked at.
-    explicit SectionCursor(Bytes bytes, Arrival* arrival = nullptr)
-        : next_(bytes.data()),
-          arrived_(arrival == nullptr ? bytes.data() + bytes.size() : bytes.data()),
-          end_(bytes.data() + bytes.size()),
-          begin_(bytes.data()),
-          arrival_(arrival) {}
+    explicit SectionCursor(Bytes bytes) : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
     std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
     bool at_end() const { return next_ == end_; }
     const std::uint8_t* place() const { return next_; }
 
     Bytes take(std::uint64_t size) {
-        const Bytes bytes = pass(size);
-        await(bytes);
-        return bytes;
-    }
-
-    // The same without waiting.
-    Bytes pass(std::uint64_t size) {
         if (size > left()) {
             fail("it ends too early");
         }
         next_ += size;
         return {next_ - size, static_cast<std::size_t>(size)};
-    }
-
-    void await(Bytes bytes) {
-        if (const std::uint8_t* const end = bytes.data() + bytes.size(); end > arrived_) {
-            arrived_ = begin_ + arrival_->wait_for(static_cast<std::size_t>(end - begin_));
-        }
     }
 
     template <typename Integer>
@@ -66,7 +46,7 @@ class SectionCursor {
 
     std::uint64_t number() {
         // Most numbers have up to three bytes.
-        if (num_arrived() >= 3) {
+        if (left() >= 3) {
             std::uint64_t value = next_[0];
             if (value < 0x80) {
                 next_ += 1;
@@ -105,25 +85,25 @@ class SectionCursor {
     Bytes skip_numbers(std::uint64_t count) {
         const std::uint8_t* const start = next_;
         for (; count >= 64 && left() >= 64; next_ += 64) {
-            await({next_, 64});
             for (std::size_t at = 0; at < 64; at += 8) {
                 const std::uint64_t ends = ~load<std::uint64_t>(next_ + at) >> 7 & kLowBits;
                 count -= ends * kLowBits >> 56;
             }
         }
-        while (count != 0) {
-            count -= take(1)[0] < 0x80;
+        for (; count != 0; ++next_) {
+            if (next_ == end_) {
+                fail("it ends too early");
+            }
+            count -= *next_ < 0x80;
         }
         return {start, next_};
     }
 
   private:
-    std::ptrdiff_t num_arrived() const { return arrived_ - next_; }
-
     std::uint64_t long_number() {
         std::uint64_t value = 0;
         for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
-            const std::uint8_t byte = take(1)[0];
+            const std::uint8_t byte = *next_++;
             value |= std::uint64_t{byte & 0x7fu} << shift;
             if (byte < 0x80) {
                 return value;
@@ -135,10 +115,7 @@ class SectionCursor {
     static constexpr std::uint64_t kLowBits = 0x0101010101010101u;
 
     const std::uint8_t* next_;
-    const std::uint8_t* arrived_;  // up to here
     const std::uint8_t* end_;
-    const std::uint8_t* begin_;
-    Arrival* arrival_;
 };
 
 // Some words of the dictionary as they are stored: without the prefixes that they share with the
@@ -149,7 +126,7 @@ struct WordRange {
     Bytes rest_lengths;           // numbers
     std::uint64_t rest_size = 0;  // of the words, without and with what they share
     std::uint64_t size = 0;
-    Bytes rests;              // which may still be on their way
+    const std::uint8_t* rests = nullptr;
     std::uint64_t start = 0;  // in the bytes of the dictionary
 };
 
@@ -198,7 +175,7 @@ void check_order(std::string_view previous, std::string_view word) {
 
 void expand_words(const WordRange& range, Dictionary& dictionary) {
     SectionCursor lengths(range.rest_lengths);
-    const char* rest = reinterpret_cast<const char*>(range.rests.data());
+    const char* rest = reinterpret_cast<const char*>(range.rests);
     char* word = dictionary.bytes.data() + range.start;
     const char* previous = word;
     std::size_t previous_size = 0;
@@ -311,7 +288,7 @@ void place_words(SectionCursor& in, std::vector<WordRange>& ranges, unsigned num
                      [&](std::size_t index) { measure_words(ranges[index], in.left()); });
     std::uint64_t start = 0;
     for (WordRange& range : ranges) {
-        range.rests = in.pass(range.rest_size);
+        range.rests = in.take(range.rest_size).data();
         range.start = start;
         start += range.size;
     }
@@ -345,20 +322,17 @@ class PartFinder {
 }  // namespace
 
 struct GrammarSection::Outline {
-    explicit Outline(SectionCursor begin) : parts(begin) {}
-
-    bool words_of_characters = false;
-    BuilderKind builder = BuilderKind::repair;
-    std::uint32_t num_words = 0;
-    std::uint32_t num_parts = 0;
+    bool words_of_characters;
+    BuilderKind builder;
+    std::uint32_t num_words;
+    std::uint32_t num_parts;
     std::vector<WordRange> words;
-    SectionCursor parts;
+    Bytes parts;
 };
 
-GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads, Arrival* arrival)
-    : outline_(std::make_unique<Outline>(SectionCursor(bytes, arrival))),
-      num_threads_(num_threads) {
-    SectionCursor& in = outline_->parts;
+GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads)
+    : outline_(std::make_unique<Outline>()), num_threads_(num_threads) {
+    SectionCursor in(bytes);
     const Bytes magic = in.take(sizeof kSectionMagic);
     if (!std::equal(magic.begin(), magic.end(), kSectionMagic) ||
         in.fixed<std::uint16_t>() != kSectionVersion) {
@@ -381,7 +355,8 @@ GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads, Arrival* arriv
     outline_->words = cut_dictionary(in, outline_->num_words);
     place_words(in, outline_->words, num_threads);
     outline_->num_parts = num_parts;
-    if (num_parts > in.left() / kMinPartSize) {
+    outline_->parts = in.take(in.left());
+    if (num_parts > outline_->parts.size() / kMinPartSize) {
         fail("it ends too early");
     }
 }
@@ -398,13 +373,10 @@ Grammar GrammarSection::read(const TakePart& take) const {
     grammar.dictionary.bytes.resize(grammar.dictionary.starts.back());
     Failures failures;
     std::atomic<std::size_t> next_range = 0;
-    PartFinder parts(outline_->parts, num_parts());
+    PartFinder parts(SectionCursor(outline_->parts), num_parts());
     parallel_for(num_threads_, num_threads_, [&](std::size_t) {
         for (std::size_t index; (index = next_range++) < words.size();) {
-            failures.watch(index, [&] {
-                SectionCursor(outline_->parts).await(words[index].rests);
-                expand_words(words[index], grammar.dictionary);
-            });
+            failures.watch(index, [&] { expand_words(words[index], grammar.dictionary); });
         }
         Part part;
         for (;;) {

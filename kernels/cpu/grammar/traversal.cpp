@@ -35,8 +35,7 @@ void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& to
             weights[rules.symbols[at]] += weights[num_words + rule];
         }
     }
-    // An addition waits for memory and nothing overtakes it, so what later ones need is fetched
-    // early.
+    // An addition waits for memory and nothing overtakes it, so what later ones need is fetched early.
     constexpr std::size_t kAhead = 16;
     for (std::size_t word = 0; word < num_words; ++word) {
         if (word + kAhead < num_words) {
@@ -102,8 +101,8 @@ WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsign
 }
 
 CountedSection count_section(std::span<const std::uint8_t> bytes, const CountedFiles& files,
-                             unsigned num_threads, Arrival* arrival) {
-    const GrammarSection section(bytes, num_threads, arrival);
+                             unsigned num_threads) {
+    const GrammarSection section(bytes, num_threads);
     WordCounts counts = zeros(section.num_words(), num_threads);
     Grammar grammar =
         section.read([&](std::size_t, Part& part) { add_word_counts(part, files, counts); });

@@ -40,13 +40,13 @@ using WordCounts = LargeVector<std::uint64_t>;  // by word of a dictionary
 // visited once.
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads);
 
-// The same of a section, whose parts are counted as they are read and not kept; with an arrival,
-// while its bytes still come. Throws std::invalid_argument where the section is damaged.
+// The same of a section, whose parts are counted as they are read and not kept. Throws
+// std::invalid_argument where the section is damaged.
 struct CountedSection {
     Grammar grammar;  // without parts
     WordCounts counts;
 };
 CountedSection count_section(std::span<const std::uint8_t> section, const CountedFiles& files,
-                             unsigned num_threads, Arrival* arrival = nullptr);
+                             unsigned num_threads);
 
 }  // namespace gompfs

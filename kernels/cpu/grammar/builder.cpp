@@ -533,7 +533,8 @@ void GrammarBuilder::merge() {
             word = ranks_[number][word];
         }
         ranks_[number] = {};
-        std::vector<std::uint8_t>& piece = pieces_[num_before + number] = write_part_head(part.head);
+        std::vector<std::uint8_t>& piece = pieces_[num_before + number] =
+            write_part_head(part.head);
         piece.insert(piece.end(), part.rules.begin(), part.rules.end());
     });
 }

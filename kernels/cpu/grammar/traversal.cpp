@@ -35,7 +35,8 @@ void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& to
             weights[rules.symbols[at]] += weights[num_words + rule];
         }
     }
-    // An addition waits for memory and nothing overtakes it, so what later ones need is fetched early.
+    // An addition waits for memory and nothing overtakes it, so what later ones need is fetched
+    // early.
     constexpr std::size_t kAhead = 16;
     for (std::size_t word = 0; word < num_words; ++word) {
         if (word + kAhead < num_words) {

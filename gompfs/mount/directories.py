@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import stat
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from queue import SimpleQueue
 
+from gompfs._reading import Listing, ListingTable
 from gompfs.errors import GompfsError
 from gompfs.mount.operations import Operations
-from gompfs.mount.protocol import pack_directory, pack_dots
 
 log = logging.getLogger(__name__)
 
@@ -18,19 +18,15 @@ _MAX_ENTRIES = 400_000  # in all listings kept, about 100 MB
 
 
 class Directories:
-    """Packs listings with attributes, and keeps them; safe for any number of threads.
+    """Makes listings with attributes, and keeps them; safe for any number of threads.
 
-    A thread packs directories before somebody asks, below what was listed last: a walk of the tree then waits only
-    for the kernel.
+    A thread lists directories before somebody asks, below what was listed last: a walk of the tree then waits only
+    for the kernel. What is in `listings` is answered without the interpreter.
     """
 
-    def __init__(self, operations: Operations, block_size: int) -> None:
-        """`block_size` is what files say is best to read at once, in bytes."""
+    def __init__(self, operations: Operations) -> None:
+        self.listings = ListingTable(_MAX_ENTRIES)
         self._operations = operations
-        self._block_size = block_size
-        self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
-        self._num_entries = 0
-        self._lock = threading.Lock()
         # A walk goes depth first: the latest subdirectories come first.
         self._wanted: deque[int] = deque()
         self._wake: SimpleQueue[bool] = SimpleQueue()
@@ -43,39 +39,27 @@ class Directories:
         self._wake.put(False)
         self._thread.join()
 
-    def listing(self, node: int) -> list[bytes]:
-        """The packed entries of a directory, . and .. first."""
-        listing = self._listings.get(node)
-        return self._list(node) if listing is None else listing
-
-    def _list(self, node: int) -> list[bytes]:
+    def list(self, node: int) -> Listing:
+        """The entries of a directory, kept where their attributes last."""
         children = self._operations.children(node)
-        listing = pack_dots(node, with_attributes=True) + pack_directory(
-            children, 2, self._block_size, self._operations.cache_seconds(node), with_attributes=True
-        )
-        if self._operations.cache_seconds(node):
-            self._keep(node, listing)
+        cache_seconds = self._operations.cache_seconds(node)
+        listing = Listing(node, cache_seconds)
+        listing.add(children)
+        if cache_seconds:
+            self.listings.insert(node, listing)
             subdirectories = [inode.ino for _, inode in children if stat.S_ISDIR(inode.mode)]
             if subdirectories:
                 self._wanted.extendleft(reversed(subdirectories))
                 self._wake.put(True)
         return listing
 
-    def _keep(self, node: int, listing: list[bytes]) -> None:
-        with self._lock:
-            if node not in self._listings:
-                self._num_entries += len(listing)
-            self._listings[node] = listing
-            while self._num_entries > _MAX_ENTRIES and len(self._listings) > 1:
-                self._num_entries -= len(self._listings.popitem(last=False)[1])
-
     def _read_ahead(self) -> None:
         while self._wake.get():
-            while self._wanted and self._num_entries < _MAX_ENTRIES // 2:
+            while self._wanted and self.listings.num_entries < _MAX_ENTRIES // 2:
                 node = self._wanted.popleft()
-                if node in self._listings:
+                if node in self.listings:
                     continue
                 try:
-                    self._list(node)
+                    self.list(node)
                 except GompfsError as error:
                     log.debug("a directory could not be read ahead: %s", error)

@@ -7,10 +7,12 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 
+from gompfs._reading import answer_requests, attributes_reply, entry_reply
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import (
+    CACHE_SECONDS,
     INTERRUPT_REQUEST,
     READ_REQUEST,
     REPLY_HEADER,
@@ -20,16 +22,11 @@ from gompfs.mount.protocol import (
     XATTR_REQUEST,
     XATTR_SIZE_REPLY,
     Opcode,
-    attributes_reply,
-    entry_reply,
-    pack_directory,
-    pack_dots,
 )
 from gompfs.mount.virtual_files import NotReadyError
 
 log = logging.getLogger(__name__)
 
-_ATTRIBUTE_BLOCK_SIZE = 1 << 20
 _BUFFER_SIZE = (1 << 20) + (1 << 16)  # the kernel insists on room for the largest write, though none comes
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
 
@@ -48,7 +45,7 @@ class RequestLoop:
         """Serve the open /dev/fuse descriptor `device`."""
         self._device = device
         self._operations = operations
-        self._directories = Directories(operations, _ATTRIBUTE_BLOCK_SIZE)
+        self._directories = Directories(operations)
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
@@ -57,7 +54,6 @@ class RequestLoop:
             Opcode.READ: self._read,
             Opcode.STATFS: self._statfs,
             Opcode.LISTXATTR: self._listxattr,
-            Opcode.READDIR: self._readdir,
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
@@ -67,7 +63,8 @@ class RequestLoop:
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        error = self._operations.reader.run(self._device, _BUFFER_SIZE, self._answer)
+        reader, listings = self._operations.reader, self._directories.listings
+        error = answer_requests(self._device, reader, listings, _BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -77,7 +74,7 @@ class RequestLoop:
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
-        """Answer what is no read of blocks that are decoded already; later, for what is still being computed."""
+        """Answer what C++ could not, later where it is still being computed."""
         _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             if opcode == Opcode.INTERRUPT:
@@ -131,25 +128,19 @@ class RequestLoop:
 
     def _lookup(self, node: int, data: memoryview) -> Pieces:
         inode = self._operations.lookup(node, bytes(data[:-1]))
-        if inode is None:
-            return (entry_reply(None, 0),)
-        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(inode.ino)),)
+        # That there is no such entry is true for as long as any answer.
+        seconds = CACHE_SECONDS if inode is None else self._operations.cache_seconds(inode.ino)
+        return (entry_reply(inode, seconds),)
 
     def _getattr(self, node: int, _data: memoryview) -> Pieces:
-        inode = self._operations.inode(node)
-        return (attributes_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(node)),)
+        return (attributes_reply(self._operations.inode(node), self._operations.cache_seconds(node)),)
 
     def _readlink(self, node: int, _data: memoryview) -> Pieces:
         return (self._operations.readlink(node),)
 
-    def _readdir(self, node: int, data: memoryview) -> Pieces:
-        packed = pack_dots(node, with_attributes=False) + pack_directory(
-            self._operations.children(node), 2, _ATTRIBUTE_BLOCK_SIZE, 0, with_attributes=False
-        )
-        return _entries_that_fit(packed, data)
-
     def _readdirplus(self, node: int, data: memoryview) -> Pieces:
-        return _entries_that_fit(self._directories.listing(node), data)
+        _, position, room, _ = READ_REQUEST.unpack_from(data)
+        return (self._directories.list(node).entries(position, room),)
 
     def _statfs(self, _node: int, _data: memoryview) -> Pieces:
         return (STATFS_REPLY.pack(*self._operations.statfs()),)
@@ -174,20 +165,6 @@ class RequestLoop:
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:
         return ()
-
-
-def _entries_that_fit(packed: list[bytes], data: memoryview) -> Pieces:
-    """Entries of a directory from the asked position on, as many as the reply has room for."""
-    _, position, room, _ = READ_REQUEST.unpack_from(data)
-    entries = packed[position:]
-    if sum(map(len, entries)) > room:
-        size = 0
-        for count, entry in enumerate(entries):
-            size += len(entry)
-            if size > room:
-                del entries[count:]
-                break
-    return (b"".join(entries),)
 
 
 def _xattr_reply(value: bytes, room: int) -> Pieces:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gompfs._reading import BlockReader
+from gompfs._reading import BlockReader, ListingTable, answer_requests
 
 BLOCK_SIZE = 1 << 12
 NUM_BLOCKS = 40
@@ -41,12 +41,15 @@ def request(node: int, offset: int, size: int, unique: int = 5, opcode: int = RE
 class Device:
     """A socket that keeps messages apart, as the device of a mount does, with threads that answer."""
 
-    def __init__(self, reader: BlockReader, num_threads: int = 1) -> None:
+    def __init__(self, reader: BlockReader, num_threads: int = 1, listings: ListingTable | None = None) -> None:
         self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.kernel.settimeout(20)
         self.forwarded: list[bytes] = []
         self._threads = [
-            threading.Thread(target=reader.run, args=(self._daemon.fileno(), 1 << 16, self._forward))
+            threading.Thread(
+                target=answer_requests,
+                args=(self._daemon.fileno(), reader, listings or ListingTable(0), 1 << 16, self._forward),
+            )
             for _ in range(num_threads)
         ]
         for thread in self._threads:

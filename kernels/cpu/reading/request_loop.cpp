@@ -1,74 +1,146 @@
 #include "reading/request_loop.h"
 
+#include <linux/fuse.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace gompfs {
 
 namespace {
 
-// linux/fuse.h, version 7: the start of every request, of a read, and of every reply.
-struct RequestHeader {
-    std::uint32_t length;
-    std::uint32_t opcode;
-    std::uint64_t unique;
-    std::uint64_t node;
-    std::uint32_t uid, gid, pid;
-    std::uint32_t extension;
-};
-
-struct ReadRequest {
-    std::uint64_t handle;
-    std::uint64_t file_offset;
-    std::uint32_t size;
-    std::uint32_t flags;
-};
-
-struct ReplyHeader {
-    std::uint32_t length;
-    std::int32_t error;
-    std::uint64_t unique;
-};
-
-constexpr std::uint32_t kRead = 15;
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
 
-// False where the request is for the interpreter.
-bool answer_read(int device, BlockReader& reader, std::span<const std::uint8_t> request,
-                 ReadPieces& pieces) {
-    RequestHeader header;
-    ReadRequest read;
-    if (request.size() < sizeof header + sizeof read) {
-        return false;
+// A request of the kernel: its header, then what its opcode needs.
+class Request {
+  public:
+    explicit Request(std::span<const std::uint8_t> bytes) : bytes_(bytes) {
+        if (bytes.size() >= sizeof header) {
+            std::memcpy(&header, bytes.data(), sizeof header);
+        }
     }
-    std::memcpy(&header, request.data(), sizeof header);
-    std::memcpy(&read, request.data() + sizeof header, sizeof read);
-    pieces.blocks.clear();
-    pieces.pieces.assign(1, {});
-    pieces.size = 0;
-    if (header.opcode != kRead || !reader.read(header.node, read.file_offset, read.size, pieces) ||
-        pieces.pieces.size() > kMaxPieces) {
-        pieces.blocks.clear();
-        return false;
+
+    template <typename Argument>
+    std::optional<Argument> argument() const {
+        Argument value;
+        if (bytes_.size() < sizeof header + sizeof value) {
+            return std::nullopt;
+        }
+        std::memcpy(&value, bytes_.data() + sizeof header, sizeof value);
+        return value;
     }
-    ReplyHeader reply{static_cast<std::uint32_t>(sizeof reply + pieces.size), 0, header.unique};
-    pieces.pieces[0] = {&reply, sizeof reply};
-    // It fails where nobody waits for the answer any more.
-    [[maybe_unused]] const ssize_t written =
-        writev(device, pieces.pieces.data(), static_cast<int>(pieces.pieces.size()));
-    pieces.blocks.clear();
-    return true;
-}
+    // A name, without the zero behind it.
+    std::string_view name() const {
+        const std::span rest = bytes_.subspan(sizeof header);
+        return {reinterpret_cast<const char*>(rest.data()), rest.size() - 1};
+    }
+    bool has_name() const { return bytes_.size() > sizeof header; }
+
+    fuse_in_header header{};
+
+  private:
+    const std::span<const std::uint8_t> bytes_;
+};
+
+// Answers requests of one thread.
+class Answers {
+  public:
+    Answers(int device, BlockReader& reader, const ListingTable& listings)
+        : device_(device), reader_(reader), listings_(listings) {}
+
+    // False where the request is for the interpreter.
+    bool answer(const Request& request) {
+        switch (request.header.opcode) {
+            case FUSE_READ:
+                return answer_read(request);
+            case FUSE_READDIRPLUS:
+                return answer_listing(request);
+            case FUSE_LOOKUP:
+                return request.has_name() && answer_lookup(request);
+            default:
+                return false;
+        }
+    }
+
+  private:
+    bool answer_read(const Request& request) {
+        const auto read = request.argument<fuse_read_in>();
+        pieces_.blocks.clear();
+        pieces_.pieces.assign(1, {});
+        pieces_.size = 0;
+        const bool is_there =
+            read && reader_.read(request.header.nodeid, read->offset, read->size, pieces_) &&
+            pieces_.pieces.size() <= kMaxPieces;
+        if (is_there) {
+            reply(request, pieces_.pieces, pieces_.size);
+        }
+        pieces_.blocks.clear();
+        return is_there;
+    }
+
+    bool answer_listing(const Request& request) {
+        const auto read = request.argument<fuse_read_in>();
+        const auto listing = listings_.find(request.header.nodeid);
+        if (!read || !listing) {
+            return false;
+        }
+        reply(request, listing->entries(read->offset, read->size));
+        return true;
+    }
+
+    // The root may have names beside those that it lists, and so has what is listed in no order.
+    bool answer_lookup(const Request& request) {
+        const auto listing = listings_.find(request.header.nodeid);
+        if (!listing) {
+            return false;
+        }
+        if (const fuse_entry_out* entry = listing->find(request.name())) {
+            reply(request, {reinterpret_cast<const std::uint8_t*>(entry), sizeof *entry});
+            return true;
+        }
+        if (request.header.nodeid == FUSE_ROOT_ID || !listing->is_sorted()) {
+            return false;
+        }
+        fuse_entry_out absent{};
+        absent.entry_valid = listing->cache_seconds();
+        reply(request, {reinterpret_cast<const std::uint8_t*>(&absent), sizeof absent});
+        return true;
+    }
+
+    void reply(const Request& request, std::span<const std::uint8_t> content) {
+        std::vector<iovec>& pieces = pieces_.pieces;
+        pieces.assign(1, {});
+        pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
+        reply(request, pieces, content.size());
+    }
+
+    // The first piece is for the header.
+    void reply(const Request& request, std::vector<iovec>& pieces, std::size_t size) {
+        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), 0,
+                               request.header.unique};
+        pieces[0] = {&header, sizeof header};
+        // It fails where nobody waits for the answer any more.
+        [[maybe_unused]] const ssize_t written =
+            writev(device_, pieces.data(), static_cast<int>(pieces.size()));
+    }
+
+    const int device_;
+    BlockReader& reader_;
+    const ListingTable& listings_;
+    ReadPieces pieces_;
+};
 
 }  // namespace
 
-int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
-                    const Forward& forward) {
+int answer_requests(int device, BlockReader& reader, const ListingTable& listings,
+                    std::size_t buffer_size, const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
-    ReadPieces pieces;
+    Answers answers(device, reader, listings);
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
@@ -81,7 +153,7 @@ int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
             return errno == ENODEV ? 0 : errno;
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
-        if (!answer_read(device, reader, request, pieces)) {
+        if (!answers.answer(Request(request))) {
             forward(request);
         }
     }

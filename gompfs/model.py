@@ -44,6 +44,19 @@ class DirectoryEntry(NamedTuple):
     inode: Inode
 
 
+class PackedDirectories(NamedTuple):
+    """Whole directories from inode number `first` on, up to `end`, as columns of text with a field for each entry.
+
+    Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev; ',' is between numbers, '/' between
+    names. Entries come by parent and name, those of `end` and above are to be ignored. Nothing is checked.
+    """
+
+    first: int
+    end: int
+    is_last: bool
+    columns: tuple[bytes, ...]
+
+
 class Extent(NamedTuple):
     """`size` bytes of a file at `file_offset` are the bytes at `stream_offset` of the solid stream."""
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -17,7 +14,7 @@ import numpy as np
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import CorruptIndexError
 from gompfs.index.check import find_problems, read_extents
-from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
+from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, PackedDirectories, Problem, Section, Segment
 
 # What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
@@ -40,6 +37,14 @@ _TABLES = {
 _ENTRIES_QUERY = f"""
     SELECT parent, name, {", ".join(f"inode.{column}" for column in _INODE_COLUMNS.split(", "))}
     FROM dirent CROSS JOIN inode USING (ino)
+"""
+_PACKED_COLUMNS = ("parent", "name", *(f"inode.{column}" for column in _INODE_COLUMNS.split(", ")[:-1]))
+_SEPARATORS = ("','", "'/'", *("','",) * (len(_PACKED_COLUMNS) - 2))
+_PACKED_QUERY = f"""
+    SELECT COUNT(*), MIN(c0), MAX(c0),
+    {", ".join(f"CAST(GROUP_CONCAT(c{n}, {separator}) AS BLOB)" for n, separator in enumerate(_SEPARATORS))}
+    FROM (SELECT {", ".join(f"{column} AS c{n}" for n, column in enumerate(_PACKED_COLUMNS))}
+    FROM dirent CROSS JOIN inode USING (ino) WHERE parent BETWEEN ? AND ? ORDER BY parent, name LIMIT ?)
 """
 
 _INODE_NUMBERS_QUERY = """
@@ -108,27 +113,21 @@ class IndexReader:
         """The entries of a directory, by name in byte order."""
         return self._entries(self._query(f"{_ENTRIES_QUERY} WHERE parent = ? ORDER BY name", ino))
 
-    def directories(self, first: int, max_entries: int) -> tuple[dict[int, list[DirectoryEntry]], int]:
-        """Whole directories from inode number `first` on, and the number of the one that comes next.
+    def directories(self, first: int, max_entries: int) -> PackedDirectories:
+        """Whole directories from inode number `first` on; they have `max_entries` entries in all, or are `first` alone.
 
-        They have `max_entries` entries in all, or are `first` alone. One question about many directories
-        takes a third of the time of many about one each.
+        SQLite puts each column together, as Python takes four times as long to make objects of the fields.
         """
-        rows = self._query(
-            f"{_ENTRIES_QUERY} WHERE parent >= ? ORDER BY parent, name LIMIT ?", first, max_entries
-        )
-        counts = Counter(map(itemgetter(0), rows))
-        following = first + 1
-        if len(rows) == max_entries:
-            following, count = counts.popitem()  # it may go on
-            del rows[-count:]
-        if first not in counts:
-            return {first: self.directory(first)}, following
-        try:
-            entries = iter(self._entries(rows))
-        except CorruptIndexError:
-            return {first: self.directory(first)}, first + 1  # the damage may be elsewhere
-        return {parent: list(islice(entries, count)) for parent, count in counts.items()}, following
+        ((count, least, most, *columns),) = self._query(_PACKED_QUERY, first, _ANY, max_entries)
+        if not count:
+            return PackedDirectories(first, first + 1, True, ())
+        self._check_integers([(least, most)], "table dirent")
+        if count < max_entries:
+            return PackedDirectories(first, most + 1, True, tuple(columns))
+        if least == most:  # one that may go on
+            ((_, _, _, *columns),) = self._query(_PACKED_QUERY, least, least, -1)
+            most = least + 1
+        return PackedDirectories(first, most, False, tuple(columns))
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:
@@ -205,6 +204,12 @@ class IndexReader:
     def has_xattrs(self) -> bool:
         """Whether any inode has extended attributes."""
         return bool(self._query("SELECT 1 FROM xattr LIMIT 1"))
+
+    def inodes_with_xattrs(self) -> list[int]:
+        """The inodes that have extended attributes, by number."""
+        rows = self._query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
+        self._check_integers(rows, "table xattr")
+        return [row[0] for row in rows]
 
     def segments(self) -> list[Segment]:
         """All segments in order, with the places of their blocks checked against the file."""

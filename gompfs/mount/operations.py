@@ -28,6 +28,8 @@ class Operations:
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children
+        self.directories = self._tree.directories
+        self.owner = self._tree.owner
 
     def cache_seconds(self, node: int) -> int:
         """How long attributes stay true: those of virtual files change when the content is computed."""

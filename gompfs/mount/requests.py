@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 
-from gompfs._reading import answer_requests, attributes_reply, entry_reply
+from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _BUFFER_SIZE = (1 << 20) + (1 << 16)  # the kernel insists on room for the largest write, though none comes
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
+_MAX_KEPT = 16 << 20  # bytes of replies that stay true
+_LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
 
 Pieces = Sequence[bytes | memoryview]
 Handler = Callable[[int, memoryview], Pieces]
@@ -46,6 +48,8 @@ class RequestLoop:
         self._device = device
         self._operations = operations
         self._directories = Directories(operations)
+        self._replies = KeptReplies(_MAX_KEPT)
+        self._knows_xattrs = False
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
@@ -64,7 +68,7 @@ class RequestLoop:
     def run(self) -> None:
         """Answer requests until the mount is gone."""
         reader, listings = self._operations.reader, self._directories.listings
-        error = answer_requests(self._device, reader, listings, _BUFFER_SIZE, self._answer)
+        error = answer_requests(self._device, reader, listings, self._replies, _BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -83,18 +87,23 @@ class RequestLoop:
         handler = self._handlers.get(opcode)
         status = -errno.ENOSYS
         pieces: Pieces = ()
+        lasts = False
         if handler is not None:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
+                lasts = opcode in _LASTING and self._operations.cache_seconds(node) > 0
             except NotReadyError as error:
                 self._waiting.add(unique)
                 error.call_later(lambda: self._answer_waiting(unique, request))
                 return
             except Exception as error:
-                status = -errno_of(error)
+                pieces, status = (), -errno_of(error)
+                lasts = status == -errno.ENODATA
                 if not is_expected(error):
                     log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
+        if lasts:
+            self._replies.insert(request, status, b"".join(pieces))
         self._reply(unique, status, pieces)
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
@@ -140,7 +149,7 @@ class RequestLoop:
 
     def _readdirplus(self, node: int, data: memoryview) -> Pieces:
         _, position, room, _ = READ_REQUEST.unpack_from(data)
-        return (self._directories.list(node).entries(position, room),)
+        return (self._directories.entries(node, position, room),)
 
     def _statfs(self, _node: int, _data: memoryview) -> Pieces:
         return (STATFS_REPLY.pack(*self._operations.statfs()),)
@@ -148,14 +157,20 @@ class RequestLoop:
     def _getxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
         name = bytes(data[XATTR_REQUEST.size : -1])
-        value = self._operations.xattrs(node).get(name)
+        value = self._xattrs(node).get(name)
         if value is None:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
         return _xattr_reply(value, room)
 
     def _listxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
-        return _xattr_reply(b"".join(name + b"\0" for name in self._operations.xattrs(node)), room)
+        return _xattr_reply(b"".join(name + b"\0" for name in self._xattrs(node)), room)
+
+    def _xattrs(self, node: int) -> dict[bytes, bytes]:
+        if not self._knows_xattrs:
+            self._replies.set_nodes_with_xattrs(self._operations.archive.inodes_with_xattrs())
+            self._knows_xattrs = True
+        return self._operations.xattrs(node)
 
     # Contents
 

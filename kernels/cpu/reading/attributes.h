@@ -11,11 +11,11 @@ namespace gompfs {
 // As the index has them.
 struct InodeFields {
     std::uint64_t ino;
-    std::uint32_t mode, uid, gid;
     std::uint64_t size;
     std::int64_t mtime_ns;
-    std::uint32_t nlink;
     std::uint64_t rdev;
+    std::uint32_t mode, uid, gid;
+    std::uint32_t nlink;
 };
 
 inline fuse_attr make_attributes(const InodeFields& inode) {
@@ -29,7 +29,7 @@ inline fuse_attr make_attributes(const InodeFields& inode) {
     fuse_attr attributes{};
     attributes.ino = inode.ino;
     attributes.size = inode.size;
-    attributes.blocks = (inode.size + 511) / 512;
+    attributes.blocks = inode.size / 512 + (inode.size % 512 != 0);
     attributes.atime = attributes.mtime = attributes.ctime = static_cast<std::uint64_t>(seconds);
     attributes.atimensec = attributes.mtimensec = attributes.ctimensec =
         static_cast<std::uint32_t>(nanoseconds);
@@ -41,6 +41,15 @@ inline fuse_attr make_attributes(const InodeFields& inode) {
     attributes.rdev = (device_minor & 0xff) | device_major << 8 | (device_minor & ~0xffu) << 12;
     attributes.blksize = kBestReadSize;
     return attributes;
+}
+
+// What LOOKUP answers for an inode whose attributes are true for so many seconds.
+inline fuse_entry_out make_entry(const InodeFields& inode, std::uint32_t cache_seconds) {
+    fuse_entry_out entry{};
+    entry.nodeid = inode.ino;
+    entry.entry_valid = entry.attr_valid = cache_seconds;
+    entry.attr = make_attributes(inode);
+    return entry;
 }
 
 }  // namespace gompfs

@@ -1,14 +1,13 @@
 #include "reading/request_loop.h"
 
-#include <linux/fuse.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <optional>
-#include <string_view>
 #include <vector>
+
+#include "reading/request.h"
 
 namespace gompfs {
 
@@ -16,42 +15,16 @@ namespace {
 
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
 
-// A request of the kernel: its header, then what its opcode needs.
-class Request {
-  public:
-    explicit Request(std::span<const std::uint8_t> bytes) : bytes_(bytes) {
-        if (bytes.size() >= sizeof header) {
-            std::memcpy(&header, bytes.data(), sizeof header);
-        }
-    }
-
-    template <typename Argument>
-    std::optional<Argument> argument() const {
-        Argument value;
-        if (bytes_.size() < sizeof header + sizeof value) {
-            return std::nullopt;
-        }
-        std::memcpy(&value, bytes_.data() + sizeof header, sizeof value);
-        return value;
-    }
-    // A name, without the zero behind it.
-    std::string_view name() const {
-        const std::span rest = bytes_.subspan(sizeof header);
-        return {reinterpret_cast<const char*>(rest.data()), rest.size() - 1};
-    }
-    bool has_name() const { return bytes_.size() > sizeof header; }
-
-    fuse_in_header header{};
-
-  private:
-    const std::span<const std::uint8_t> bytes_;
-};
+template <typename Value>
+std::span<const std::uint8_t> bytes_of(const Value& value) {
+    return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
 
 // Answers requests of one thread.
 class Answers {
   public:
-    Answers(int device, BlockReader& reader, const ListingTable& listings)
-        : device_(device), reader_(reader), listings_(listings) {}
+    Answers(int device, Sources sources, std::size_t max_reply)
+        : device_(device), sources_(sources), max_reply_(max_reply) {}
 
     // False where the request is for the interpreter.
     bool answer(const Request& request) {
@@ -61,9 +34,12 @@ class Answers {
             case FUSE_READDIRPLUS:
                 return answer_listing(request);
             case FUSE_LOOKUP:
-                return request.has_name() && answer_lookup(request);
+                return answer_lookup(request);
+            case FUSE_FORGET:
+            case FUSE_BATCH_FORGET:
+                return true;  // nodes stay what they are; the kernel expects no reply
             default:
-                return false;
+                return answer_kept(request);
         }
     }
 
@@ -74,10 +50,11 @@ class Answers {
         pieces_.pieces.assign(1, {});
         pieces_.size = 0;
         const bool is_there =
-            read && reader_.read(request.header.nodeid, read->offset, read->size, pieces_) &&
+            read &&
+            sources_.reader.read(request.header.nodeid, read->offset, read->size, pieces_) &&
             pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
-            reply(request, pieces_.pieces, pieces_.size);
+            send(request, 0, pieces_.pieces, pieces_.size);
         }
         pieces_.blocks.clear();
         return is_there;
@@ -85,43 +62,58 @@ class Answers {
 
     bool answer_listing(const Request& request) {
         const auto read = request.argument<fuse_read_in>();
-        const auto listing = listings_.find(request.header.nodeid);
-        if (!read || !listing) {
-            return false;
-        }
-        reply(request, listing->entries(read->offset, read->size));
-        return true;
-    }
-
-    // The root may have names beside those that it lists, and so has what is listed in no order.
-    bool answer_lookup(const Request& request) {
-        const auto listing = listings_.find(request.header.nodeid);
+        const auto listing = read ? sources_.listings.use(request.header.nodeid) : nullptr;
         if (!listing) {
             return false;
         }
-        if (const fuse_entry_out* entry = listing->find(request.name())) {
-            reply(request, {reinterpret_cast<const std::uint8_t*>(entry), sizeof *entry});
-            return true;
-        }
-        if (request.header.nodeid == FUSE_ROOT_ID || !listing->is_sorted()) {
-            return false;
-        }
-        fuse_entry_out absent{};
-        absent.entry_valid = listing->cache_seconds();
-        reply(request, {reinterpret_cast<const std::uint8_t*>(&absent), sizeof absent});
+        packed_.clear();
+        listing->pack(read->offset, std::min<std::size_t>(read->size, max_reply_), packed_);
+        send(request, 0, packed_);
         return true;
     }
 
-    void reply(const Request& request, std::span<const std::uint8_t> content) {
-        std::vector<iovec>& pieces = pieces_.pieces;
-        pieces.assign(1, {});
-        pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
-        reply(request, pieces, content.size());
+    // The root may have names beside those that it lists.
+    bool answer_lookup(const Request& request) {
+        const std::uint64_t node = request.header.nodeid;
+        if (node == FUSE_ROOT_ID || request.body().empty()) {
+            return false;
+        }
+        const auto listing = sources_.listings.use(node);
+        if (!listing || !listing->is_sorted()) {
+            sources_.listings.note_missed(node);
+            return false;
+        }
+        const std::string_view name = request.body().substr(0, request.body().size() - 1);
+        const InodeFields* inode = listing->find(name);
+        fuse_entry_out entry{};
+        entry.entry_valid = listing->cache_seconds();
+        if (inode != nullptr) {
+            entry = make_entry(*inode, listing->cache_seconds());
+        }
+        send(request, 0, bytes_of(entry));
+        return true;
+    }
+
+    bool answer_kept(const Request& request) {
+        const std::optional<KeptReply> reply = sources_.replies.find(request);
+        if (!reply) {
+            return false;
+        }
+        send(request, reply->error,
+             {reinterpret_cast<const std::uint8_t*>(reply->content.data()), reply->content.size()});
+        return true;
+    }
+
+    void send(const Request& request, std::int32_t error, std::span<const std::uint8_t> content) {
+        pieces_.pieces.assign(1, {});
+        pieces_.pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
+        send(request, error, pieces_.pieces, content.size());
     }
 
     // The first piece is for the header.
-    void reply(const Request& request, std::vector<iovec>& pieces, std::size_t size) {
-        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), 0,
+    void send(const Request& request, std::int32_t error, std::vector<iovec>& pieces,
+              std::size_t size) {
+        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), error,
                                request.header.unique};
         pieces[0] = {&header, sizeof header};
         // It fails where nobody waits for the answer any more.
@@ -130,17 +122,17 @@ class Answers {
     }
 
     const int device_;
-    BlockReader& reader_;
-    const ListingTable& listings_;
+    const Sources sources_;
+    const std::size_t max_reply_;
     ReadPieces pieces_;
+    std::vector<std::uint8_t> packed_;
 };
 
 }  // namespace
 
-int answer_requests(int device, BlockReader& reader, const ListingTable& listings,
-                    std::size_t buffer_size, const Forward& forward) {
+int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
-    Answers answers(device, reader, listings);
+    Answers answers(device, sources, buffer_size);
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {

@@ -44,11 +44,11 @@ class DirectoryEntry(NamedTuple):
     inode: Inode
 
 
-class PackedDirectories(NamedTuple):
-    """Whole directories from inode number `first` on, up to `end`, as columns of text with a field for each entry.
+class PackedRows(NamedTuple):
+    """Rows of the index as columns of text, with a field for each row; ',' is between numbers, '/' between names.
 
-    Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev; ',' is between numbers, '/' between
-    names. Entries come by parent and name, those of `end` and above are to be ignored. Nothing is checked.
+    They come by inode number, are of `first` and those behind it, and have all there is of those below `end`; rows
+    of `end` and above are to be ignored. `is_last` says that nothing comes behind them. Nothing is checked.
     """
 
     first: int

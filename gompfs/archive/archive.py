@@ -40,7 +40,7 @@ from gompfs.model import (
     DirectoryEntry,
     Extent,
     Inode,
-    PackedDirectories,
+    PackedRows,
     Problem,
     Section,
     Segment,
@@ -154,22 +154,17 @@ class Archive:
             found = extents[ino]
         return found
 
-    def layouts(self, ino: int) -> Iterator[tuple[Inode, list[Extent]]]:
-        """A file, and those behind it of which as much is known already, each with its extents."""
-        self.inode(ino)
-        self.extents(ino)
-        for number in range(ino, ino + _NEIGHBOURS):
-            inode, extents = self._inodes.get(number), self._extents.get(number)
-            if inode is not None and extents is not None and stat.S_ISREG(inode.mode):
-                yield inode, extents
-
     def list_directory(self, ino: int) -> list[DirectoryEntry]:
         """The entries of a directory by name in byte order; an empty list for anything else."""
         return self._index.directory(ino)
 
-    def directories(self, first: int, max_entries: int) -> PackedDirectories:
+    def directories(self, first: int, max_entries: int) -> PackedRows:
         """Directories from inode number `first` on, in the form that takes least time; raises CorruptIndexError."""
         return self._index.directories(first, max_entries)
+
+    def layouts(self, first: int, max_extents: int) -> PackedRows:
+        """Where files lie, from inode number `first` on, in that form; raises CorruptIndexError."""
+        return self._index.layouts(first, max_extents)
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
         """What a directory has under a name."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import EntryNotFoundError, EntryTypeError
-from gompfs.model import ROOT_INO, Inode, PackedDirectories
+from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
@@ -80,7 +80,7 @@ class Tree:
             children = sorted([*children, *((name, self.inode(child)) for name, child in self._beside_root.items())])
         return children
 
-    def directories(self, first: int, max_entries: int) -> PackedDirectories | None:
+    def directories(self, first: int, max_entries: int) -> PackedRows | None:
         """Directories of the archive as it has them; None where virtual entries are among those of `first`."""
         if first >= FIRST_VIRTUAL or (first == ROOT_INO and self._options.stats == "visible"):
             return None

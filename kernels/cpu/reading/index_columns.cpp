@@ -49,14 +49,14 @@ class Column {
 
   private:
     std::string_view rest_;
-    const char separator_;
+    char separator_;
     bool is_at_end_ = false;
 };
 
 // Rows of all columns at once.
 class Rows {
   public:
-    Rows(const IndexColumns& columns, const Ownership& owner)
+    Rows(const DirectoryColumns& columns, const Ownership& owner)
         : parents_(columns.parents, ','), names_(columns.names, '/'), owner_(owner) {
         for (const std::string_view field : columns.fields) {
             fields_.emplace_back(field, ',');
@@ -128,9 +128,9 @@ void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t en
 
 }  // namespace
 
-ListingTable::Batch read_columns(const IndexColumns& columns, std::uint64_t first,
-                                 std::uint64_t end, const Ownership& owner,
-                                 std::uint32_t cache_seconds) {
+ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
+                                     std::uint64_t end, const Ownership& owner,
+                                     std::uint32_t cache_seconds) {
     ListingTable::Batch batch;
     Rows rows(columns, owner);
     std::shared_ptr<Listing> listing;
@@ -155,6 +155,44 @@ ListingTable::Batch read_columns(const IndexColumns& columns, std::uint64_t firs
     }
     add_empty(batch, first, end, cache_seconds);
     return batch;
+}
+
+std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColumns& columns,
+                                                               std::uint64_t end) {
+    std::vector<std::pair<std::uint64_t, FileLayout>> layouts;
+    Column inos(columns[0], ','), sizes(columns[1], ','), file_offsets(columns[2], ','),
+        stream_offsets(columns[3], ','), extent_sizes(columns[4], ',');
+    while (!inos.is_at_end()) {
+        const auto ino = static_cast<std::uint64_t>(inos.next_number(0, kMax64));
+        const auto size = static_cast<std::uint64_t>(sizes.next_number(0, kMax64));
+        const std::int64_t file_offset = file_offsets.next_number(-1, kMax64);
+        const std::int64_t stream_offset = stream_offsets.next_number(-1, kMax64);
+        const std::int64_t extent_size = extent_sizes.next_number(-1, kMax64);
+        if (layouts.empty() || layouts.back().first != ino) {
+            layouts.push_back({ino, {size, {}}});
+        }
+        std::vector<FileExtent>& extents = layouts.back().second.extents;
+        if (extent_size == -1) {
+            continue;
+        }
+        const FileExtent extent{static_cast<std::uint64_t>(file_offset),
+                                static_cast<std::uint64_t>(stream_offset),
+                                static_cast<std::uint64_t>(extent_size)};
+        const std::uint64_t known_end =
+            extents.empty() ? 0 : extents.back().file_offset + extents.back().size;
+        if (file_offset < 0 || stream_offset < 0 || extent_size == 0 ||
+            extent.file_offset < known_end) {
+            fail();
+        }
+        extents.push_back(extent);
+    }
+    for (const Column& column : {sizes, file_offsets, stream_offsets, extent_sizes}) {
+        if (!column.is_at_end()) {
+            fail();
+        }
+    }
+    std::erase_if(layouts, [&](const auto& layout) { return layout.first >= end; });
+    return layouts;
 }
 
 }  // namespace gompfs

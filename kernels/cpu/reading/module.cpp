@@ -46,7 +46,7 @@ void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const
     for (const auto& [file_offset, stream_offset, extent_size] : extents) {
         layout.extents.push_back({file_offset, stream_offset, extent_size});
     }
-    reader.add_file(node, std::move(layout));
+    reader.add_files({{node, std::move(layout)}});
 }
 
 std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_ahead(BlockReader& reader) {
@@ -120,21 +120,31 @@ std::optional<nb::bytes> kept_listing(ListingTable& table, std::uint64_t node,
 using Columns = std::vector<nb::bytes>;
 using Owner = std::tuple<std::optional<std::uint32_t>, std::optional<std::uint32_t>, std::uint32_t>;
 
+std::string_view text_of(const Columns& columns, std::size_t index) {
+    return {columns.at(index).c_str(), columns.at(index).size()};
+}
+
 void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
                     std::uint64_t end, const Owner& owner, std::uint32_t cache_seconds,
                     std::uint64_t num_following) {
-    const auto text = [&](std::size_t index) {
-        return std::string_view(columns.at(index).c_str(), columns.at(index).size());
-    };
-    IndexColumns views{text(0), text(1), {}};
+    DirectoryColumns views{text_of(columns, 0), text_of(columns, 1), {}};
     for (std::size_t index = 0; index < views.fields.size(); ++index) {
-        views.fields[index] = text(2 + index);
+        views.fields[index] = text_of(columns, 2 + index);
     }
     const Ownership ownership{std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)};
     const nb::gil_scoped_release release;
     table.insert(
-        read_columns(views, first, end, ownership, cache_seconds),
+        read_directories(views, first, end, ownership, cache_seconds),
         num_following ? std::make_optional(WantedListing{end, num_following}) : std::nullopt);
+}
+
+void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
+    LayoutColumns views;
+    for (std::size_t index = 0; index < views.size(); ++index) {
+        views[index] = text_of(columns, index);
+    }
+    const nb::gil_scoped_release release;
+    reader.add_files(read_layouts(views, end));
 }
 
 std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_wanted(ListingTable& table) {
@@ -197,6 +207,8 @@ NB_MODULE(_reading, module) {
         .def("wait_ahead", &gompfs::wait_ahead)
         .def("close", [](BlockReader& reader) { reader.readers.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
+        .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
+        .def("knows", &BlockReader::knows, "node"_a)
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
     nb::class_<ListingTable>(module, "ListingTable")
         .def(nb::init<std::size_t>(), "max_bytes"_a)

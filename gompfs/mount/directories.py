@@ -51,19 +51,11 @@ class Directories:
             if node in self.listings:
                 return
             try:
-                packed = self._operations.directories(node, max_entries)
-                if packed is None:
-                    return
-                num_following = 0 if packed.is_last else min(2 * max_entries, _MAX_ENTRIES)
-                if packed.columns:
-                    self.listings.insert_columns(
-                        packed.columns,
-                        packed.first,
-                        packed.end,
-                        self._operations.owner,
-                        self._operations.cache_seconds(node),
-                        num_following,
-                    )
+                rows = self._operations.directories(node, max_entries)
+                if rows is not None:
+                    owner, cache_seconds = self._operations.owner, self._operations.cache_seconds(node)
+                    following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
+                    self.listings.insert_columns(rows.columns, rows.first, rows.end, owner, cache_seconds, following)
             except (GompfsError, ValueError) as error:
                 log.debug("directories could not be read ahead: %s", error)
 

@@ -127,6 +127,9 @@ std::string_view text_of(const Columns& columns, std::size_t index) {
 void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
                     std::uint64_t end, const Owner& owner, std::uint32_t cache_seconds,
                     std::uint64_t num_following) {
+    if (columns.empty()) {
+        return;
+    }
     DirectoryColumns views{text_of(columns, 0), text_of(columns, 1), {}};
     for (std::size_t index = 0; index < views.fields.size(); ++index) {
         views.fields[index] = text_of(columns, 2 + index);
@@ -139,6 +142,9 @@ void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t f
 }
 
 void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
+    if (columns.empty()) {
+        return;
+    }
     LayoutColumns views;
     for (std::size_t index = 0; index < views.size(); ++index) {
         views[index] = text_of(columns, index);

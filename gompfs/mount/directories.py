@@ -8,6 +8,7 @@ import threading
 from gompfs._reading import ListingTable, pack_listing
 from gompfs.errors import GompfsError
 from gompfs.mount.operations import Operations
+from gompfs.mount.protocol import CACHE_SECONDS
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ class Directories:
         if entries is not None:
             return entries
         children, cache_seconds = self._operations.children(node), self._operations.cache_seconds(node)
-        if cache_seconds:
+        if cache_seconds == CACHE_SECONDS:
             self.listings.insert(node, children, cache_seconds)
         return pack_listing(node, children, cache_seconds, position, room)
 

@@ -92,7 +92,7 @@ class RequestLoop:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
-                lasts = opcode in _LASTING and self._operations.cache_seconds(node) > 0
+                lasts = opcode in _LASTING and self._operations.cache_seconds(node) == CACHE_SECONDS
             except NotReadyError as error:
                 self._waiting.add(unique)
                 error.call_later(lambda: self._answer_waiting(unique, request))

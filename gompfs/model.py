@@ -44,6 +44,19 @@ class DirectoryEntry(NamedTuple):
     inode: Inode
 
 
+class PackedRows(NamedTuple):
+    """Rows of the index as columns of text, with a field for each row; ',' is between numbers, '/' between names.
+
+    They come by inode number, are of `first` and those behind it, and have all there is of those below `end`; rows
+    of `end` and above are to be ignored. `is_last` says that nothing comes behind them. Nothing is checked.
+    """
+
+    first: int
+    end: int
+    is_last: bool
+    columns: tuple[bytes, ...]
+
+
 class Extent(NamedTuple):
     """`size` bytes of a file at `file_offset` are the bytes at `stream_offset` of the solid stream."""
 

@@ -34,16 +34,24 @@ from gompfs.format import (
     read_index,
 )
 from gompfs.index import IndexReader
-from gompfs.model import ROOT_INO, BlockPlaces, DirectoryEntry, Extent, Inode, Problem, Section, Segment
+from gompfs.model import (
+    ROOT_INO,
+    BlockPlaces,
+    DirectoryEntry,
+    Extent,
+    Inode,
+    PackedRows,
+    Problem,
+    Section,
+    Segment,
+)
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 256  # blocks that are decoded at once
 _SECTION_READERS = 4
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
-_MIN_LISTING, _MAX_LISTING = 64, 1024  # entries that are looked up at once, of one or more directories
 _MAX_CACHED_INODES = 1 << 17
-_MAX_CACHED_DIRECTORIES = 1 << 12
 
 
 class Archive:
@@ -105,9 +113,6 @@ class Archive:
         )
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
-        self._directories: dict[int, list[DirectoryEntry]] = {}
-        self._next_directory = 0
-        self._listing_size = _MIN_LISTING
 
     def close(self) -> None:
         """Release the file and the cache; nothing happens the second time."""
@@ -149,28 +154,17 @@ class Archive:
             found = extents[ino]
         return found
 
-    def layouts(self, ino: int) -> Iterator[tuple[Inode, list[Extent]]]:
-        """A file, and those behind it of which as much is known already, each with its extents."""
-        self.inode(ino)
-        self.extents(ino)
-        for number in range(ino, ino + _NEIGHBOURS):
-            inode, extents = self._inodes.get(number), self._extents.get(number)
-            if inode is not None and extents is not None and stat.S_ISREG(inode.mode):
-                yield inode, extents
-
     def list_directory(self, ino: int) -> list[DirectoryEntry]:
         """The entries of a directory by name in byte order; an empty list for anything else."""
-        found = self._directories.get(ino)
-        if found is None:
-            if len(self._directories) > _MAX_CACHED_DIRECTORIES:
-                self._directories.clear()
-            # A walk comes to one directory after the other: look farther ahead for whoever does.
-            is_walk = ino == self._next_directory
-            self._listing_size = min(2 * self._listing_size, _MAX_LISTING) if is_walk else _MIN_LISTING
-            directories, self._next_directory = self._index.directories(ino, self._listing_size)
-            self._directories |= directories
-            found = directories[ino]
-        return found
+        return self._index.directory(ino)
+
+    def directories(self, first: int, max_entries: int) -> PackedRows:
+        """Directories from inode number `first` on, in the form that takes least time; raises CorruptIndexError."""
+        return self._index.directories(first, max_entries)
+
+    def layouts(self, first: int, max_extents: int) -> PackedRows:
+        """Where files lie, from inode number `first` on, in that form; raises CorruptIndexError."""
+        return self._index.layouts(first, max_extents)
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
         """What a directory has under a name."""
@@ -237,6 +231,10 @@ class Archive:
         if not hasattr(self, "_any_xattrs"):
             self._any_xattrs = self._index.has_xattrs()
         return self._any_xattrs
+
+    def inodes_with_xattrs(self) -> list[int]:
+        """The inodes that have extended attributes, by number."""
+        return self._index.inodes_with_xattrs()
 
     def totals(self) -> tuple[int, int]:
         """How many inodes there are, and the sum of the sizes of regular files in bytes."""

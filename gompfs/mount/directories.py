@@ -1,81 +1,65 @@
-"""Directories in the form in which the kernel takes them, read ahead of whoever walks the tree."""
+"""Listings of directories, made ahead of whoever walks the tree."""
 
 from __future__ import annotations
 
 import logging
-import stat
 import threading
-from collections import OrderedDict, deque
-from queue import SimpleQueue
 
+from gompfs._reading import ListingTable, pack_listing
 from gompfs.errors import GompfsError
 from gompfs.mount.operations import Operations
-from gompfs.mount.protocol import pack_directory, pack_dots
+from gompfs.mount.protocol import CACHE_SECONDS
 
 log = logging.getLogger(__name__)
 
-_MAX_ENTRIES = 400_000  # in all listings kept, about 100 MB
+_MAX_BYTES = 128 << 20  # of all listings kept: 1.8 million entries
+_MIN_ENTRIES, _MAX_ENTRIES = 64, 1 << 14  # that are read from the index at once
 
 
 class Directories:
-    """Packs listings with attributes, and keeps them; safe for any number of threads.
+    """Makes listings with attributes, and keeps them in `listings`; safe for any number of threads.
 
-    A thread packs directories before somebody asks, below what was listed last: a walk of the tree then waits only
-    for the kernel.
+    Those that are kept are answered without the interpreter. They come in batches, in the order of the index, which
+    is that of a walk: when the first of a batch is asked for, a thread makes the next one, twice as large.
     """
 
-    def __init__(self, operations: Operations, block_size: int) -> None:
-        """`block_size` is what files say is best to read at once, in bytes."""
+    def __init__(self, operations: Operations) -> None:
+        self.listings = ListingTable(_MAX_BYTES)
         self._operations = operations
-        self._block_size = block_size
-        self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
-        self._num_entries = 0
         self._lock = threading.Lock()
-        # A walk goes depth first: the latest subdirectories come first.
-        self._wanted: deque[int] = deque()
-        self._wake: SimpleQueue[bool] = SimpleQueue()
         self._thread = threading.Thread(target=self._read_ahead, name="gompfs-directories", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
         """Stop reading ahead."""
-        self._wanted.clear()
-        self._wake.put(False)
+        self.listings.close()
         self._thread.join()
 
-    def listing(self, node: int) -> list[bytes]:
-        """The packed entries of a directory, . and .. first."""
-        listing = self._listings.get(node)
-        return self._list(node) if listing is None else listing
+    def entries(self, node: int, position: int, room: int) -> bytes:
+        """The entries of a directory from a position on that have room in a reply; raises as Operations.children."""
+        self._read(node, _MIN_ENTRIES)
+        entries = self.listings.entries(node, position, room)
+        if entries is not None:
+            return entries
+        children, cache_seconds = self._operations.children(node), self._operations.cache_seconds(node)
+        if cache_seconds == CACHE_SECONDS:
+            self.listings.insert(node, children, cache_seconds)
+        return pack_listing(node, children, cache_seconds, position, room)
 
-    def _list(self, node: int) -> list[bytes]:
-        children = self._operations.children(node)
-        listing = pack_dots(node, with_attributes=True) + pack_directory(
-            children, 2, self._block_size, self._operations.cache_seconds(node), with_attributes=True
-        )
-        if self._operations.cache_seconds(node):
-            self._keep(node, listing)
-            subdirectories = [inode.ino for _, inode in children if stat.S_ISDIR(inode.mode)]
-            if subdirectories:
-                self._wanted.extendleft(reversed(subdirectories))
-                self._wake.put(True)
-        return listing
-
-    def _keep(self, node: int, listing: list[bytes]) -> None:
+    def _read(self, node: int, max_entries: int) -> None:
+        """Keep the listings of a directory and of those behind it; nothing where the index is damaged there."""
         with self._lock:
-            if node not in self._listings:
-                self._num_entries += len(listing)
-            self._listings[node] = listing
-            while self._num_entries > _MAX_ENTRIES and len(self._listings) > 1:
-                self._num_entries -= len(self._listings.popitem(last=False)[1])
+            if node in self.listings:
+                return
+            try:
+                rows = self._operations.directories(node, max_entries)
+                if rows is not None:
+                    owner, cache_seconds = self._operations.owner, self._operations.cache_seconds(node)
+                    following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
+                    self.listings.insert_columns(rows.columns, rows.first, rows.end, owner, cache_seconds, following)
+            except (GompfsError, ValueError) as error:
+                log.debug("directories could not be read ahead: %s", error)
 
     def _read_ahead(self) -> None:
-        while self._wake.get():
-            while self._wanted and self._num_entries < _MAX_ENTRIES // 2:
-                node = self._wanted.popleft()
-                if node in self._listings:
-                    continue
-                try:
-                    self._list(node)
-                except GompfsError as error:
-                    log.debug("a directory could not be read ahead: %s", error)
+        while wanted := self.listings.wait_wanted():
+            self._read(*wanted)

@@ -14,7 +14,7 @@ from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
-_MAX_KNOWN_FILES = 1 << 17
+_MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # extents that are read from the index at once
 
 
 class Operations:
@@ -23,11 +23,14 @@ class Operations:
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self.archive = archive
         self.reader = archive.blocks.reader
-        self._known_files: set[int] = set()
+        self._known_end = 0
+        self._num_known = _MIN_KNOWN
         self._tree = Tree(archive, options)
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children
+        self.directories = self._tree.directories
+        self.owner = self._tree.owner
 
     def cache_seconds(self, node: int) -> int:
         """How long attributes stay true: those of virtual files change when the content is computed."""
@@ -45,17 +48,20 @@ class Operations:
         except GompfsError as error:
             error.path = error.path or display_path(self.archive.path_of(node))
             raise
-        if node not in self._known_files:
+        if not self.reader.knows(node):
             self._make_known(node)
         return pieces
 
     def _make_known(self, node: int) -> None:
-        """Let `reader` answer for a file whose blocks are decoded, and for those that come behind it in the tree."""
-        if len(self._known_files) >= _MAX_KNOWN_FILES:
-            self._known_files.clear()
-        for inode, extents in self.archive.layouts(node):
-            self._known_files.add(inode.ino)
-            self.reader.add_file(inode.ino, inode.size, extents)
+        """Let `reader` answer for a file whose blocks are decoded, and those behind it, more for who goes on there."""
+        goes_on = 0 <= node - self._known_end < _MAX_KNOWN
+        self._num_known = min(2 * self._num_known, _MAX_KNOWN) if goes_on else _MIN_KNOWN
+        try:
+            layouts = self.archive.layouts(node, self._num_known)
+            self._known_end = layouts.end
+            self.reader.add_columns(layouts.columns, layouts.end)
+        except (GompfsError, ValueError):  # the index is damaged behind this file
+            self.reader.add_file(node, self.archive.inode(node).size, self.archive.extents(node))
 
     def readlink(self, node: int) -> bytes:
         """The target of a symlink; EINVAL for anything else."""

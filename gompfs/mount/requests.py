@@ -7,10 +7,12 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 
+from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import (
+    CACHE_SECONDS,
     INTERRUPT_REQUEST,
     READ_REQUEST,
     REPLY_HEADER,
@@ -20,18 +22,15 @@ from gompfs.mount.protocol import (
     XATTR_REQUEST,
     XATTR_SIZE_REPLY,
     Opcode,
-    attributes_reply,
-    entry_reply,
-    pack_directory,
-    pack_dots,
 )
 from gompfs.mount.virtual_files import NotReadyError
 
 log = logging.getLogger(__name__)
 
-_ATTRIBUTE_BLOCK_SIZE = 1 << 20
 _BUFFER_SIZE = (1 << 20) + (1 << 16)  # the kernel insists on room for the largest write, though none comes
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
+_MAX_KEPT = 16 << 20  # bytes of replies that stay true
+_LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
 
 Pieces = Sequence[bytes | memoryview]
 Handler = Callable[[int, memoryview], Pieces]
@@ -48,7 +47,9 @@ class RequestLoop:
         """Serve the open /dev/fuse descriptor `device`."""
         self._device = device
         self._operations = operations
-        self._directories = Directories(operations, _ATTRIBUTE_BLOCK_SIZE)
+        self._directories = Directories(operations)
+        self._replies = KeptReplies(_MAX_KEPT)
+        self._knows_xattrs = False
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
@@ -57,7 +58,6 @@ class RequestLoop:
             Opcode.READ: self._read,
             Opcode.STATFS: self._statfs,
             Opcode.LISTXATTR: self._listxattr,
-            Opcode.READDIR: self._readdir,
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
@@ -67,7 +67,8 @@ class RequestLoop:
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        error = self._operations.reader.run(self._device, _BUFFER_SIZE, self._answer)
+        reader, listings = self._operations.reader, self._directories.listings
+        error = answer_requests(self._device, reader, listings, self._replies, _BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -77,7 +78,7 @@ class RequestLoop:
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
-        """Answer what is no read of blocks that are decoded already; later, for what is still being computed."""
+        """Answer what C++ could not, later where it is still being computed."""
         _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             if opcode == Opcode.INTERRUPT:
@@ -86,18 +87,23 @@ class RequestLoop:
         handler = self._handlers.get(opcode)
         status = -errno.ENOSYS
         pieces: Pieces = ()
+        lasts = False
         if handler is not None:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
+                lasts = opcode in _LASTING and self._operations.cache_seconds(node) == CACHE_SECONDS
             except NotReadyError as error:
                 self._waiting.add(unique)
                 error.call_later(lambda: self._answer_waiting(unique, request))
                 return
             except Exception as error:
-                status = -errno_of(error)
+                pieces, status = (), -errno_of(error)
+                lasts = status == -errno.ENODATA
                 if not is_expected(error):
                     log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
+        if lasts:
+            self._replies.insert(request, status, b"".join(pieces))
         self._reply(unique, status, pieces)
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
@@ -131,25 +137,19 @@ class RequestLoop:
 
     def _lookup(self, node: int, data: memoryview) -> Pieces:
         inode = self._operations.lookup(node, bytes(data[:-1]))
-        if inode is None:
-            return (entry_reply(None, 0),)
-        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(inode.ino)),)
+        # That there is no such entry is true for as long as any answer.
+        seconds = CACHE_SECONDS if inode is None else self._operations.cache_seconds(inode.ino)
+        return (entry_reply(inode, seconds),)
 
     def _getattr(self, node: int, _data: memoryview) -> Pieces:
-        inode = self._operations.inode(node)
-        return (attributes_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(node)),)
+        return (attributes_reply(self._operations.inode(node), self._operations.cache_seconds(node)),)
 
     def _readlink(self, node: int, _data: memoryview) -> Pieces:
         return (self._operations.readlink(node),)
 
-    def _readdir(self, node: int, data: memoryview) -> Pieces:
-        packed = pack_dots(node, with_attributes=False) + pack_directory(
-            self._operations.children(node), 2, _ATTRIBUTE_BLOCK_SIZE, 0, with_attributes=False
-        )
-        return _entries_that_fit(packed, data)
-
     def _readdirplus(self, node: int, data: memoryview) -> Pieces:
-        return _entries_that_fit(self._directories.listing(node), data)
+        _, position, room, _ = READ_REQUEST.unpack_from(data)
+        return (self._directories.entries(node, position, room),)
 
     def _statfs(self, _node: int, _data: memoryview) -> Pieces:
         return (STATFS_REPLY.pack(*self._operations.statfs()),)
@@ -157,14 +157,20 @@ class RequestLoop:
     def _getxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
         name = bytes(data[XATTR_REQUEST.size : -1])
-        value = self._operations.xattrs(node).get(name)
+        value = self._xattrs(node).get(name)
         if value is None:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
         return _xattr_reply(value, room)
 
     def _listxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
-        return _xattr_reply(b"".join(name + b"\0" for name in self._operations.xattrs(node)), room)
+        return _xattr_reply(b"".join(name + b"\0" for name in self._xattrs(node)), room)
+
+    def _xattrs(self, node: int) -> dict[bytes, bytes]:
+        if not self._knows_xattrs:
+            self._replies.set_nodes_with_xattrs(self._operations.archive.inodes_with_xattrs())
+            self._knows_xattrs = True
+        return self._operations.xattrs(node)
 
     # Contents
 
@@ -174,20 +180,6 @@ class RequestLoop:
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:
         return ()
-
-
-def _entries_that_fit(packed: list[bytes], data: memoryview) -> Pieces:
-    """Entries of a directory from the asked position on, as many as the reply has room for."""
-    _, position, room, _ = READ_REQUEST.unpack_from(data)
-    entries = packed[position:]
-    if sum(map(len, entries)) > room:
-        size = 0
-        for count, entry in enumerate(entries):
-            size += len(entry)
-            if size > room:
-                del entries[count:]
-                break
-    return (b"".join(entries),)
 
 
 def _xattr_reply(value: bytes, room: int) -> Pieces:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import EntryNotFoundError, EntryTypeError
-from gompfs.model import ROOT_INO, Inode
+from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
@@ -77,10 +77,19 @@ class Tree:
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]
         if node == ROOT_INO and self._options.stats == "visible":
-            children = sorted(
-                [*children, *((name, self.inode(child)) for name, child in self._beside_root.items())]
-            )
+            children = sorted([*children, *((name, self.inode(child)) for name, child in self._beside_root.items())])
         return children
+
+    def directories(self, first: int, max_entries: int) -> PackedRows | None:
+        """Directories of the archive as it has them; None where virtual entries are among those of `first`."""
+        if first >= FIRST_VIRTUAL or (first == ROOT_INO and self._options.stats == "visible"):
+            return None
+        return self._archive.directories(first, max_entries)
+
+    @property
+    def owner(self) -> tuple[int | None, int | None, int]:
+        """The mount's uid, gid and umask, which directories() leaves to be put in."""
+        return self._options.uid, self._options.gid, self._options.umask
 
     def _mapped(self, inode: Inode) -> Inode:
         """The inode with the mount's uid, gid and umask."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import random
-import socket
 import struct
 import threading
 import weakref
@@ -13,6 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from fake_device import Device, reply
+from fake_device import request as any_request
 
 from gompfs._reading import BlockReader
 
@@ -25,7 +26,6 @@ EXTENTS = [(0, 5000, 10_000), (10_000, 3, 20_000), (50_000, BLOCK_SIZE * 20, 30_
 CONTENT = bytearray(SIZE)
 for file_offset, stream_offset, extent_size in EXTENTS:
     CONTENT[file_offset : file_offset + extent_size] = STREAM[stream_offset : stream_offset + extent_size]
-HEADER = struct.Struct("<IIQQIIIHH")
 READ = 15
 
 
@@ -34,37 +34,7 @@ def block(number: int) -> bytes:
 
 
 def request(node: int, offset: int, size: int, unique: int = 5, opcode: int = READ) -> bytes:
-    body = struct.pack("<QQIIQII", 0, offset, size, 0, 0, 0, 0)
-    return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, 0, 0, 0) + body
-
-
-class Device:
-    """A socket that keeps messages apart, as the device of a mount does, with threads that answer."""
-
-    def __init__(self, reader: BlockReader, num_threads: int = 1) -> None:
-        self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.kernel.settimeout(20)
-        self.forwarded: list[bytes] = []
-        self._threads = [
-            threading.Thread(target=reader.run, args=(self._daemon.fileno(), 1 << 16, self._forward))
-            for _ in range(num_threads)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def _forward(self, message: bytes) -> None:
-        self.forwarded.append(message)
-        self._daemon.send(b"forwarded")
-
-    def ask(self, message: bytes) -> bytes:
-        self.kernel.send(message)
-        return self.kernel.recv(1 << 20)
-
-    def close(self) -> None:
-        self.kernel.close()
-        for thread in self._threads:
-            thread.join()
-        self._daemon.close()
+    return any_request(opcode, node, struct.pack("<QQIIQII", 0, offset, size, 0, 0, 0, 0), unique)
 
 
 @pytest.fixture
@@ -81,10 +51,6 @@ def device(reader: BlockReader) -> Iterator[Device]:
     made = Device(reader)
     yield made
     made.close()
-
-
-def reply(content: bytes, unique: int = 5) -> bytes:
-    return struct.pack("<IiQ", 16 + len(content), 0, unique) + content
 
 
 def test_every_range(device: Device, reader: BlockReader) -> None:

@@ -32,6 +32,7 @@ class MemoryOperations:
         root = Inode(ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, 0, 2)
         file = Inode(_FILE_INO, stat.S_IFREG | 0o644, 0, 0, size, 0, 1)
         self._name = name
+        self.owner = (None, None, 0)
         self._inodes = {root.ino: root, file.ino: file}
         content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
         self.reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
@@ -44,6 +45,13 @@ class MemoryOperations:
     def has_xattrs(self) -> bool:
         """See Archive.has_xattrs."""
         return False
+
+    def inodes_with_xattrs(self) -> list[int]:
+        """See Archive.inodes_with_xattrs."""
+        return []
+
+    def directories(self, _first: int, _max_entries: int) -> None:
+        """See Operations.directories."""
 
     def cache_seconds(self, _node: int) -> int:
         """See Operations.cache_seconds."""

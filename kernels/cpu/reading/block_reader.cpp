@@ -19,14 +19,17 @@ std::uint8_t* zeros() {
 
 }  // namespace
 
-void BlockReader::add_file(std::uint64_t node, FileLayout layout) {
-    auto shared = std::make_shared<const FileLayout>(std::move(layout));
+void BlockReader::add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts) {
     const std::unique_lock lock(files_mutex_);
-    if (files_.size() >= kMaxFiles) {
+    if (files_.size() + layouts.size() > kMaxFiles) {
         files_.clear();
     }
-    files_[node] = std::move(shared);
+    for (auto& [node, layout] : layouts) {
+        files_[node] = std::make_shared<const FileLayout>(std::move(layout));
+    }
 }
+
+bool BlockReader::knows(std::uint64_t node) { return find_file(node) != nullptr; }
 
 std::shared_ptr<const FileLayout> BlockReader::find_file(std::uint64_t node) {
     const std::shared_lock lock(files_mutex_);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "reading/block_table.h"
@@ -38,8 +39,9 @@ class BlockReader {
     BlockReader(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity)
         : readers(num_blocks, capacity), num_blocks_(num_blocks), block_size_(block_size) {}
 
-    // Makes a file known; the layout of an archive's file never changes.
-    void add_file(std::uint64_t node, FileLayout layout);
+    // Makes files known; the layout of an archive's file never changes.
+    void add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts);
+    bool knows(std::uint64_t node);
 
     // Appends up to size bytes of a file from file_offset on. False, with the pieces in any state,
     // where the file is not known or a block is not there: then it is for the interpreter.

@@ -1,5 +1,5 @@
-// The Python module gompfs._reading: decoded blocks, who reads them, and the requests of a mount
-// that need nothing else.
+// The Python module gompfs._reading: decoded blocks and directories, who reads them, and the
+// requests of a mount that need nothing else.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -10,12 +10,16 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "common/buffer_view.h"
+#include "reading/attributes.h"
 #include "reading/block_reader.h"
+#include "reading/index_columns.h"
+#include "reading/listing.h"
 #include "reading/request_loop.h"
 
 namespace nb = nanobind;
@@ -42,7 +46,7 @@ void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const
     for (const auto& [file_offset, stream_offset, extent_size] : extents) {
         layout.extents.push_back({file_offset, stream_offset, extent_size});
     }
-    reader.add_file(node, std::move(layout));
+    reader.add_files({{node, std::move(layout)}});
 }
 
 std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_ahead(BlockReader& reader) {
@@ -53,12 +57,128 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_ahead(BlockReader& r
     return range ? std::make_optional(std::make_pair(range->first, range->end)) : std::nullopt;
 }
 
-int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable answer) {
+// A gompfs.model.Inode.
+InodeFields inode_of(nb::handle inode) {
+    const auto field = [&](std::size_t index) { return nb::cast<std::int64_t>(inode[index]); };
+    InodeFields fields{};
+    fields.ino = static_cast<std::uint64_t>(field(0));
+    fields.mode = static_cast<std::uint32_t>(field(1));
+    fields.uid = static_cast<std::uint32_t>(field(2));
+    fields.gid = static_cast<std::uint32_t>(field(3));
+    fields.size = static_cast<std::uint64_t>(field(4));
+    fields.mtime_ns = field(5);
+    fields.nlink = static_cast<std::uint32_t>(field(6));
+    fields.rdev = static_cast<std::uint64_t>(field(7));
+    return fields;
+}
+
+template <typename Value>
+nb::bytes bytes_of(const Value& value) {
+    return nb::bytes(&value, sizeof value);
+}
+
+nb::bytes entry_reply(nb::handle inode, std::uint32_t cache_seconds) {
+    fuse_entry_out entry{};
+    entry.entry_valid = cache_seconds;
+    return bytes_of(inode.is_none() ? entry : make_entry(inode_of(inode), cache_seconds));
+}
+
+nb::bytes attributes_reply(nb::handle inode, std::uint32_t cache_seconds) {
+    fuse_attr_out reply{};
+    reply.attr = make_attributes(inode_of(inode));
+    reply.attr_valid = cache_seconds;
+    return bytes_of(reply);
+}
+
+std::shared_ptr<const Listing> listing_of(std::uint64_t node, nb::iterable children,
+                                          std::uint32_t cache_seconds) {
+    const auto listing = std::make_shared<Listing>(node, cache_seconds);
+    for (const nb::handle child : children) {
+        const auto name = nb::cast<nb::bytes>(child[0]);
+        listing->add({name.c_str(), name.size()}, inode_of(child[1]));
+    }
+    return listing;
+}
+
+nb::bytes entries_of(const Listing& listing, std::uint64_t position, std::size_t room) {
+    std::vector<std::uint8_t> packed;
+    listing.pack(position, room, packed);
+    return nb::bytes(packed.data(), packed.size());
+}
+
+nb::bytes pack_listing(std::uint64_t node, nb::iterable children, std::uint32_t cache_seconds,
+                       std::uint64_t position, std::size_t room) {
+    return entries_of(*listing_of(node, children, cache_seconds), position, room);
+}
+
+std::optional<nb::bytes> kept_listing(ListingTable& table, std::uint64_t node,
+                                      std::uint64_t position, std::size_t room) {
+    const auto listing = table.use(node);
+    return listing ? std::make_optional(entries_of(*listing, position, room)) : std::nullopt;
+}
+
+using Columns = std::vector<nb::bytes>;
+using Owner = std::tuple<std::optional<std::uint32_t>, std::optional<std::uint32_t>, std::uint32_t>;
+
+std::string_view text_of(const Columns& columns, std::size_t index) {
+    return {columns.at(index).c_str(), columns.at(index).size()};
+}
+
+void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
+                    std::uint64_t end, const Owner& owner, std::uint32_t cache_seconds,
+                    std::uint64_t num_following) {
+    if (columns.empty()) {
+        return;
+    }
+    DirectoryColumns views{text_of(columns, 0), text_of(columns, 1), {}};
+    for (std::size_t index = 0; index < views.fields.size(); ++index) {
+        views.fields[index] = text_of(columns, 2 + index);
+    }
+    const Ownership ownership{std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)};
     const nb::gil_scoped_release release;
-    return answer_requests(device, reader, buffer_size, [&](std::span<const std::uint8_t> request) {
-        const nb::gil_scoped_acquire acquire;
-        answer(nb::bytes(request.data(), request.size()));
-    });
+    table.insert(
+        read_directories(views, first, end, ownership, cache_seconds),
+        num_following ? std::make_optional(WantedListing{end, num_following}) : std::nullopt);
+}
+
+void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
+    if (columns.empty()) {
+        return;
+    }
+    LayoutColumns views;
+    for (std::size_t index = 0; index < views.size(); ++index) {
+        views[index] = text_of(columns, index);
+    }
+    const nb::gil_scoped_release release;
+    reader.add_files(read_layouts(views, end));
+}
+
+std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_wanted(ListingTable& table) {
+    const std::optional<WantedListing> wanted = [&] {
+        const nb::gil_scoped_release release;
+        return table.wait();
+    }();
+    return wanted ? std::make_optional(std::make_pair(wanted->node, wanted->num_entries))
+                  : std::nullopt;
+}
+
+Request request_of(const nb::bytes& bytes) {
+    return Request({reinterpret_cast<const std::uint8_t*>(bytes.c_str()), bytes.size()});
+}
+
+void keep_reply(KeptReplies& replies, const nb::bytes& request, std::int32_t error,
+                const nb::bytes& content) {
+    replies.insert(request_of(request), {error, {content.c_str(), content.size()}});
+}
+
+int run(int device, BlockReader& reader, ListingTable& listings, const KeptReplies& replies,
+        std::size_t buffer_size, nb::callable answer) {
+    const nb::gil_scoped_release release;
+    return answer_requests(device, {reader, listings, replies}, buffer_size,
+                           [&](std::span<const std::uint8_t> request) {
+                               const nb::gil_scoped_acquire acquire;
+                               answer(nb::bytes(request.data(), request.size()));
+                           });
 }
 
 }  // namespace
@@ -67,7 +187,9 @@ int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable a
 NB_MODULE(_reading, module) {
     nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using gompfs::BlockReader;
-    module.doc() = "Reads of decoded blocks, without the interpreter's lock.";
+    using gompfs::KeptReplies;
+    using gompfs::ListingTable;
+    module.doc() = "Reads of decoded blocks, and of directories, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
@@ -91,6 +213,34 @@ NB_MODULE(_reading, module) {
         .def("wait_ahead", &gompfs::wait_ahead)
         .def("close", [](BlockReader& reader) { reader.readers.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
-        .def("run", &gompfs::run, "device"_a, "buffer_size"_a, "answer"_a)
+        .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
+        .def("knows", &BlockReader::knows, "node"_a)
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
+    nb::class_<ListingTable>(module, "ListingTable")
+        .def(nb::init<std::size_t>(), "max_bytes"_a)
+        .def("entries", &gompfs::kept_listing, "node"_a, "position"_a, "room"_a)
+        .def(
+            "insert",
+            [](ListingTable& table, std::uint64_t node, nb::iterable children,
+               std::uint32_t cache_seconds) {
+                table.insert({{node, gompfs::listing_of(node, children, cache_seconds)}},
+                             std::nullopt);
+            },
+            "node"_a, "children"_a, "cache_seconds"_a)
+        .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a, "owner"_a,
+             "cache_seconds"_a, "num_following"_a)
+        .def("wait_wanted", &gompfs::wait_wanted)
+        .def("close", &ListingTable::close)
+        .def("__contains__", &ListingTable::contains)
+        .def_prop_ro("num_bytes", &ListingTable::num_bytes);
+    nb::class_<KeptReplies>(module, "KeptReplies")
+        .def(nb::init<std::size_t>(), "max_bytes"_a)
+        .def("insert", &gompfs::keep_reply, "request"_a, "error"_a, "content"_a)
+        .def("set_nodes_with_xattrs", &KeptReplies::set_nodes_with_xattrs, "nodes"_a);
+    module.def("pack_listing", &gompfs::pack_listing, "node"_a, "children"_a, "cache_seconds"_a,
+               "position"_a, "room"_a);
+    module.def("entry_reply", &gompfs::entry_reply, "inode"_a.none(), "cache_seconds"_a);
+    module.def("attributes_reply", &gompfs::attributes_reply, "inode"_a, "cache_seconds"_a);
+    module.def("answer_requests", &gompfs::run, "device"_a, "reader"_a, "listings"_a, "replies"_a,
+               "buffer_size"_a, "answer"_a);
 }

@@ -1,74 +1,138 @@
 #include "reading/request_loop.h"
 
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
+
+#include "reading/request.h"
 
 namespace gompfs {
 
 namespace {
 
-// linux/fuse.h, version 7: the start of every request, of a read, and of every reply.
-struct RequestHeader {
-    std::uint32_t length;
-    std::uint32_t opcode;
-    std::uint64_t unique;
-    std::uint64_t node;
-    std::uint32_t uid, gid, pid;
-    std::uint32_t extension;
-};
-
-struct ReadRequest {
-    std::uint64_t handle;
-    std::uint64_t file_offset;
-    std::uint32_t size;
-    std::uint32_t flags;
-};
-
-struct ReplyHeader {
-    std::uint32_t length;
-    std::int32_t error;
-    std::uint64_t unique;
-};
-
-constexpr std::uint32_t kRead = 15;
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
 
-// False where the request is for the interpreter.
-bool answer_read(int device, BlockReader& reader, std::span<const std::uint8_t> request,
-                 ReadPieces& pieces) {
-    RequestHeader header;
-    ReadRequest read;
-    if (request.size() < sizeof header + sizeof read) {
-        return false;
-    }
-    std::memcpy(&header, request.data(), sizeof header);
-    std::memcpy(&read, request.data() + sizeof header, sizeof read);
-    pieces.blocks.clear();
-    pieces.pieces.assign(1, {});
-    pieces.size = 0;
-    if (header.opcode != kRead || !reader.read(header.node, read.file_offset, read.size, pieces) ||
-        pieces.pieces.size() > kMaxPieces) {
-        pieces.blocks.clear();
-        return false;
-    }
-    ReplyHeader reply{static_cast<std::uint32_t>(sizeof reply + pieces.size), 0, header.unique};
-    pieces.pieces[0] = {&reply, sizeof reply};
-    // It fails where nobody waits for the answer any more.
-    [[maybe_unused]] const ssize_t written =
-        writev(device, pieces.pieces.data(), static_cast<int>(pieces.pieces.size()));
-    pieces.blocks.clear();
-    return true;
+template <typename Value>
+std::span<const std::uint8_t> bytes_of(const Value& value) {
+    return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
 }
+
+// Answers requests of one thread.
+class Answers {
+  public:
+    Answers(int device, Sources sources, std::size_t max_reply)
+        : device_(device), sources_(sources), max_reply_(max_reply) {}
+
+    // False where the request is for the interpreter.
+    bool answer(const Request& request) {
+        switch (request.header.opcode) {
+            case FUSE_READ:
+                return answer_read(request);
+            case FUSE_READDIRPLUS:
+                return answer_listing(request);
+            case FUSE_LOOKUP:
+                return answer_lookup(request);
+            case FUSE_FORGET:
+            case FUSE_BATCH_FORGET:
+                return true;  // nodes stay what they are; the kernel expects no reply
+            default:
+                return answer_kept(request);
+        }
+    }
+
+  private:
+    bool answer_read(const Request& request) {
+        const auto read = request.argument<fuse_read_in>();
+        pieces_.blocks.clear();
+        pieces_.pieces.assign(1, {});
+        pieces_.size = 0;
+        const bool is_there =
+            read &&
+            sources_.reader.read(request.header.nodeid, read->offset, read->size, pieces_) &&
+            pieces_.pieces.size() <= kMaxPieces;
+        if (is_there) {
+            send(request, 0, pieces_.pieces, pieces_.size);
+        }
+        pieces_.blocks.clear();
+        return is_there;
+    }
+
+    bool answer_listing(const Request& request) {
+        const auto read = request.argument<fuse_read_in>();
+        const auto listing = read ? sources_.listings.use(request.header.nodeid) : nullptr;
+        if (!listing) {
+            return false;
+        }
+        packed_.clear();
+        listing->pack(read->offset, std::min<std::size_t>(read->size, max_reply_), packed_);
+        send(request, 0, packed_);
+        return true;
+    }
+
+    // The root may have names beside those that it lists.
+    bool answer_lookup(const Request& request) {
+        const std::uint64_t node = request.header.nodeid;
+        if (node == FUSE_ROOT_ID || request.body().empty()) {
+            return false;
+        }
+        const auto listing = sources_.listings.use(node);
+        if (!listing || !listing->is_sorted()) {
+            sources_.listings.note_missed(node);
+            return false;
+        }
+        const std::string_view name = request.body().substr(0, request.body().size() - 1);
+        const InodeFields* inode = listing->find(name);
+        fuse_entry_out entry{};
+        entry.entry_valid = listing->cache_seconds();
+        if (inode != nullptr) {
+            entry = make_entry(*inode, listing->cache_seconds());
+        }
+        send(request, 0, bytes_of(entry));
+        return true;
+    }
+
+    bool answer_kept(const Request& request) {
+        const std::optional<KeptReply> reply = sources_.replies.find(request);
+        if (!reply) {
+            return false;
+        }
+        send(request, reply->error,
+             {reinterpret_cast<const std::uint8_t*>(reply->content.data()), reply->content.size()});
+        return true;
+    }
+
+    void send(const Request& request, std::int32_t error, std::span<const std::uint8_t> content) {
+        pieces_.pieces.assign(1, {});
+        pieces_.pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
+        send(request, error, pieces_.pieces, content.size());
+    }
+
+    // The first piece is for the header.
+    void send(const Request& request, std::int32_t error, std::vector<iovec>& pieces,
+              std::size_t size) {
+        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), error,
+                               request.header.unique};
+        pieces[0] = {&header, sizeof header};
+        // It fails where nobody waits for the answer any more.
+        [[maybe_unused]] const ssize_t written =
+            writev(device_, pieces.data(), static_cast<int>(pieces.size()));
+    }
+
+    const int device_;
+    const Sources sources_;
+    const std::size_t max_reply_;
+    ReadPieces pieces_;
+    std::vector<std::uint8_t> packed_;
+};
 
 }  // namespace
 
-int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
-                    const Forward& forward) {
+int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
-    ReadPieces pieces;
+    Answers answers(device, sources, buffer_size);
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
@@ -81,7 +145,7 @@ int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
             return errno == ENODEV ? 0 : errno;
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
-        if (!answer_read(device, reader, request, pieces)) {
+        if (!answers.answer(Request(request))) {
             forward(request);
         }
     }

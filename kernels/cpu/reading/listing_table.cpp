@@ -1,0 +1,98 @@
+#include "reading/listing_table.h"
+
+#include <mutex>
+
+namespace gompfs {
+
+namespace {
+
+constexpr std::uint64_t kEntriesForNames = 64;
+constexpr std::size_t kMaxWanted = 16;
+
+}  // namespace
+
+ListingTable::Kept ListingTable::use(std::uint64_t node) {
+    Entry entry;
+    {
+        const std::shared_lock lock(mutex_);
+        const auto found = entries_.find(node);
+        if (found == entries_.end()) {
+            return nullptr;
+        }
+        entry = found->second;
+    }
+    if (entry.following && !entry.following->is_taken.exchange(true)) {
+        want(entry.following->wanted);
+    }
+    return entry.listing;
+}
+
+bool ListingTable::contains(std::uint64_t node) const {
+    const std::shared_lock lock(mutex_);
+    return entries_.contains(node);
+}
+
+void ListingTable::insert(Batch batch, std::optional<WantedListing> following) {
+    std::shared_ptr<Following> shared;
+    if (following) {
+        shared = std::make_shared<Following>(*following);
+    }
+    const std::unique_lock lock(mutex_);
+    for (auto& [node, listing] : batch) {
+        const std::size_t size = listing->num_bytes();
+        if (!entries_.try_emplace(node, std::move(listing), shared).second) {
+            continue;  // another thread was faster; both are the same
+        }
+        nodes_.push_back(node);
+        num_bytes_ += size;
+        while (num_bytes_ > max_bytes_ && nodes_.size() > 1) {
+            const auto oldest = entries_.find(nodes_.front());
+            num_bytes_ -= oldest->second.listing->num_bytes();
+            entries_.erase(oldest);
+            nodes_.pop_front();
+        }
+    }
+}
+
+void ListingTable::note_missed(std::uint64_t node) {
+    if (last_missed_.exchange(node) == node) {
+        want({node, kEntriesForNames});
+    }
+}
+
+void ListingTable::want(WantedListing wanted) {
+    {
+        const std::lock_guard lock(wanted_mutex_);
+        wanted_.push_back(wanted);
+        if (wanted_.size() > kMaxWanted) {
+            wanted_.pop_front();
+        }
+    }
+    wanted_some_.notify_one();
+}
+
+std::optional<WantedListing> ListingTable::wait() {
+    std::unique_lock lock(wanted_mutex_);
+    wanted_some_.wait(lock, [this] { return closed_ || !wanted_.empty(); });
+    if (closed_) {
+        return std::nullopt;
+    }
+    const WantedListing wanted = wanted_.front();
+    wanted_.pop_front();
+    return wanted;
+}
+
+void ListingTable::close() {
+    {
+        const std::lock_guard lock(wanted_mutex_);
+        closed_ = true;
+    }
+    wanted_some_.notify_all();
+}
+
+std::size_t ListingTable::num_bytes() const {
+    const std::shared_lock lock(mutex_);
+    return num_bytes_;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,125 @@
+"""Directories and layouts as columns of text: the same as one by one, however many are asked for at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from test_hostile_index import USING
+from tree_helpers import pack
+
+from gompfs._reading import BlockReader, ListingTable, pack_listing
+from gompfs.archive import Archive
+from gompfs.errors import CorruptIndexError, GompfsError
+from gompfs.model import Extent, PackedRows
+
+Forge = Callable[..., Path]
+SECONDS, ROOM = 60, 1 << 30
+
+
+@pytest.fixture
+def archive(sound_archive: Path) -> Iterator[Archive]:
+    with Archive(sound_archive) as archive:
+        yield archive
+
+
+def rows_of(packed: PackedRows) -> list[tuple[bytes, ...]]:
+    """The rows that are not to be ignored."""
+    separators = [b"/" if number == 1 and len(packed.columns) == 10 else b"," for number in range(len(packed.columns))]
+    columns = (column.split(separator) for column, separator in zip(packed.columns, separators, strict=True))
+    return [row for row in zip(*columns, strict=True) if int(row[0]) < packed.end]
+
+
+def all_rows(look_up: Callable[[int, int], PackedRows], max_rows: int) -> list[tuple[bytes, ...]]:
+    """All that there is, asked for one after the other."""
+    first, rows = 1, []
+    while True:
+        packed = look_up(first, max_rows)
+        assert packed.first == first < packed.end
+        rows += rows_of(packed)
+        if packed.is_last:
+            return rows
+        first = packed.end
+
+
+@pytest.mark.parametrize("max_rows", [1, 2, 5, 20, 63, 64, 65, 10_000])
+def test_all_there_is(archive: Archive, max_rows: int) -> None:
+    entries, extents = [], []
+    for ino in sorted(archive.inode_numbers()):
+        for name, inode in archive.list_directory(ino):
+            entries.append((b"%d" % ino, name, *(b"%d" % field for field in inode[:8])))
+        inode = archive.inode(ino)
+        if stat.S_ISREG(inode.mode):
+            pieces = archive.extents(ino) or [Extent(-1, -1, -1)]
+            extents += [tuple(b"%d" % field for field in (ino, inode.size, *piece)) for piece in pieces]
+    assert len(entries) > 60
+    assert len(extents) > 60
+    assert all_rows(archive.directories, max_rows) == entries
+    assert all_rows(archive.layouts, max_rows) == extents
+
+
+def test_nothing_behind_the_last(archive: Archive) -> None:
+    behind = max(archive.inode_numbers()) + 1
+    for look_up in (archive.directories, archive.layouts):
+        assert look_up(behind, 64) == PackedRows(behind, behind + 1, True, ())
+        with pytest.raises(CorruptIndexError):
+            look_up(1 << 63, 64)
+
+
+@pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
+@pytest.mark.parametrize("max_rows", [3, 10_000])
+def test_hostile_directories(forge: Forge, statement: str, max_rows: int) -> None:
+    """Where the fast way takes what the index has, it is what the slow way makes of it, if that takes it."""
+    with Archive(forge(statement)) as archive:
+        for node in range(1, 80):
+            table = ListingTable(1 << 20)
+            with contextlib.suppress(GompfsError, ValueError):
+                packed = archive.directories(node, max_rows)
+                table.insert_columns(packed.columns, packed.first, packed.end, (None, None, 0), SECONDS, 0)
+            fast = table.entries(node, 0, ROOM)
+            with contextlib.suppress(GompfsError):
+                slow = pack_listing(node, archive.list_directory(node), SECONDS, 0, ROOM)
+                assert fast in (None, slow)
+
+
+@pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
+def test_hostile_layouts(forge: Forge, statement: str) -> None:
+    """A file is known only if the slow way takes its extents, too."""
+    with Archive(forge(statement)) as archive:
+        for node in range(1, 80):
+            reader = BlockReader(archive.num_blocks, archive.block_size, 1)
+            with contextlib.suppress(GompfsError, ValueError):
+                layouts = archive.layouts(node, 3)
+                reader.add_columns(layouts.columns, layouts.end)
+            if reader.knows(node):
+                archive.extents(node)
+
+
+def test_many_files_are_known_at_once(archive: Archive) -> None:
+    reader = BlockReader(archive.num_blocks, archive.block_size, 1)
+    layouts = archive.layouts(1, 10_000)
+    reader.add_columns(layouts.columns, layouts.end)
+    inodes = [archive.inode(ino) for ino in sorted(archive.inode_numbers())]
+    assert [reader.knows(inode.ino) for inode in inodes] == [stat.S_ISREG(inode.mode) for inode in inodes]
+    for column, text in [(0, b"x"), (1, b"-1"), (2, b"0,5"), (3, b"-1"), (4, b"0"), (4, b"-2"), (4, b"")]:
+        bad = [b"7", b"100", b"0", b"0", b"100"]
+        bad[column] = text
+        with pytest.raises(ValueError, match="impossible"):
+            reader.add_columns(bad, 100)
+    overlapping = [b"7,7", b"100,100", b"0,50", b"0,0", b"51,10"]
+    with pytest.raises(ValueError, match="impossible"):
+        reader.add_columns(overlapping, 100)
+
+
+def test_names_of_any_bytes(tmp_path: Path) -> None:
+    names = sorted({os.fsencode(f"{character}{number}") for character in ",\n \udcff'\"\\" for number in range(300)})
+    (tmp_path / "tree").mkdir()
+    for name in names:
+        Path(os.fsdecode(os.path.join(os.fsencode(tmp_path / "tree"), name))).touch()
+    pack(tmp_path / "a.gomp", tmp_path / "tree")
+    with Archive(tmp_path / "a.gomp") as archive:
+        assert [row[1] for row in all_rows(archive.directories, 100)] == names

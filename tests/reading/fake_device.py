@@ -1,0 +1,59 @@
+"""What stands in for the FUSE device, so that requests are answered without a mount."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+from gompfs._reading import BlockReader, KeptReplies, ListingTable, answer_requests
+
+HEADER = struct.Struct("<IIQQIIIHH")
+
+
+def request(opcode: int, node: int, body: bytes = b"", unique: int = 5) -> bytes:
+    """A request as the kernel makes it."""
+    return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, 0, 0, 0) + body
+
+
+def reply(content: bytes, unique: int = 5, error: int = 0) -> bytes:
+    """The answer that the kernel should get."""
+    return struct.pack("<IiQ", 16 + len(content), error, unique) + content
+
+
+class Device:
+    """A socket that keeps messages apart, as the device of a mount does, with threads that answer."""
+
+    def __init__(
+        self,
+        reader: BlockReader | None = None,
+        listings: ListingTable | None = None,
+        replies: KeptReplies | None = None,
+        num_threads: int = 1,
+    ) -> None:
+        self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.kernel.settimeout(20)
+        self.forwarded: list[bytes] = []
+        sources = (reader or BlockReader(0, 1 << 12, 0), listings or ListingTable(0), replies or KeptReplies(0))
+        self._threads = [
+            threading.Thread(target=answer_requests, args=(self._daemon.fileno(), *sources, 1 << 16, self._forward))
+            for _ in range(num_threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _forward(self, message: bytes) -> None:
+        self.forwarded.append(message)
+        self._daemon.send(b"forwarded")
+
+    def ask(self, message: bytes) -> bytes:
+        """Send a request, and wait for the answer; `forwarded` where it went to the interpreter."""
+        self.kernel.send(message)
+        return self.kernel.recv(1 << 20)
+
+    def close(self) -> None:
+        """Let the threads end."""
+        self.kernel.close()
+        for thread in self._threads:
+            thread.join()
+        self._daemon.close()

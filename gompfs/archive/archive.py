@@ -308,11 +308,14 @@ class Archive:
         pieces = self.read_pieces(ino, file_offset, size)
         return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
-    def read_pieces(self, ino: int, file_offset: int, size: int) -> list[memoryview | bytes]:
+    def read_pieces(
+        self, ino: int, file_offset: int, size: int, *, keep: bool = True
+    ) -> list[memoryview | bytes]:
         """The same bytes as views of decoded blocks, in order; holes come as zeros.
 
-        The range must lie inside the file.
+        The range must lie inside the file. Without `keep`, blocks are decoded past the cache.
         """
+        get_blocks = self.blocks.get if keep else self.decode_stream_blocks
         pieces: list[memoryview | bytes] = []
         position = file_offset
         end = file_offset + size
@@ -326,18 +329,21 @@ class Archive:
                 pieces.append(bytes(extent.file_offset - position))
                 position = extent.file_offset
             piece_size = min(extent_end, end) - position
-            pieces.extend(self._stream(ino, extent.stream_offset + position - extent.file_offset, piece_size))
+            stream_offset = extent.stream_offset + position - extent.file_offset
+            pieces.extend(self._stream(ino, stream_offset, piece_size, get_blocks))
             position += piece_size
         if position < end:
             pieces.append(bytes(end - position))
         return pieces
 
-    def _stream(self, ino: int, stream_offset: int, size: int) -> Iterator[memoryview]:
+    def _stream(
+        self, ino: int, stream_offset: int, size: int, get_blocks: Callable[[int, int], list[Block]]
+    ) -> Iterator[memoryview]:
         first = stream_offset // self.block_size
         last = (stream_offset + size - 1) // self.block_size
         if last >= self.num_blocks:
             raise CorruptIndexError(f"inode {ino} has bytes outside the stream", archive=self.path)
-        for number, block in enumerate(self.blocks.get(first, last - first + 1), first):
+        for number, block in enumerate(get_blocks(first, last - first + 1), first):
             if block.status is not BlockStatus.OK:
                 raise CorruptBlockError(block.status.reason, archive=self.path, block=number)
             start = max(stream_offset - number * self.block_size, 0)

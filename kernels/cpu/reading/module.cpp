@@ -91,6 +91,10 @@ NB_MODULE(_reading, module) {
         .def("wait_ahead", &gompfs::wait_ahead)
         .def("close", [](BlockReader& reader) { reader.readers.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
+        .def(
+            "open_files_below",
+            [](BlockReader& reader, std::uint64_t size) { reader.open_below.store(size); },
+            "size"_a)
         .def("run", &gompfs::run, "device"_a, "buffer_size"_a, "answer"_a)
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
 }

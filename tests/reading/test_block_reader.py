@@ -120,6 +120,25 @@ def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> Non
     assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
 
 
+def test_small_files_are_opened_where_others_are_counted(device: Device, reader: BlockReader) -> None:
+    """Flags: keep the page cache, no FLUSH. Files of unknown size, and handles that are counted, are forwarded."""
+    opened, closed = 14, 18
+    first = HEADER.pack(HEADER.size + 8, opened, 5, NODE, 0, 0, 0, 0, 0) + bytes(8)
+    assert device.ask(first) == b"forwarded"
+    reader.open_files_below(SIZE + 1)
+    assert device.ask(first) == reply(struct.pack("<QIi", 0, 1 << 1 | 1 << 5, 0))
+    assert device.ask(HEADER.pack(HEADER.size + 24, closed, 6, NODE, 0, 0, 0, 0, 0) + bytes(24)) == reply(b"", 6)
+    forwarded = [
+        HEADER.pack(HEADER.size + 24, closed, 5, NODE, 0, 0, 0, 0, 0) + struct.pack("<QQQ", 1, 0, 0),
+        HEADER.pack(HEADER.size + 8, opened, 5, 99, 0, 0, 0, 0, 0) + bytes(8),
+        first[:-4],
+    ]
+    for message in forwarded:
+        assert device.ask(message) == b"forwarded"
+    reader.open_files_below(SIZE)
+    assert device.ask(first) == b"forwarded"
+
+
 def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:
     arrays = [np.frombuffer(bytearray(block(number)), np.uint8) for number in range(2)]
     alive = [weakref.ref(array) for array in arrays]

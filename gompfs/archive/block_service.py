@@ -78,7 +78,8 @@ class BlockService:
     def get(self, first: int, count: int) -> list[Block]:
         """Blocks `first` to `first + count - 1`, decoded.
 
-        A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
+        A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks;
+        one that goes backwards waits for the batch below.
         """
         ahead = self.reader.note(first, count, self._batch_bytes() // self._block_size)
         if ahead:

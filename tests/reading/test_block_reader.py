@@ -207,6 +207,58 @@ def test_sequential_readers_are_decoded_ahead() -> None:
     assert ranges[-1][1] >= 120 + 32
 
 
+def test_backward_readers_are_decoded_ahead() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(first, 2, 64) for first in range(500, 480, -2)] == [0, -4, -8, -16, -32, *[-64] * 5]
+    ranges = wanted(reader)
+    assert ranges[0][1] == 498
+    assert all(start == end for (start, _), (_, end) in itertools.pairwise(ranges))
+    assert ranges[-1][0] <= 482 - 32
+
+
+def test_a_backward_reader_comes_to_the_beginning() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    for first in range(40, -1, -1):
+        reader.note(first, 1, 64)
+    ranges = wanted(reader)
+    assert min(start for start, _ in ranges) == 0
+    assert sum(end - start for start, end in ranges) == 39
+
+
+@pytest.mark.parametrize("stride", [2, 5, -2, -5])
+def test_readers_that_leave_out_some_blocks(stride: int) -> None:
+    """The second step is the first that says so; what lies between is decoded too."""
+    reader = BlockReader(10_000, BLOCK_SIZE, 1000)
+    firsts = [5000 + stride * number for number in range(20)]
+    ahead = [reader.note(first, 1, 64) for first in firsts]
+    assert [abs(count) for count in ahead] == [0, 0, 4, 8, 16, 32, *[64] * 14]
+    assert all((count > 0) == (stride > 0) for count in ahead[2:])
+    blocks = [number for start, end in wanted(reader) for number in range(start, end)]
+    assert len(blocks) == len(set(blocks))
+    assert set(firsts[6:]) <= set(blocks)
+
+
+def test_far_steps_are_no_reader(reader: BlockReader) -> None:
+    assert [reader.note(first, 1, 64) for first in (0, 6, 12, 18, 24, 30)] == [0] * 6
+    assert wanted(reader) == []
+
+
+def test_a_reader_that_turns_round() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    for first in range(100, 110):
+        reader.note(first, 1, 64)
+    assert [reader.note(first, 1, 64) for first in (109, 108, 107, 106)] == [64, -4, -8, -16]
+    assert [reader.note(first, 1, 64) for first in (107, 108)] == [4, 8]
+
+
+def test_reading_a_block_in_parts_is_no_step() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(100, 1, 64) for _ in range(5)] == [0] * 5
+    assert reader.note(104, 1, 64) == 0
+    assert reader.note(105, 1, 64) == 4
+    assert wanted(reader) == [(106, 110)]
+
+
 def test_random_readers_are_not(reader: BlockReader) -> None:
     assert [reader.note(first, 1, 64) for first in (30, 2, 17, 9, 25)] == [0] * 5
     assert wanted(reader) == []

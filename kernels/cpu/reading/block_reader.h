@@ -50,7 +50,8 @@ class BlockReader {
 
     BlockTable table;
     SequentialReaders readers;
-    std::atomic<std::uint64_t> open_below = 0;  // in bytes; 0: all files are for the interpreter to open
+    std::atomic<std::uint64_t> open_below =
+        0;  // in bytes; 0: all files are for the interpreter to open
     std::atomic<std::uint64_t> max_ahead = 0;
     std::atomic<std::uint64_t> num_hits = 0;
 

@@ -8,52 +8,96 @@ namespace {
 
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
+constexpr std::uint64_t kMaxGap = 4;    // blocks that a reader leaves out each time
+constexpr unsigned kStepsToBeSure = 2;  // a step without a gap counts as many
+
+// How many blocks somebody who read `last` leaves out to go on with `next`; nothing where it does
+// not go on there. The block that was read in part may be read again.
+std::optional<std::uint64_t> gap(const BlockRange& last, const BlockRange& next, bool backwards) {
+    const BlockRange& low = backwards ? next : last;
+    const BlockRange& high = backwards ? last : next;
+    if (low.end > high.first + 1 || high.first > low.end + kMaxGap) {
+        return std::nullopt;
+    }
+    return low.end > high.first ? 0 : high.first - low.end;
+}
 
 }  // namespace
 
-std::uint64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
-                                      std::uint64_t max_ahead) {
-    const std::uint64_t end = first + count;
+std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
+                                     std::uint64_t max_ahead) {
     const std::lock_guard lock(mutex_);
     if (closed_) {
         return 0;
     }
-    Reader reader = take(first, end);
-    if (end > reader.next_block) {
+    const BlockRange range{first, first + count};
+    Reader reader = take(range);
+    const bool goes_on = reader.backwards ? first < reader.last.first : range.end > reader.last.end;
+    if (goes_on) {
+        const unsigned step = gap(reader.last, range, reader.backwards) == 0 ? kStepsToBeSure : 1;
+        reader.num_steps = std::min(reader.num_steps + step, kStepsToBeSure);
+    }
+    if (goes_on && reader.num_steps == kStepsToBeSure) {
         const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
         reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
     }
-    reader.next_block = end;
-    const std::uint64_t target = std::min(end + reader.ahead, num_blocks_);
-    reader.requested_end = std::max(reader.requested_end, end);
-    if (target >= reader.requested_end + std::max<std::uint64_t>(reader.ahead / 2, 1)) {
-        wanted_.push_back({reader.requested_end, target});
-        reader.requested_end = target;
-        if (wanted_.size() > kMaxReaders) {
-            wanted_.pop_front();  // it was read by now, or somebody has waited too long
-        }
-        wanted_some_.notify_one();
-    }
+    reader.last = range;
+    want(reader);
     readers_.push_back(reader);
     if (readers_.size() > kMaxReaders) {
         readers_.pop_front();
     }
-    return reader.ahead;
+    const auto ahead = static_cast<std::int64_t>(reader.ahead);
+    return reader.backwards ? -ahead : ahead;
 }
 
-// The reader who goes on here, or in the block that it has read a part of; else a new one.
-SequentialReaders::Reader SequentialReaders::take(std::uint64_t first, std::uint64_t end) {
-    for (const std::uint64_t next : {first, first + 1}) {
-        const auto found =
-            std::find_if(readers_.begin(), readers_.end(),
-                         [&](const Reader& reader) { return reader.next_block == next; });
-        if (found != readers_.end()) {
-            const Reader reader = *found;
-            readers_.erase(found);
+// The reader who goes on here, or else turns round here; else a new one. Among several it is the
+// one that leaves out the fewest blocks.
+SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
+    for (const bool turns : {false, true}) {
+        auto best = readers_.end();
+        std::uint64_t best_gap = kMaxGap + 1;
+        for (auto reader = readers_.begin(); reader != readers_.end(); ++reader) {
+            const auto found = gap(reader->last, range, reader->backwards != turns);
+            if (found && *found < best_gap) {
+                best = reader;
+                best_gap = *found;
+            }
+        }
+        if (best != readers_.end()) {
+            Reader reader = *best;
+            readers_.erase(best);
+            if (turns) {
+                const bool backwards = !reader.backwards;
+                reader = {reader.last, backwards, 0, 0, backwards ? range.first : range.end};
+            }
             return reader;
         }
     }
-    return {end, 0, end};
+    return {range, false, 0, 0, range.end};
+}
+
+// Asks for what the reader will come to, once it is half as much as it may be, or all that is left.
+void SequentialReaders::want(Reader& reader) {
+    BlockRange range{};
+    if (reader.backwards) {
+        reader.requested = std::min(reader.requested, reader.last.first);
+        range = {reader.last.first - std::min(reader.ahead, reader.last.first), reader.requested};
+    } else {
+        reader.requested = std::max(reader.requested, reader.last.end);
+        range = {reader.requested, std::min(reader.last.end + reader.ahead, num_blocks_)};
+    }
+    const bool is_rest = reader.backwards ? range.first == 0 : range.end == num_blocks_;
+    const std::uint64_t least = is_rest ? 1 : std::max<std::uint64_t>(reader.ahead / 2, 1);
+    if (range.end < range.first + least) {
+        return;
+    }
+    reader.requested = reader.backwards ? range.first : range.end;
+    wanted_.push_back(range);
+    if (wanted_.size() > kMaxReaders) {
+        wanted_.pop_front();  // it was read by now, or somebody has waited too long
+    }
+    wanted_some_.notify_one();
 }
 
 std::optional<BlockRange> SequentialReaders::wait() {

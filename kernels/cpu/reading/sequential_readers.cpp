@@ -8,18 +8,13 @@ namespace {
 
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
-constexpr std::uint64_t kMaxGap = 4;    // blocks that a reader leaves out each time
-constexpr unsigned kStepsToBeSure = 2;  // a step without a gap counts as many
 
-// How many blocks somebody who read `last` leaves out to go on with `next`; nothing where it does
-// not go on there. The block that was read in part may be read again.
-std::optional<std::uint64_t> gap(const BlockRange& last, const BlockRange& next, bool backwards) {
-    const BlockRange& low = backwards ? next : last;
-    const BlockRange& high = backwards ? last : next;
-    if (low.end > high.first + 1 || high.first > low.end + kMaxGap) {
-        return std::nullopt;
-    }
-    return low.end > high.first ? 0 : high.first - low.end;
+// Whether somebody who read `last` goes on with `next`. The block that was read in part may be read
+// again.
+bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
+    const std::uint64_t low_end = backwards ? next.end : last.end;
+    const std::uint64_t high_first = backwards ? last.first : next.first;
+    return low_end == high_first || low_end == high_first + 1;
 }
 
 }  // namespace
@@ -32,12 +27,7 @@ std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
     }
     const BlockRange range{first, first + count};
     Reader reader = take(range);
-    const bool goes_on = reader.backwards ? first < reader.last.first : range.end > reader.last.end;
-    if (goes_on) {
-        const unsigned step = gap(reader.last, range, reader.backwards) == 0 ? kStepsToBeSure : 1;
-        reader.num_steps = std::min(reader.num_steps + step, kStepsToBeSure);
-    }
-    if (goes_on && reader.num_steps == kStepsToBeSure) {
+    if (reader.backwards ? first < reader.last.first : range.end > reader.last.end) {
         const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
         reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
     }
@@ -51,30 +41,25 @@ std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
     return reader.backwards ? -ahead : ahead;
 }
 
-// The reader who goes on here, or else turns round here; else a new one. Among several it is the
-// one that leaves out the fewest blocks.
+// The reader who goes on here, or else turns round here; else a new one.
 SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
     for (const bool turns : {false, true}) {
-        auto best = readers_.end();
-        std::uint64_t best_gap = kMaxGap + 1;
-        for (auto reader = readers_.begin(); reader != readers_.end(); ++reader) {
-            const auto found = gap(reader->last, range, reader->backwards != turns);
-            if (found && *found < best_gap) {
-                best = reader;
-                best_gap = *found;
-            }
+        const auto found =
+            std::find_if(readers_.begin(), readers_.end(), [&](const Reader& reader) {
+                return goes_on(reader.last, range, reader.backwards != turns);
+            });
+        if (found == readers_.end()) {
+            continue;
         }
-        if (best != readers_.end()) {
-            Reader reader = *best;
-            readers_.erase(best);
-            if (turns) {
-                const bool backwards = !reader.backwards;
-                reader = {reader.last, backwards, 0, 0, backwards ? range.first : range.end};
-            }
-            return reader;
+        Reader reader = *found;
+        readers_.erase(found);
+        if (turns) {
+            const bool backwards = !reader.backwards;
+            reader = {reader.last, backwards, 0, backwards ? range.first : range.end};
         }
+        return reader;
     }
-    return {range, false, 0, 0, range.end};
+    return {range, false, 0, range.end};
 }
 
 // Asks for what the reader will come to, once it is half as much as it may be, or all that is left.

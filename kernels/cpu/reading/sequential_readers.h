@@ -16,9 +16,8 @@ struct BlockRange {
 };
 
 // Blocks follow each other in the stream as files do in their directories, so a reader of many
-// small files in order looks sequential here too. So does one that goes backwards, or that leaves
-// out some blocks each time: a block takes a fraction of the time in a batch, so those are decoded
-// as well. Safe for any number of threads.
+// small files in order looks sequential here too. Others go backwards. Safe for any number of
+// threads.
 class SequentialReaders {
   public:
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
@@ -34,12 +33,11 @@ class SequentialReaders {
     void close();
 
   private:
-    // What it read last, how sure its direction is, and how far blocks were asked for in its name:
-    // the end of those, or the first one where it goes backwards.
+    // What it read last, and how far blocks were asked for in its name: the end of those, or the
+    // first one where it goes backwards.
     struct Reader {
         BlockRange last;
         bool backwards;
-        unsigned num_steps;
         std::uint64_t ahead;
         std::uint64_t requested;
     };

@@ -148,7 +148,7 @@ class PassthroughFiles:
         except GompfsError as error:
             # Who reads the damaged block meets it too, and all others read on.
             log.debug("%s is not passed through: %s", display_path(self._archive.path_of(node)), error)
-        except (OSError, MemoryError) as error:
+        except Exception as error:  # those who wait must hear of it, whatever it is
             log.warning("%s is not passed through: %s", display_path(self._archive.path_of(node)), error)
         with self._lock:
             file.backing_id, file.is_ready = backing_id, True

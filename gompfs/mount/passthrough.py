@@ -7,6 +7,7 @@ file: so it is counted here who has which file open.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -170,7 +171,10 @@ class PassthroughFiles:
                 raise MountError("the mount ends")
             pieces = self._archive.read_pieces(node, start, min(batch, size - start), keep=False)
             for first in range(0, len(pieces), _MAX_PIECES):
-                start += os.pwritev(descriptor, pieces[first : first + _MAX_PIECES], start)
+                some = pieces[first : first + _MAX_PIECES]
+                if os.pwritev(descriptor, some, start) != (num_bytes := sum(map(len, some))):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                start += num_bytes
 
         with ThreadPoolExecutor(_BATCHES_AT_ONCE, thread_name_prefix="gompfs-passthrough") as executor:
             for _ in executor.map(copy, range(0, size, batch)):

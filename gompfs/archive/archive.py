@@ -55,12 +55,12 @@ class Archive:
         engine: Engine | None = None,
         verify: bool = False,
         cache_size: int = DEFAULT_CACHE_SIZE,
-        read_ahead: int | None = None,
+        decode_ahead: int | None = None,
     ) -> None:
         """Open the archive at `path`; blocks are decoded by `engine` (by default as `auto` chooses).
 
         `verify` checks decoded bytes against their checksums too; `cache_size` bounds the decoded blocks
-        kept, in bytes, and `read_ahead` how much is decoded ahead of a reader (None: as much as the engine likes
+        kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the engine likes
         to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
         """
         self.path = Path(path).absolute()
@@ -69,7 +69,7 @@ class Archive:
         self.verifies_content = verify
         self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._open(cache_size, read_ahead)
+            self._open(cache_size, decode_ahead)
         except GompfsError as error:
             os.close(self._file)
             error.archive = error.archive or str(self.path)
@@ -78,7 +78,7 @@ class Archive:
             os.close(self._file)
             raise
 
-    def _open(self, cache_size: int, read_ahead: int | None) -> None:
+    def _open(self, cache_size: int, decode_ahead: int | None) -> None:
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise ArchiveFormatError("this is no regular file")
         self.superblock = Superblock.from_bytes(os.pread(self._file, SUPERBLOCK_SIZE, 0))
@@ -102,7 +102,7 @@ class Archive:
             self.num_blocks,
             self.block_size,
             cache_size,
-            lambda: self.engine.batch_bytes if read_ahead is None else read_ahead,
+            lambda: self.engine.batch_bytes if decode_ahead is None else decode_ahead,
         )
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}

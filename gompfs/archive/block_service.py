@@ -39,17 +39,17 @@ class BlockService:
         num_blocks: int,
         block_size: int,
         cache_size: int,
-        read_ahead: Callable[[], int],
+        decode_ahead: Callable[[], int],
     ) -> None:
         """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them.
 
-        Up to `read_ahead()` bytes are decoded ahead of a reader, at once.
+        Up to `decode_ahead()` bytes are decoded ahead of a reader, at once.
         """
         self._decode = decode
         self._num_blocks = num_blocks
         self._capacity = max(cache_size // block_size, 2)
         self._block_size = block_size
-        self._read_ahead_bytes = read_ahead
+        self._ahead_bytes = decode_ahead
         self.reader = BlockReader(num_blocks, block_size, self._capacity)
         self._cache: OrderedDict[int, Block] = OrderedDict()
         self._pending: dict[int, Future[None]] = {}
@@ -80,7 +80,7 @@ class BlockService:
 
         A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
         """
-        ahead = self.reader.note(first, count, self._read_ahead_bytes() // self._block_size)
+        ahead = self.reader.note(first, count, self._ahead_bytes() // self._block_size)
         if ahead:
             self._start_reading_ahead()
         blocks: list[Block | None] = [None] * count

@@ -104,7 +104,7 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
             engine=engine,
             verify=options.verify,
             cache_size=options.cache_size,
-            read_ahead=options.readahead,
+            decode_ahead=options.decode_ahead,
         ) as archive,
         keeping_grammars(archive),
     ):

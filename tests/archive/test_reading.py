@@ -141,12 +141,12 @@ def test_sequential_reading_decodes_ahead_and_nothing_twice(sound_archive: Path,
 def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: Path, step: int) -> None:
     content = (tree / "big/text").read_bytes()
     misses = {}
-    for read_ahead in (0, 1 << 20):
-        with Archive(sound_archive, read_ahead=read_ahead) as archive:
+    for decode_ahead in (0, 1 << 20):
+        with Archive(sound_archive, decode_ahead=decode_ahead) as archive:
             ino = archive.resolve("big/text").ino
             for start in range(0, len(content), 8192)[:: step // 8192]:
                 assert archive.read(ino, start, 8192) == content[start : start + 8192]
-            misses[read_ahead] = archive.blocks.misses
+            misses[decode_ahead] = archive.blocks.misses
     num_blocks = len(content) // archive.block_size
     assert misses[0] >= num_blocks
     assert misses[1 << 20] < num_blocks / 2

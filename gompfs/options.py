@@ -71,7 +71,8 @@ class MountOptions:
     """How an archive is mounted; `cache_size` in bytes, `umask` as the bits to clear in every mode.
 
     `stats` says whether the virtual directory is in listings of the root (`visible`), can only be named
-    (`hidden`), or is not there (`off`).
+    (`hidden`), or is not there (`off`). Of files that are open, `passthrough_size` bytes at most are decoded whole, for
+    the kernel to read by itself. `decode_ahead` bytes are decoded ahead of a reader (None: what the engine likes).
     """
 
     engine: str = "auto"
@@ -86,6 +87,8 @@ class MountOptions:
     fsname: str | None = None
     gpu_memory: int | None = None
     gpu_resident: str = "auto"
+    passthrough_size: int = 0
+    decode_ahead: int | None = None
 
     def gpu_options(self, archive_size: int) -> GpuOptions:
         """What concerns the GPU, for an archive of `archive_size` bytes."""
@@ -103,7 +106,7 @@ class MountOptions:
                 values[name] = _number(name, value, 10)
             elif name == "umask":
                 values[name] = _number(name, value, 8)
-            elif name in ("cache_size", "gpu_memory"):
+            elif name in ("cache_size", "gpu_memory", "passthrough_size", "decode_ahead"):
                 values[name] = parse_size(value)
             elif (name == "stats" and value in STATS_PLACES) or (
                 name in ("engine", "fsname", "gpu_resident") and value

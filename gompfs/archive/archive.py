@@ -64,11 +64,13 @@ class Archive:
         engine: Engine | None = None,
         verify: bool = False,
         cache_size: int = DEFAULT_CACHE_SIZE,
+        decode_ahead: int | None = None,
     ) -> None:
         """Open the archive at `path`; blocks are decoded by `engine` (by default as `auto` chooses).
 
         `verify` checks decoded bytes against their checksums too; `cache_size` bounds the decoded blocks
-        kept, in bytes. Raises ArchiveFormatError and its subclasses, or OSError.
+        kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the engine likes
+        to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
         """
         self.path = Path(path).absolute()
         self.warnings: list[str] = []
@@ -76,7 +78,7 @@ class Archive:
         self.verifies_content = verify
         self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            self._open(cache_size)
+            self._open(cache_size, decode_ahead)
         except GompfsError as error:
             os.close(self._file)
             error.archive = error.archive or str(self.path)
@@ -85,7 +87,7 @@ class Archive:
             os.close(self._file)
             raise
 
-    def _open(self, cache_size: int) -> None:
+    def _open(self, cache_size: int, decode_ahead: int | None) -> None:
         if not stat.S_ISREG(os.fstat(self._file).st_mode):
             raise ArchiveFormatError("this is no regular file")
         self.superblock = Superblock.from_bytes(os.pread(self._file, SUPERBLOCK_SIZE, 0))
@@ -109,7 +111,7 @@ class Archive:
             self.num_blocks,
             self.block_size,
             cache_size,
-            lambda: self.engine.batch_bytes,
+            lambda: self.engine.batch_bytes if decode_ahead is None else decode_ahead,
         )
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
@@ -307,11 +309,14 @@ class Archive:
         pieces = self.read_pieces(ino, file_offset, size)
         return bytes(pieces[0]) if len(pieces) == 1 else b"".join(pieces)
 
-    def read_pieces(self, ino: int, file_offset: int, size: int) -> list[memoryview | bytes]:
+    def read_pieces(
+        self, ino: int, file_offset: int, size: int, *, keep: bool = True
+    ) -> list[memoryview | bytes]:
         """The same bytes as views of decoded blocks, in order; holes come as zeros.
 
-        The range must lie inside the file.
+        The range must lie inside the file. Without `keep`, blocks are decoded past the cache.
         """
+        get_blocks = self.blocks.get if keep else self.decode_stream_blocks
         pieces: list[memoryview | bytes] = []
         position = file_offset
         end = file_offset + size
@@ -325,18 +330,21 @@ class Archive:
                 pieces.append(bytes(extent.file_offset - position))
                 position = extent.file_offset
             piece_size = min(extent_end, end) - position
-            pieces.extend(self._stream(ino, extent.stream_offset + position - extent.file_offset, piece_size))
+            stream_offset = extent.stream_offset + position - extent.file_offset
+            pieces.extend(self._stream(ino, stream_offset, piece_size, get_blocks))
             position += piece_size
         if position < end:
             pieces.append(bytes(end - position))
         return pieces
 
-    def _stream(self, ino: int, stream_offset: int, size: int) -> Iterator[memoryview]:
+    def _stream(
+        self, ino: int, stream_offset: int, size: int, get_blocks: Callable[[int, int], list[Block]]
+    ) -> Iterator[memoryview]:
         first = stream_offset // self.block_size
         last = (stream_offset + size - 1) // self.block_size
         if last >= self.num_blocks:
             raise CorruptIndexError(f"inode {ino} has bytes outside the stream", archive=self.path)
-        for number, block in enumerate(self.blocks.get(first, last - first + 1), first):
+        for number, block in enumerate(get_blocks(first, last - first + 1), first):
             if block.status is not BlockStatus.OK:
                 raise CorruptBlockError(block.status.reason, archive=self.path, block=number)
             start = max(stream_offset - number * self.block_size, 0)

@@ -39,17 +39,17 @@ class BlockService:
         num_blocks: int,
         block_size: int,
         cache_size: int,
-        batch_bytes: Callable[[], int],
+        decode_ahead: Callable[[], int],
     ) -> None:
         """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them.
 
-        Reading ahead takes up to `batch_bytes()` at once.
+        Up to `decode_ahead()` bytes are decoded ahead of a reader, at once.
         """
         self._decode = decode
         self._num_blocks = num_blocks
         self._capacity = max(cache_size // block_size, 2)
         self._block_size = block_size
-        self._batch_bytes = batch_bytes
+        self._ahead_bytes = decode_ahead
         self.reader = BlockReader(num_blocks, block_size, self._capacity)
         self._cache: OrderedDict[int, Block] = OrderedDict()
         self._pending: dict[int, Future[None]] = {}
@@ -80,7 +80,7 @@ class BlockService:
 
         A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
         """
-        ahead = self.reader.note(first, count, self._batch_bytes() // self._block_size)
+        ahead = self.reader.note(first, count, self._ahead_bytes() // self._block_size)
         if ahead:
             self._start_reading_ahead()
         blocks: list[Block | None] = [None] * count
@@ -99,17 +99,25 @@ class BlockService:
                     elif wait_for is None and missing is None:
                         wait_for = self._pending.get(first + index)
                         if wait_for is None:
-                            missing = self._claim(first + index, max(count - index, ahead))
+                            start = first + index
+                            begin = self._free_before(start, -ahead)
+                            missing = self._claim(begin, max(first + count - begin, ahead))
             if missing is not None:
-                decoded = self._load(*missing)
-                start = missing[0] - first
-                asked = min(len(decoded), count - start)
-                blocks[start : start + asked] = decoded[:asked]
+                decoded = self._load(*missing)[start - missing[0] :]
+                asked = min(len(decoded), first + count - start)
+                blocks[start - first : start - first + asked] = decoded[:asked]
                 self.misses += asked
             elif wait_for is not None:
                 wait_for.result()
             else:
                 return [block for block in blocks if block is not None]
+
+    def _free_before(self, end: int, limit: int) -> int:
+        """Where the run of up to `limit` blocks before `end` begins that nobody has; called with the lock held."""
+        first = end
+        while first > max(end - limit, 0) and first - 1 not in self._cache and first - 1 not in self._pending:
+            first -= 1
+        return first
 
     def _claim(self, first: int, limit: int) -> tuple[int, int]:
         """Mark the run of blocks from `first` on that nobody has as pending; called with the lock held."""

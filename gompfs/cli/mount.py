@@ -34,6 +34,10 @@ def mount_command(
     Mount options:
       engine=auto|cpu|gpu    who decodes and traverses grammars
       cache_size=256M        memory for decoded blocks
+      passthrough_size=SIZE  memory for whole files, of 1M or more, that are decoded when they are opened,
+                             for the kernel to read by itself: needs root and Linux 6.9, and makes
+                             many small files slower (0: off, the default)
+      decode_ahead=SIZE      how much is decoded ahead of who goes through a file (8M, on a GPU 32M)
       gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too

@@ -1,38 +1,51 @@
 """The binding to libfuse 3, which mfusepy loads and describes; nothing else imports mfusepy.
 
-libfuse mounts, agrees with the kernel on the protocol, and unmounts. In between, requests are taken from the
-device by RequestLoop on Python's own threads. Passing each through libfuse and ctypes costs four times as
-much: a file tree is listed at 35,000 entries a second that way, and at 150,000 this way.
+libfuse mounts and unmounts. In between, requests are taken from the device by RequestLoop on Python's own threads.
+Passing each through libfuse and ctypes costs four times as much: a file tree is listed at 35,000 entries a second
+that way, and at 150,000 this way.
 """
 
 from __future__ import annotations
 
 import ctypes
-import errno
 import logging
 import os
 import signal
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import Any
 
 import mfusepy
 
 from gompfs.errors import MountError
 from gompfs.mount.operations import Operations
+from gompfs.mount.passthrough import start_passthrough
+from gompfs.mount.protocol import (
+    BUFFER_SIZE,
+    REPLY_HEADER,
+    REQUEST_HEADER,
+    Feature,
+    Opcode,
+    init_reply,
+)
 from gompfs.mount.requests import RequestLoop
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
 _NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for misses only
-_MAX_BACKGROUND = 64
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
-_READDIRPLUS = 1 << 13
-_READDIRPLUS_AUTO = 1 << 14
-_INIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(mfusepy.fuse_conn_info))
+_FEATURES = (
+    Feature.ASYNC_READ
+    | Feature.ASYNC_DIO
+    | Feature.AUTO_INVAL_DATA
+    | Feature.INIT_EXT
+    | Feature.MAX_PAGES
+    | Feature.PARALLEL_DIROPS
+    | Feature.READDIRPLUS
+)
 
 _library = mfusepy._libfuse
 _library.fuse_session_new.restype = ctypes.c_void_p
@@ -48,36 +61,22 @@ class _Arguments(ctypes.Structure):
     )
 
 
-class _Operations(ctypes.Structure):
-    """The start of struct fuse_lowlevel_ops: libfuse takes what is not there for not implemented."""
-
-    _fields_ = (("init", _INIT),)
-
-
-class _Buffer(ctypes.Structure):
-    """struct fuse_buf, with room for what later versions append."""
-
-    _fields_ = (*mfusepy.fuse_buf._fields_, ("reserved", ctypes.c_uint64 * 8))
-
-
 class Session:
     """One mount, from mounting to unmounting."""
 
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
         """Mount at `mountpoint`, with `source` as what is mounted. Raises MountError."""
         self._mountpoint = mountpoint
-        self._is_ready = False
+        self._passthrough_size = options.passthrough_size
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
-        self._callback = _INIT(self._init)
-        operations = _Operations(init=self._callback)
         arguments = [b"gompfs", b"-o", _mount_options(source, options)]
         values = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
         self._session = ctypes.c_void_p(
             _library.fuse_session_new(
                 ctypes.byref(_Arguments(len(arguments), values, 0)),
-                ctypes.byref(operations),
-                ctypes.c_size_t(ctypes.sizeof(operations)),
+                None,  # libfuse answers nothing
+                ctypes.c_size_t(0),
                 None,
             )
         )
@@ -89,27 +88,16 @@ class Session:
             self.close()
             raise MountError("libfuse could not mount here", path=mountpoint)
 
-    def _init(self, _data: Any, connection: Any) -> None:
-        """Called by libfuse when the kernel proposes what both may use."""
-        connection.contents.want |= _READDIRPLUS & connection.contents.capable
-        connection.contents.want &= ~_READDIRPLUS_AUTO
-        connection.contents.max_background = _MAX_BACKGROUND
-        self._is_ready = True
-
     def serve(self, operations: Operations, on_ready: Callable[[], None]) -> None:
         """Answer requests until the mount is gone; `on_ready` is called when it answers.
 
         SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread.
         """
-        buffer = _Buffer()
-        while not self._is_ready:
-            received = _library.fuse_session_receive_buf(self._session, ctypes.byref(buffer))
-            if received <= 0 and received != -errno.EINTR:
-                raise MountError("the kernel ended the mount before it began", path=self._mountpoint)
-            _library.fuse_session_process_buf(self._session, ctypes.byref(buffer))
         # libfuse closes its descriptor when it unmounts, while the threads still read from theirs.
         device = os.dup(_library.fuse_session_fd(self._session))
-        loop = RequestLoop(device, operations)
+        features = self._negotiate(device)
+        passthrough = start_passthrough(operations.archive, device, self._passthrough_size, features)
+        loop = RequestLoop(device, operations, passthrough)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
         def stop() -> None:
@@ -126,7 +114,23 @@ class Session:
         for thread in threads:
             thread.join()
         loop.close()
+        if passthrough is not None:
+            passthrough.close()
         os.close(device)
+
+    def _negotiate(self, device: int) -> Feature:
+        """Answer the kernel's first request, INIT; the features that both sides have. Raises MountError."""
+        wanted = _FEATURES | Feature.PASSTHROUGH if self._passthrough_size else _FEATURES
+        try:
+            request = memoryview(os.read(device, BUFFER_SIZE))
+            _, opcode, unique, *_ = REQUEST_HEADER.unpack_from(request)
+            if opcode != Opcode.INIT:
+                raise ValueError("the kernel does not begin with INIT")
+            reply, features = init_reply(request[REQUEST_HEADER.size :], wanted)
+            os.writev(device, [REPLY_HEADER.pack(REPLY_HEADER.size + len(reply), 0, unique), reply])
+        except (OSError, ValueError, struct.error) as error:
+            raise MountError(f"the mount ended before it began: {error}", path=self._mountpoint) from error
+        return features
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._is_stopping = True

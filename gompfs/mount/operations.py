@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
+from gompfs.model import Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
@@ -51,6 +52,10 @@ class Operations:
         if not self.reader.knows(node):
             self._make_known(node)
         return pieces
+
+    def archive_inode(self, node: int) -> Inode | None:
+        """The inode of an archive's entry, None for a virtual one."""
+        return self.archive.inode(node) if self._tree.virtual(node) is None else None
 
     def _make_known(self, node: int) -> None:
         """Let `reader` answer for a file whose blocks are decoded, and those behind it, more for who goes on there."""

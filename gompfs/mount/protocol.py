@@ -5,8 +5,9 @@ Replies that hold attributes are made in C++ (kernels/cpu/reading).
 
 from __future__ import annotations
 
+import os
 import struct
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 
 CACHE_SECONDS = 3600  # entries, attributes and absences: an archive never changes
 
@@ -18,10 +19,13 @@ class Opcode(IntEnum):
     FORGET = 2
     GETATTR = 3
     READLINK = 5
+    OPEN = 14
     READ = 15
     STATFS = 17
+    RELEASE = 18
     GETXATTR = 22
     LISTXATTR = 23
+    INIT = 26
     INTERRUPT = 36
     DESTROY = 38
     BATCH_FORGET = 42
@@ -30,12 +34,71 @@ class Opcode(IntEnum):
 
 WITHOUT_REPLY = frozenset({Opcode.FORGET, Opcode.BATCH_FORGET, Opcode.INTERRUPT})
 
+
+class Feature(IntFlag):
+    """What the kernel offers and the mount takes, in INIT."""
+
+    ASYNC_READ = 1 << 0
+    AUTO_INVAL_DATA = 1 << 12
+    READDIRPLUS = 1 << 13
+    ASYNC_DIO = 1 << 15
+    PARALLEL_DIROPS = 1 << 18
+    MAX_PAGES = 1 << 22
+    INIT_EXT = 1 << 30
+    PASSTHROUGH = 1 << 37
+
+
+class OpenFlag(IntFlag):
+    """How the kernel treats a file that is open."""
+
+    KEEP_CACHE = 1 << 1
+    NO_FLUSH = 1 << 5
+    PASSTHROUGH = 1 << 7
+
+
+_MAX_READ = 1 << 20  # bytes
+BUFFER_SIZE = _MAX_READ + (1 << 16)
+"""Room for any request: the kernel insists on that for the largest write, though none comes."""
+_PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
+_PROTOCOL = (7, 40)
+_OLDEST_MINOR = 23  # before, answers to INIT were shorter
+_MAX_BACKGROUND = 64
+_CONGESTION = 48
+
 # Requests: header (length, opcode, unique, node id, ...), then what the opcode needs
 REQUEST_HEADER = struct.Struct("<IIQQIIIHH")
 READ_REQUEST = struct.Struct("<QQII")  # handle, file_offset, size, read flags
+INIT_REQUEST = struct.Struct("<IIII")  # major, minor, max_readahead, features
+_MORE_FEATURES = struct.Struct("<I")  # behind those, where there is INIT_EXT: bits 32 and on
+RELEASE_REQUEST = struct.Struct("<Q")  # handle
 INTERRUPT_REQUEST = struct.Struct("<Q")  # the request that is meant
 XATTR_REQUEST = struct.Struct("<II")  # size, padding
 # Replies
 REPLY_HEADER = struct.Struct("<IiQ")  # length, negative errno, unique
 XATTR_SIZE_REPLY = struct.Struct("<II")
+_INIT_REPLY = struct.Struct("<4IHHIIHHII24x")
+_OPEN_REPLY = struct.Struct("<QIi")  # handle, flags, backing id
 STATFS_REPLY = struct.Struct("<5Q4I24x")
+
+
+def init_reply(request: memoryview, wanted: Feature) -> tuple[bytes, Feature]:
+    """The answer to INIT, and which of the wanted features both sides have; raises ValueError for another protocol."""
+    major, minor, max_readahead, offered = INIT_REQUEST.unpack_from(request)
+    if major != _PROTOCOL[0] or minor < _OLDEST_MINOR:
+        raise ValueError(f"the kernel speaks version {major}.{minor} of the protocol")
+    if offered & Feature.INIT_EXT:
+        offered |= _MORE_FEATURES.unpack_from(request, INIT_REQUEST.size)[0] << 32
+    taken = wanted & offered
+    stack_depth = 1 if Feature.PASSTHROUGH in taken else 0
+    reply = _INIT_REPLY.pack(
+        *_PROTOCOL, max_readahead, taken & 0xFFFFFFFF, _MAX_BACKGROUND, _CONGESTION, _MAX_READ, 1,
+        _MAX_READ // _PAGE_SIZE, 0, taken >> 32, stack_depth,
+    )  # fmt: skip
+    return reply, taken
+
+
+def open_reply(handle: int, backing_id: int | None = None) -> bytes:
+    """The answer to OPEN; the kernel reads from the backing file where there is one."""
+    if backing_id is None:
+        return _OPEN_REPLY.pack(handle, OpenFlag.KEEP_CACHE | OpenFlag.NO_FLUSH, 0)
+    return _OPEN_REPLY.pack(handle, OpenFlag.PASSTHROUGH | OpenFlag.NO_FLUSH, backing_id)

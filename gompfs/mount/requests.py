@@ -11,10 +11,13 @@ from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entr
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.operations import Operations
+from gompfs.mount.passthrough import LEAST_SIZE, PassthroughFiles
 from gompfs.mount.protocol import (
+    BUFFER_SIZE,
     CACHE_SECONDS,
     INTERRUPT_REQUEST,
     READ_REQUEST,
+    RELEASE_REQUEST,
     REPLY_HEADER,
     REQUEST_HEADER,
     STATFS_REPLY,
@@ -27,7 +30,6 @@ from gompfs.mount.virtual_files import NotReadyError
 
 log = logging.getLogger(__name__)
 
-_BUFFER_SIZE = (1 << 20) + (1 << 16)  # the kernel insists on room for the largest write, though none comes
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
 _MAX_KEPT = 16 << 20  # bytes of replies that stay true
 _LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
@@ -39,12 +41,12 @@ Handler = Callable[[int, memoryview], Pieces]
 class RequestLoop:
     """Takes requests from the device of one mount until it is unmounted; several threads may run it at once.
 
-    OPEN and OPENDIR are not answered: the kernel then opens and closes files and directories by itself, which
-    spares two of three requests for a small file.
+    OPENDIR is not answered, nor is OPEN where no files are passed through: the kernel then opens and closes by itself,
+    which spares two of three requests for a small file.
     """
 
-    def __init__(self, device: int, operations: Operations) -> None:
-        """Serve the open /dev/fuse descriptor `device`."""
+    def __init__(self, device: int, operations: Operations, passthrough: PassthroughFiles | None) -> None:
+        """Serve the open /dev/fuse descriptor `device`; `passthrough` opens files."""
         self._device = device
         self._operations = operations
         self._directories = Directories(operations)
@@ -64,11 +66,15 @@ class RequestLoop:
         if operations.archive.has_xattrs():
             # Unanswered, the kernel stops asking, as `ls -l` does for every file.
             self._handlers[Opcode.GETXATTR] = self._getxattr
+        if passthrough is not None:
+            self._passthrough = passthrough
+            self._handlers |= {Opcode.OPEN: self._open, Opcode.RELEASE: self._release}
+            operations.reader.open_files_below(LEAST_SIZE)
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
         reader, listings = self._operations.reader, self._directories.listings
-        error = answer_requests(self._device, reader, listings, self._replies, _BUFFER_SIZE, self._answer)
+        error = answer_requests(self._device, reader, listings, self._replies, BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -173,6 +179,13 @@ class RequestLoop:
         return self._operations.xattrs(node)
 
     # Contents
+
+    def _open(self, node: int, _data: memoryview) -> Pieces:
+        return (self._passthrough.open(self._operations.archive_inode(node)),)
+
+    def _release(self, node: int, data: memoryview) -> Pieces:
+        self._passthrough.release(node, *RELEASE_REQUEST.unpack_from(data))
+        return ()
 
     def _read(self, node: int, data: memoryview) -> Pieces:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)

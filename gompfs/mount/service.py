@@ -100,7 +100,11 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
     engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
     with (
         Archive(
-            archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
+            archive_path,
+            engine=engine,
+            verify=options.verify,
+            cache_size=options.cache_size,
+            decode_ahead=options.decode_ahead,
         ) as archive,
         keeping_grammars(archive),
     ):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -298,6 +299,8 @@ def _source_of_stats(archive: Archive) -> str:
 
 def info(archive: Archive) -> bytes:
     """What the archive is, one fact a line, and which files the analytics leave out."""
+    from gompfs.mount.passthrough import describe_passthrough
+
     num_inodes, size = archive.totals()
     compressed = sum(int(segment.places.compressed_sizes.sum()) for segment in archive.segments)
     grammar = sum(int(s.places.compressed_sizes.sum()) for s in archive.sections if s.kind == GRAMMAR_SECTION)
@@ -321,6 +324,9 @@ def info(archive: Archive) -> bytes:
         "cache_hits": archive.blocks.hits,
         "cache_misses": archive.blocks.misses,
     }
+    passthrough = describe_passthrough(archive)
+    if passthrough is not None:
+        facts["passthrough"] = passthrough
     lines = [f"{name}\t{value}" for name, value in facts.items()]
     paths = archive.paths() if archive.binary_files() else {}
     lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.binary_files() if ino in paths]
@@ -375,14 +381,10 @@ _VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what i
 class NotReadyError(Exception):
     """What was asked for is still being computed: ask again when `call_later` calls."""
 
-    def __init__(self, file: VirtualFile, step: int) -> None:
+    def __init__(self, call_later: Callable[[Callable[[], None]], None]) -> None:
+        """`call_later` calls once when more is known, from another thread or at once."""
         super().__init__("it is being computed")
-        self._file = file
-        self._step = step
-
-    def call_later(self, callback: Callable[[], None]) -> None:
-        """Call once when more is known, from another thread or at once."""
-        self._file.call_after(self._step, callback)
+        self.call_later = call_later
 
 
 class VirtualFile:
@@ -415,7 +417,7 @@ class VirtualFile:
         with self._lock:
             self._begin()
             if self._size is None:
-                raise NotReadyError(self, self._step)
+                raise NotReadyError(partial(self._call_after, self._step))
             return self._size
 
     def read(self, file_offset: int, size: int) -> bytes:
@@ -423,7 +425,7 @@ class VirtualFile:
         with self._lock:
             self._begin()
             if self._size is None or self._spool.size < min(file_offset + size, self._size):
-                raise NotReadyError(self, self._step)
+                raise NotReadyError(partial(self._call_after, self._step))
             spool = self._spool
         return spool.read(file_offset, size)
 
@@ -433,7 +435,7 @@ class VirtualFile:
             if not self._is_running:
                 self._spool.close()
 
-    def call_after(self, step: int, callback: Callable[[], None]) -> None:
+    def _call_after(self, step: int, callback: Callable[[], None]) -> None:
         """Call when more is known than at `step`."""
         with self._lock:
             if self._step == step:

@@ -137,6 +137,21 @@ def test_sequential_reading_decodes_ahead_and_nothing_twice(sound_archive: Path,
         assert archive.blocks.hits > len(pieces) // 2
 
 
+@pytest.mark.parametrize("step", [8192, -8192])
+def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: Path, step: int) -> None:
+    content = (tree / "big/text").read_bytes()
+    misses = {}
+    for decode_ahead in (0, 1 << 20):
+        with Archive(sound_archive, decode_ahead=decode_ahead) as archive:
+            ino = archive.resolve("big/text").ino
+            for start in range(0, len(content), 8192)[:: step // 8192]:
+                assert archive.read(ino, start, 8192) == content[start : start + 8192]
+            misses[decode_ahead] = archive.blocks.misses
+    num_blocks = len(content) // archive.block_size
+    assert misses[0] >= num_blocks
+    assert misses[1 << 20] < num_blocks / 2
+
+
 def test_closing_while_reading_ahead(sound_archive: Path) -> None:
     for _ in range(20):
         with Archive(sound_archive) as archive:

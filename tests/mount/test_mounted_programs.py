@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import shutil
 import stat
@@ -31,10 +33,11 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.fixture
-def mounted(tree: Path, tmp_path: Path, mount) -> Path:
+@pytest.fixture(params=["passthrough_size=0", "passthrough_size=8M"])
+def mounted(tree: Path, tmp_path: Path, mount, request: pytest.FixtureRequest) -> Path:
+    """With all files read block by block, and with the large one read by the kernel itself where it can."""
     pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
-    return mount(tmp_path / "a.gomp").path
+    return mount(tmp_path / "a.gomp", request.param).path
 
 
 def test_programs_run_from_the_mount(mounted: Path) -> None:
@@ -74,6 +77,61 @@ def test_the_kernel_copies_between_descriptors(tree: Path, mounted: Path, tmp_pa
         assert source.tell() == len(expected)
     os.close(pipe_end)
     os.close(pipe_start)
+
+
+def test_copies_without_reading(tree: Path, mounted: Path, tmp_path: Path) -> None:
+    """copy_file_range: newer kernels refuse it between two kinds of file systems, and `cp` then reads."""
+    expected = (tree / "large").read_bytes()
+    with open(mounted / "large", "rb") as source, open(tmp_path / "part", "wb") as target:
+        refused = 0
+        try:
+            while os.copy_file_range(source.fileno(), target.fileno(), 1 << 20):
+                pass
+        except OSError as error:
+            refused = error.errno
+    assert refused == errno.EXDEV or (tmp_path / "part").read_bytes() == expected
+    subprocess.run(["cp", mounted / "large", tmp_path / "copy"], check=True)
+    assert (tmp_path / "copy").read_bytes() == expected
+
+
+def test_reads_past_the_page_cache(tree: Path, mounted: Path) -> None:
+    """O_DIRECT, of whole pages and across the end, beside a reader that uses the page cache."""
+    expected = (tree / "large").read_bytes()
+    descriptor = os.open(mounted / "large", os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, 1 << 20) as pages, open(mounted / "large", "rb") as other:
+            for file_offset in (0, 4096, 100 << 12, len(expected) // 4096 * 4096):
+                size = os.preadv(descriptor, [pages], file_offset)
+                assert pages[:size] == expected[file_offset : file_offset + (1 << 20)]
+                assert os.pread(other.fileno(), 5000, file_offset) == expected[file_offset : file_offset + 5000]
+    finally:
+        os.close(descriptor)
+
+
+def test_mapped_files(tree: Path, mounted: Path) -> None:
+    """From any place on, private and shared, also when the descriptor is closed; nobody may write."""
+    expected = (tree / "large").read_bytes()
+    descriptor = os.open(mounted / "large", os.O_RDONLY)
+    shared = mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ)
+    private = mmap.mmap(descriptor, 300_000, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE, offset=1 << 16)
+    with pytest.raises(PermissionError):
+        mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    os.close(descriptor)
+    with shared, private:
+        assert shared[1_500_000:] == expected[1_500_000:]
+        private[:4] = b"mine"
+        assert private[:] == b"mine" + expected[(1 << 16) + 4 : (1 << 16) + 300_000]
+        assert shared[:] == expected
+
+
+@pytest.mark.parametrize("advice", ["NORMAL", "SEQUENTIAL", "RANDOM", "WILLNEED", "DONTNEED", "NOREUSE"])
+def test_advice_changes_no_byte(tree: Path, mounted: Path, advice: str) -> None:
+    expected = (tree / "large").read_bytes()
+    with open(mounted / "large", "rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, getattr(os, f"POSIX_FADV_{advice}"))
+        for file_offset in (1_000_000, 0, 1_599_000):
+            assert os.pread(file.fileno(), 200_000, file_offset) == expected[file_offset : file_offset + 200_000]
+        assert file.read() == expected
 
 
 def test_eight_processes(tree: Path, mounted: Path) -> None:

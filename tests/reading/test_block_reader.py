@@ -86,6 +86,25 @@ def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> Non
     assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
 
 
+def test_small_files_are_opened_where_others_are_counted(device: Device, reader: BlockReader) -> None:
+    """Flags: keep the page cache, no FLUSH. Files of unknown size, and handles that are counted, are forwarded."""
+    opened, closed = 14, 18
+    first = any_request(opened, NODE, bytes(8), 5)
+    assert device.ask(first) == b"forwarded"
+    reader.open_files_below(SIZE + 1)
+    assert device.ask(first) == reply(struct.pack("<QIi", 0, 1 << 1 | 1 << 5, 0))
+    assert device.ask(any_request(closed, NODE, bytes(24), 6)) == reply(b"", 6)
+    forwarded = [
+        any_request(closed, NODE, struct.pack("<QQQ", 1, 0, 0), 5),
+        any_request(opened, 99, bytes(8), 5),
+        first[:-4],
+    ]
+    for message in forwarded:
+        assert device.ask(message) == b"forwarded"
+    reader.open_files_below(SIZE)
+    assert device.ask(first) == b"forwarded"
+
+
 def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:
     arrays = [np.frombuffer(bytearray(block(number)), np.uint8) for number in range(2)]
     alive = [weakref.ref(array) for array in arrays]
@@ -152,6 +171,47 @@ def test_sequential_readers_are_decoded_ahead() -> None:
     assert ranges[0][0] == 104
     assert all(end == start for (_, end), (start, _) in itertools.pairwise(ranges))
     assert ranges[-1][1] >= 120 + 32
+
+
+def test_backward_readers_are_decoded_ahead() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(first, 2, 64) for first in range(500, 480, -2)] == [0, -4, -8, -16, -32, *[-64] * 5]
+    ranges = wanted(reader)
+    assert ranges[0][1] == 498
+    assert all(start == end for (start, _), (_, end) in itertools.pairwise(ranges))
+    assert ranges[-1][0] <= 482 - 32
+
+
+def test_a_backward_reader_comes_to_the_beginning() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    for first in range(40, -1, -1):
+        reader.note(first, 1, 64)
+    ranges = wanted(reader)
+    assert min(start for start, _ in ranges) == 0
+    assert sum(end - start for start, end in ranges) == 39
+
+
+@pytest.mark.parametrize("stride", [2, 6, -2, -6])
+def test_readers_that_leave_blocks_out_are_not(stride: int) -> None:
+    """To decode what lies between takes longer than to decode each block when it is asked for."""
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(500 + stride * number, 1, 64) for number in range(20)] == [0] * 20
+    assert wanted(reader) == []
+
+
+def test_a_reader_that_turns_round() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    for first in range(100, 110):
+        reader.note(first, 1, 64)
+    assert [reader.note(first, 1, 64) for first in (109, 108, 107, 106)] == [64, -4, -8, -16]
+    assert [reader.note(first, 1, 64) for first in (107, 108)] == [4, 8]
+
+
+def test_reading_a_block_in_parts_is_no_step() -> None:
+    reader = BlockReader(1000, BLOCK_SIZE, 1000)
+    assert [reader.note(100, 1, 64) for _ in range(5)] == [0] * 5
+    assert [reader.note(number, 1, 64) for number in (101, 101, 102)] == [4, 4, 8]
+    assert wanted(reader) == [(102, 106), (106, 111)]
 
 
 def test_random_readers_are_not(reader: BlockReader) -> None:

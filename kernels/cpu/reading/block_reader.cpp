@@ -37,6 +37,11 @@ std::shared_ptr<const FileLayout> BlockReader::find_file(std::uint64_t node) {
     return found == files_.end() ? nullptr : found->second;
 }
 
+bool BlockReader::is_small(std::uint64_t node) {
+    const std::shared_ptr<const FileLayout> file = find_file(node);
+    return file && file->size < open_below.load(std::memory_order_relaxed);
+}
+
 bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size,
                        ReadPieces& out) {
     const std::shared_ptr<const FileLayout> file = find_file(node);

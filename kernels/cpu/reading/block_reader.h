@@ -47,8 +47,13 @@ class BlockReader {
     // where the file is not known or a block is not there: then it is for the interpreter.
     bool read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size, ReadPieces& out);
 
+    // Whether a file is known to be smaller than open_below.
+    bool is_small(std::uint64_t node);
+
     BlockTable table;
     SequentialReaders readers;
+    std::atomic<std::uint64_t> open_below =
+        0;  // in bytes; 0: all files are for the interpreter to open
     std::atomic<std::uint64_t> max_ahead = 0;
     std::atomic<std::uint64_t> num_hits = 0;
 

@@ -215,6 +215,10 @@ NB_MODULE(_reading, module) {
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
         .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
         .def("knows", &BlockReader::knows, "node"_a)
+        .def(
+            "open_files_below",
+            [](BlockReader& reader, std::uint64_t size) { reader.open_below.store(size); },
+            "size"_a)
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
     nb::class_<ListingTable>(module, "ListingTable")
         .def(nb::init<std::size_t>(), "max_bytes"_a)

@@ -31,6 +31,9 @@ class Answers {
         switch (request.header.opcode) {
             case FUSE_READ:
                 return answer_read(request);
+            case FUSE_OPEN:
+            case FUSE_RELEASE:
+                return answer_open(request);
             case FUSE_READDIRPLUS:
                 return answer_listing(request);
             case FUSE_LOOKUP:
@@ -58,6 +61,27 @@ class Answers {
         }
         pieces_.blocks.clear();
         return is_there;
+    }
+
+    // Opens and closes files that are read block by block, where the mount counts who has others
+    // open.
+    bool answer_open(const Request& request) {
+        if (request.header.opcode == FUSE_OPEN) {
+            fuse_open_out open{};
+            open.open_flags = FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;
+            const bool is_small =
+                request.argument<fuse_open_in>() && sources_.reader.is_small(request.header.nodeid);
+            if (is_small) {
+                send(request, 0, bytes_of(open));
+            }
+            return is_small;
+        }
+        const auto release = request.argument<fuse_release_in>();
+        const bool is_ours = release && release->fh == 0;
+        if (is_ours) {
+            send(request, 0, {});
+        }
+        return is_ours;
     }
 
     bool answer_listing(const Request& request) {

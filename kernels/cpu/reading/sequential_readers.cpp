@@ -9,51 +9,80 @@ namespace {
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
 
+// Whether somebody who read `last` goes on with `next`. The block that was read in part may be read
+// again.
+bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
+    const std::uint64_t low_end = backwards ? next.end : last.end;
+    const std::uint64_t high_first = backwards ? last.first : next.first;
+    return low_end == high_first || low_end == high_first + 1;
+}
+
 }  // namespace
 
-std::uint64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
-                                      std::uint64_t max_ahead) {
-    const std::uint64_t end = first + count;
+std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
+                                     std::uint64_t max_ahead) {
     const std::lock_guard lock(mutex_);
     if (closed_) {
         return 0;
     }
-    Reader reader = take(first, end);
-    if (end > reader.next_block) {
+    const BlockRange range{first, first + count};
+    Reader reader = take(range);
+    if (reader.backwards ? first < reader.last.first : range.end > reader.last.end) {
         const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
         reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
     }
-    reader.next_block = end;
-    const std::uint64_t target = std::min(end + reader.ahead, num_blocks_);
-    reader.requested_end = std::max(reader.requested_end, end);
-    if (target >= reader.requested_end + std::max<std::uint64_t>(reader.ahead / 2, 1)) {
-        wanted_.push_back({reader.requested_end, target});
-        reader.requested_end = target;
-        if (wanted_.size() > kMaxReaders) {
-            wanted_.pop_front();  // it was read by now, or somebody has waited too long
-        }
-        wanted_some_.notify_one();
-    }
+    reader.last = range;
+    want(reader);
     readers_.push_back(reader);
     if (readers_.size() > kMaxReaders) {
         readers_.pop_front();
     }
-    return reader.ahead;
+    const auto ahead = static_cast<std::int64_t>(reader.ahead);
+    return reader.backwards ? -ahead : ahead;
 }
 
-// The reader who goes on here, or in the block that it has read a part of; else a new one.
-SequentialReaders::Reader SequentialReaders::take(std::uint64_t first, std::uint64_t end) {
-    for (const std::uint64_t next : {first, first + 1}) {
+// The reader who goes on here, or else turns round here; else a new one.
+SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
+    for (const bool turns : {false, true}) {
         const auto found =
-            std::find_if(readers_.begin(), readers_.end(),
-                         [&](const Reader& reader) { return reader.next_block == next; });
-        if (found != readers_.end()) {
-            const Reader reader = *found;
-            readers_.erase(found);
-            return reader;
+            std::find_if(readers_.begin(), readers_.end(), [&](const Reader& reader) {
+                return goes_on(reader.last, range, reader.backwards != turns);
+            });
+        if (found == readers_.end()) {
+            continue;
         }
+        Reader reader = *found;
+        readers_.erase(found);
+        if (turns) {
+            const bool backwards = !reader.backwards;
+            reader = {reader.last, backwards, 0, backwards ? range.first : range.end};
+        }
+        return reader;
     }
-    return {end, 0, end};
+    return {range, false, 0, range.end};
+}
+
+// Asks for what the reader will come to, once it is half as much as it may be, or all that is left.
+void SequentialReaders::want(Reader& reader) {
+    BlockRange range{};
+    if (reader.backwards) {
+        reader.requested = std::min(reader.requested, reader.last.first);
+        range = {reader.last.first - std::min(reader.ahead, reader.last.first), reader.requested};
+    } else {
+        reader.requested = std::max(reader.requested, reader.last.end);
+        range = {reader.requested, std::min(reader.last.end + reader.ahead, num_blocks_)};
+    }
+    const bool is_rest = reader.backwards ? range.first == 0 : range.end == num_blocks_;
+    const std::uint64_t least = is_rest ? 1 : std::max<std::uint64_t>(reader.ahead / 2, 1);
+    if (range.end < range.first + least) {
+        return;
+    }
+    reader.requested = reader.backwards ? range.first : range.end;
+    wanted_.push_back(range);
+    if (wanted_.size() > kMaxReaders) {
+        wanted_.pop_front();  // it was read by now, or somebody has waited too long
+    }
+    wanted_some_.notify_one();
 }
 
 std::optional<BlockRange> SequentialReaders::wait() {

@@ -16,15 +16,16 @@ struct BlockRange {
 };
 
 // Blocks follow each other in the stream as files do in their directories, so a reader of many
-// small files in order looks sequential here too. Safe for any number of threads.
+// small files in order looks sequential here too. Others go backwards. Safe for any number of
+// threads.
 class SequentialReaders {
   public:
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
         : num_blocks_(num_blocks), capacity_(capacity) {}
 
     // Takes note of somebody who reads blocks; at most max_ahead blocks are worth decoding at once.
-    // Returns how many this reader may decode ahead.
-    std::uint64_t note(std::uint64_t first, std::uint64_t count, std::uint64_t max_ahead);
+    // Returns how many this reader may decode ahead, below 0 where it goes backwards.
+    std::int64_t note(std::uint64_t first, std::uint64_t count, std::uint64_t max_ahead);
 
     // Waits for blocks that should be decoded ahead; nothing once the readers are closed.
     std::optional<BlockRange> wait();
@@ -32,14 +33,17 @@ class SequentialReaders {
     void close();
 
   private:
-    // Where it goes on, and what was asked for in its name.
+    // What it read last, and how far blocks were asked for in its name: the end of those, or the
+    // first one where it goes backwards.
     struct Reader {
-        std::uint64_t next_block;
+        BlockRange last;
+        bool backwards;
         std::uint64_t ahead;
-        std::uint64_t requested_end;
+        std::uint64_t requested;
     };
 
-    Reader take(std::uint64_t first, std::uint64_t end);
+    Reader take(const BlockRange& range);
+    void want(Reader& reader);
 
     const std::uint64_t num_blocks_;
     const std::uint64_t capacity_;  // of the cache, in blocks

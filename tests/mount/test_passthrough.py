@@ -1,0 +1,210 @@
+"""Files that are decoded whole at open, and that the kernel then reads without the daemon."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import random
+import signal
+import struct
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tree_helpers import pack
+
+from gompfs.archive import Archive
+from gompfs.mount.passthrough import describe_passthrough, start_passthrough
+from gompfs.mount.protocol import Feature, init_reply
+
+MIB = 1 << 20
+INIT = struct.Struct("<IIIII44x")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files of 3 MiB and some, one with holes, and a small one."""
+    root = tmp_path_factory.mktemp("tree")
+    rng = random.Random(1)
+    for name in ("a", "b"):
+        (root / name).write_bytes(b"".join(b"%x\n" % rng.randrange(1 << 40) for _ in range(300_000))[: 3 * MIB + 17])
+    with open(root / "holes", "wb") as file:
+        file.truncate(3 * MIB)
+        os.pwrite(file.fileno(), rng.randbytes(200_000), 100_001)
+        os.pwrite(file.fileno(), rng.randbytes(200_000), 2 * MIB)
+    (root / "small").write_bytes(b"small\n")
+    return root
+
+
+@pytest.fixture
+def archive(tree: Path, tmp_path: Path) -> Path:
+    pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
+    return tmp_path / "a.gomp"
+
+
+@pytest.fixture
+def whole(mount, archive: Path) -> Callable[[str], Path]:
+    """Mount with some memory for whole files, where the kernel takes them."""
+
+    def make(size: str) -> Path:
+        mounted = mount(archive, f"passthrough_size={size}")
+        if state(mounted.path).startswith("no: "):
+            pytest.skip(state(mounted.path))
+        return mounted
+
+    return make
+
+
+def state(path: Path) -> str:
+    info = dict(line.split("\t", 1) for line in (path / "stats/info").read_text().splitlines())
+    return info["passthrough"]
+
+
+def comes_to_say(path: Path, expected: str) -> bool:
+    """Whether the state is that soon: what it says is a second old at most, and the kernel takes its time to close."""
+    deadline = time.monotonic() + 10
+    while not (found := state(path)).startswith(expected) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found.startswith(expected)
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Let a process do nothing for a while."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("name", ["a", "holes"])
+def test_the_kernel_reads_without_the_daemon(whole, tree: Path, name: str) -> None:
+    mounted = whole("64M")
+    expected = (tree / name).read_bytes()
+    with open(mounted / name, "rb") as file, stopped(mounted.process):
+        assert file.read() == expected
+        assert os.pread(file.fileno(), 100, len(expected) - 10) == expected[-10:]
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            assert mapped[:] == expected
+    assert comes_to_say(mounted.path, f"on, 1 files in {len(expected)} of {64 * MIB} bytes")
+
+
+def test_small_files_are_read_as_ever(whole, tree: Path) -> None:
+    mounted = whole("64M")
+    for _ in range(3):
+        assert (mounted / "small").read_bytes() == b"small\n"
+    time.sleep(1)
+    assert state(mounted.path).startswith("on, 0 files in 0 ")
+
+
+def test_memory_is_bounded_and_used_again(whole, tree: Path) -> None:
+    """Whoever opens a file while there is no room reads it block by block, as all who open it meanwhile."""
+    mounted = whole("4M")
+    a, b = (tree / "a").read_bytes(), (tree / "b").read_bytes()
+    with open(mounted / "a", "rb") as first, open(mounted / "b", "rb") as second:
+        assert second.read(100_000) == b[:100_000]
+        first.close()
+        assert (mounted / "b").read_bytes() == b
+        assert second.read() == b[100_000:]
+        assert comes_to_say(mounted.path, f"on, 1 files in {len(a)} of {4 * MIB} bytes")
+    deadline = time.monotonic() + 10
+    while state(mounted.path) != f"on, 1 files in {len(b)} of {4 * MIB} bytes":
+        assert (mounted / "b").read_bytes() == b
+        assert time.monotonic() < deadline
+    with open(mounted / "b", "rb") as file, stopped(mounted.process):
+        assert file.read() == b
+    assert (mounted / "a").read_bytes() == a
+
+
+def test_a_file_larger_than_the_memory(whole, tree: Path) -> None:
+    mounted = whole("2M")
+    assert (mounted / "a").read_bytes() == (tree / "a").read_bytes()
+    time.sleep(1)
+    assert state(mounted.path) == f"on, 0 files in 0 of {2 * MIB} bytes"
+
+
+def test_many_open_at_once(whole, tree: Path) -> None:
+    """With room for one of three files: whatever each reader gets, the bytes are right."""
+    mounted = whole("4M")
+    script = 'for i in 1 2 3 4 5 6; do for name in "$@"; do cmp "$0/$name" "$name" || exit 1; done; done'
+    orders = [("a", "b", "holes"), ("b", "a", "holes"), ("holes", "b", "a"), ("a", "holes", "b")]
+    readers = [subprocess.Popen(["sh", "-c", script, mounted.path, *order], cwd=tree) for order in orders]
+    assert [reader.wait(timeout=60) for reader in readers] == [0] * len(readers)
+
+
+def test_damage_stays_where_it_is(whole, archive: Path, tree: Path) -> None:
+    with Archive(archive) as opened:
+        (extent,) = opened.extents(opened.resolve("b").ino)
+        block = extent.stream_offset // opened.block_size + 60
+        archive_offset = int(opened.segments[0].places.archive_offsets[block])
+        start = block * opened.block_size - extent.stream_offset
+    with open(archive, "r+b") as file:
+        file.seek(archive_offset + 1000)
+        file.write(b"damage")
+    mounted = whole("64M")
+    expected = (tree / "b").read_bytes()
+    for _ in range(2):
+        with open(mounted / "b", "rb") as file:
+            assert os.pread(file.fileno(), 100_000, 0) == expected[:100_000]
+            assert os.pread(file.fileno(), 100_000, 2 * MIB) == expected[2 * MIB :][:100_000]
+            with pytest.raises(OSError, match="Input/output error") as raised:
+                os.pread(file.fileno(), 16 << 10, start)
+            assert raised.value.errno == errno.EIO
+    assert (mounted / "a").read_bytes() == (tree / "a").read_bytes()
+    assert comes_to_say(mounted.path, "on, 1 files ")
+
+
+def test_a_mount_ends_while_files_are_decoded(whole) -> None:
+    mounted = whole("64M")
+    command = ["cat", mounted / "a", mounted / "b", mounted / "holes"]
+    readers = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(3)]
+    time.sleep(0.02)
+    assert mounted.stop() == 0
+    for reader in readers:
+        reader.wait(timeout=10)
+    assert "Traceback" not in mounted.log
+
+
+def test_it_is_off_by_default(mount, archive: Path) -> None:
+    assert state(mount(archive).path) == "off"
+
+
+def test_where_the_kernel_has_none(archive: Path) -> None:
+    """All else works as before, and it is said why."""
+    device = os.open(os.devnull, os.O_RDWR)
+    with Archive(archive) as opened:
+        assert describe_passthrough(opened) is None
+        assert start_passthrough(opened, device, 0, Feature.PASSTHROUGH) is None
+        assert describe_passthrough(opened) == "off"
+        assert start_passthrough(opened, device, MIB, Feature.READDIRPLUS) is None
+        assert describe_passthrough(opened) == "no: the kernel does not offer it (Linux 6.9 does)"
+        assert start_passthrough(opened, device, MIB, Feature.PASSTHROUGH) is None
+        assert describe_passthrough(opened) == "no: Inappropriate ioctl for device (it needs CAP_SYS_ADMIN)"
+    os.close(device)
+
+
+def test_what_is_agreed_with_the_kernel() -> None:
+    offered = Feature.READDIRPLUS | Feature.INIT_EXT | Feature.PASSTHROUGH | (1 << 40)
+    request = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF, offered >> 32)
+    wanted = Feature.READDIRPLUS | Feature.PASSTHROUGH | Feature.ASYNC_READ | Feature.INIT_EXT
+    reply, taken = init_reply(memoryview(request), wanted)
+    assert taken == Feature.READDIRPLUS | Feature.PASSTHROUGH | Feature.INIT_EXT
+    major, _, max_readahead, low, *_, high, stack_depth = struct.unpack("<4IHHIIHHII24x", reply)
+    assert (major, max_readahead, low | high << 32, stack_depth) == (7, 131072, int(taken), 1)
+    without = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF & ~Feature.INIT_EXT, offered >> 32)
+    reply, taken = init_reply(memoryview(without), wanted)
+    assert taken == Feature.READDIRPLUS
+    assert struct.unpack("<4IHHIIHHII24x", reply)[-2:] == (0, 0)
+
+
+@pytest.mark.parametrize("version", [(6, 40), (8, 1), (7, 22)])
+def test_other_protocols_are_refused(version: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="version"):
+        init_reply(memoryview(INIT.pack(*version, 0, 0, 0)), Feature.READDIRPLUS)
+
+

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -129,10 +130,10 @@ def _build_grammars(path: str, engine: str) -> int:
         if not texts:
             return 0
         total = sum(text.num_bytes for text in texts.values())
-        with progress_bar(archive.path.name, lambda: total) as bar:
+        with progress_bar(os.path.basename(archive.path), lambda: total) as bar:
             progress = bar.advance if bar is not None else None
             generation = archive.footer.generation
-            return add_grammars(archive.path, generation, texts, engine=archive.engine, progress=progress)
+            return add_grammars(Path(archive.path), generation, texts, engine=archive.engine, progress=progress)
 
 
 def _print_built(path: str, size: int, *, as_json: bool) -> None:
@@ -194,81 +195,3 @@ def _parse_range(word_range: str) -> tuple[int, int | None]:
     if max(numbers) >= 1 << 63:
         raise OptionError(f"--range {word_range!r} is too large")
     return numbers[0], numbers[1] if end else None
-
-
-def _facts(content: bytes) -> dict[str, Any]:
-    """The facts of the file info: numbers as numbers, and the binary files as one list."""
-    facts: dict[str, Any] = {f"{_REPEATED_FACT}s": []}
-    for line in content.decode().splitlines():
-        name, _, value = line.partition("\t")
-        if name == _REPEATED_FACT:
-            facts[f"{_REPEATED_FACT}s"].append(value)
-        else:
-            facts[name] = int(value) if value.isdecimal() else value
-    return facts
-
-
-def _word_count(line: bytes) -> dict[str, Any]:
-    word, _, count = line.rpartition(b"\t")
-    return {"word": os.fsdecode(word), "count": int(count)}
-
-
-def _inverted_index(line: bytes) -> dict[str, Any]:
-    word, *paths = line.split(b"\t")
-    return {"word": os.fsdecode(word), "files": [_path(path) for path in paths]}
-
-
-def _term_vector(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "file": _path(path),
-        "words": [{"word": os.fsdecode(word), "count": int(count)} for count, word in counted],
-    }
-
-
-def _sequence_count(line: bytes) -> dict[str, Any]:
-    words, _, count = line.rpartition(b"\t")
-    return {"words": os.fsdecode(words).split(" "), "count": int(count)}
-
-
-def _ranked_inverted_index(line: bytes) -> dict[str, Any]:
-    words, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "words": os.fsdecode(words).split(" "),
-        "files": [{"file": _path(path), "count": int(count)} for count, path in counted],
-    }
-
-
-def _tfidf(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    scored = (field.split(b" ", 1) for field in fields)
-    words = [{"word": os.fsdecode(word), "score": float(score)} for score, word in scored]
-    return {"file": _path(path), "words": words}
-
-
-def _found(line: bytes) -> dict[str, Any]:
-    path, _, count = line.rpartition(b"\t")
-    return {"file": _path(path), "count": int(count)}
-
-
-def _path(field: bytes) -> str:
-    from gompfs.analytics import unescape_path
-
-    return os.fsdecode(unescape_path(field))
-
-
-# How the lines of each task are read.
-_RECORDS: dict[str, Callable[[bytes], Any]] = {
-    "inverted_index": _inverted_index,
-    "phrase": _found,
-    "ranked_inverted_index": _ranked_inverted_index,
-    "sequence_count": _sequence_count,
-    "sort": _word_count,
-    "term_vector": _term_vector,
-    "tfidf": _tfidf,
-    "word": _found,
-    "wordcount": _word_count,
-    "words": os.fsdecode,
-}

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Sequence
 
 from gompfs.archive import Archive
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.errors import EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
@@ -65,7 +65,7 @@ class Tree:
         return None if inode is None else self._mapped(inode)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
-        """The entries of a directory with their names, in byte order of the names; raises EntryTypeError."""
+        """The entries of a directory with their names, in byte order of the names; raises EntryNotDirectoryError."""
         virtual = self.virtual(node)
         if virtual is not None:
             listed = ((name, virtual.child(name)) for name in virtual.names())
@@ -73,7 +73,7 @@ class Tree:
             return [(name, entry.inode) for name, entry in entries if entry is not None]
         children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
         if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
-            raise EntryTypeError("not a directory", archive=self._archive.path)
+            raise EntryNotDirectoryError("not a directory", archive=self._archive.path)
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]
         if node == ROOT_INO and self._options.stats == "visible":

@@ -70,7 +70,7 @@ class Archive:
         self.engine = engine or select_engine()
         self.verifies_content = verify
         self._file = file or LocalFile.open(self.path)
-        self._is_open = True
+        self.is_closed = False
         try:
             self._open(cache_size)
         except GompfsError as error:
@@ -113,8 +113,8 @@ class Archive:
 
     def close(self) -> None:
         """Release the file and the cache; nothing happens the second time."""
-        was_open, self._is_open = self._is_open, False
-        if was_open:
+        was_closed, self.is_closed = self.is_closed, True
+        if not was_closed:
             self.blocks.close()
             self._index.close()
             self._file.close()

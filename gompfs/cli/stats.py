@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
     from gompfs.mount.virtual_files import StatsQuery
 
 _LIST = "list"
-_REPEATED_FACT = "binary_file"
-
-
 _SEQUENCES = ("sequence_count", "ranked_inverted_index")
 _SEARCHES = ("word", "phrase")
 _WORDS = "words"
@@ -88,9 +84,9 @@ def stats_command(
 
     With --build alone, only that is done. An interrupted build leaves ARCHIVE as it was.
     """
-    from gompfs.mount.virtual_files import compute
+    from gompfs.mount.virtual_files import compute, kind_of
 
-    kind = _kind(name)
+    kind = kind_of(name)
     _check_usage(kind, path, top, num_words, word_range)
     if build:
         size = _build_grammars(archive, engine)
@@ -106,10 +102,13 @@ def stats_command(
         if not as_json:
             for piece in report:
                 write_bytes(piece)
-        elif name == "info":
-            print_json(_facts(b"".join(report)))
+            return
+        from gompfs.analytics import records
+
+        if name == "info":
+            print_json(next(records(kind, report)))
         else:
-            print_json_array(_RECORDS[kind](line) for piece in report for line in piece.split(b"\n")[:-1])
+            print_json_array(records(kind, report))
 
 
 def _print_names(as_json: bool) -> None:
@@ -142,17 +141,6 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
     else:
         what = f"grammar of the analytics: {human_size(size)}" if size else "the grammar of the analytics is there"
         print_line(f"{display_path(path)}: {what}".encode())
-
-
-def _kind(name: str) -> str:
-    """The name without what is asked for by it: `word`, or the task of a file."""
-    from gompfs.mount.virtual_files import FILE_TASKS, SEARCHES
-
-    first, _, rest = name.partition("/")
-    last = rest.rpartition("/")[2]
-    if rest and first in map(bytes.decode, SEARCHES):
-        return first
-    return last if first == "files" and last.encode() in FILE_TASKS else name
 
 
 def _check_usage(

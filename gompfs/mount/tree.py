@@ -5,6 +5,8 @@ The node id of an archive's entry is its inode number; those of virtual entries 
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from collections.abc import Sequence
 
@@ -14,6 +16,8 @@ from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
+MAX_NAME_SIZE = 255
+"""What statfs tells; names of the archive that are longer, and words in `stats`, can be looked up all the same."""
 _STATS = b"stats"
 _PRIVATE = b".gompfs"
 
@@ -62,6 +66,8 @@ class Tree:
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
         inode = self._archive.lookup(parent, name)
+        if inode is None and len(name) > MAX_NAME_SIZE:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return None if inode is None else self._mapped(inode)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:

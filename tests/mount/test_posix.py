@@ -246,7 +246,7 @@ VALUES: dict[str, Call] = {
     "flags of a descriptor": on("file", lambda fd: fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE, os.O_DIRECT),
     "a lock to read": on("file", lambda fd: fcntl.flock(fd, fcntl.LOCK_SH)),
     "fsync": on("file", os.fsync),
-    "a private map": on("file", private_map),
+    "a private map": lambda root: with_descriptor(root / "file", private_map),
     "attributes": lambda root: [os.listxattr(root / "file"), os.getxattr(root / "file", "user.name")],
     "bytes of a huge file": on(
         "sparse", lambda fd: [os.pread(fd, 5000, at) for at in (0, (1 << 20) - 7, (5 << 30) + 4000, (6 << 30) - 9)]

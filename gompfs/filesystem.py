@@ -21,7 +21,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from gompfs.archive import DEFAULT_CACHE_SIZE, Archive
 from gompfs.engine import select_engine
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.errors import CorruptIndexError, EntryNotFoundError, EntryTypeError
 from gompfs.files import ArchiveFiles
 from gompfs.model import Inode
 
@@ -96,6 +96,19 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         inode = self.files.inode(name)
         infos = list(self._listing(name, inode)) if stat.S_ISDIR(inode.mode) else [self.info(name)]
         return infos if detail else [info["name"] for info in infos]
+
+    def walk(self, path: str, *arguments: Any, **options: Any) -> Iterator[Any]:
+        """As fsspec has it; CorruptIndexError where a directory has two names, as that might never end."""
+        seen = options.setdefault("seen", set())
+        try:
+            ino = self._inode(path).ino
+        except (EntryNotFoundError, EntryTypeError):
+            ino = 0  # what is to be done then is said by `on_error`
+        if ino in seen:
+            reason = "the index is damaged: a directory has two names"
+            raise CorruptIndexError(reason, archive=self.files.archive.path, path=self._strip_protocol(path))
+        seen.add(ino)
+        yield from super().walk(path, *arguments, **options)
 
     def _listing(self, name: str, directory: Inode) -> Iterator[dict[str, Any]]:
         for child, inode in self.files.archive.list_directory(directory.ino):

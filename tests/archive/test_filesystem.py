@@ -166,6 +166,18 @@ def test_errors(fs: GompfsFileSystem, tmp_path: Path) -> None:
         fsspec.filesystem("gompfs", fo="memory://other")
 
 
+def test_directories_of_a_hostile_archive(forge) -> None:
+    """One that is inside itself has no end, and one with two names may have too many ends."""
+    path = forge("INSERT INTO dirent SELECT max(ino), CAST('again' AS BLOB), 1 FROM inode WHERE mode & 61440 = 16384")
+    fs = fsspec.filesystem("gompfs", fo=str(path))
+    for ask in (lambda: fs.find(""), lambda: list(fs.walk("")), lambda: fs.glob("**"), lambda: fs.du("")):
+        with pytest.raises(ArchiveFormatError, match="two names"):
+            ask()
+    assert list(fs.walk("nothing")) == []
+    with pytest.raises(FileNotFoundError):
+        list(fs.walk("nothing", on_error="raise"))
+
+
 def test_chains_of_urls(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
     expected = (tree / "small/01").read_bytes()
     fsspec.filesystem("memory").put(str(sound_archive), "/in/c.gomp")

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Mount
 from tree_helpers import pack
 
 Call = Callable[[Path], Any]
@@ -77,8 +76,8 @@ def archive(tree: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mounted(archive: Path) -> Iterator[Path]:
-    served = Mount(archive, archive.parent / "mounted")
+def mounted(archive: Path, mount_type: type) -> Iterator[Path]:
+    served = mount_type(archive, archive.parent / "mounted")
     yield served.path
     served.clean_up()
 
@@ -396,11 +395,11 @@ def test_a_map_ends_with_the_last_page(mounted: Path) -> None:
     library.munmap(place, whole)
 
 
-def test_another_user_sees_what_the_modes_allow(archive: Path) -> None:
+def test_another_user_sees_what_the_modes_allow(archive: Path, mount_type: type) -> None:
     """With allow_other the kernel checks permissions, so that a mount of root's gives nothing away."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
-    served = Mount(archive, folder / "mounted", "allow_other")
+    served = mount_type(archive, folder / "mounted", "allow_other")
     try:
         for name, allowed in (("file", True), ("mode-0600", False), ("mode-0000", False), ("secret/inside", False)):
             done = subprocess.run(["cat", served / name], user=65534, capture_output=True, check=False)
@@ -414,10 +413,10 @@ def test_another_user_sees_what_the_modes_allow(archive: Path) -> None:
         shutil.rmtree(folder)
 
 
-def test_without_allow_other_nobody_else_comes_in(archive: Path) -> None:
+def test_without_allow_other_nobody_else_comes_in(archive: Path, mount_type: type) -> None:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
-    served = Mount(archive, folder / "mounted")
+    served = mount_type(archive, folder / "mounted")
     try:
         done = subprocess.run(["ls", served.path], user=65534, capture_output=True, check=False)
         assert b"Permission denied" in done.stderr

@@ -32,8 +32,8 @@ _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     """Reads from one archive, which stays open as long as fsspec keeps this object.
 
-    fsspec gives the same object for the same arguments: an archive that was replaced is seen with
-    `skip_instance_cache=True`, or after `GompfsFileSystem.clear_instance_cache()`.
+    fsspec gives the same object for the same arguments: an archive that was replaced is seen after `close`, or with
+    `skip_instance_cache=True`.
     """
 
     protocol = "gompfs"
@@ -81,7 +81,9 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return stripped.strip("/") if isinstance(stripped, str) else stripped
 
     def close(self) -> None:
-        """Close the archive; fsspec keeps this object, so that of the same arguments must be made anew."""
+        """Close the archive; fsspec opens it anew for who asks with the same arguments."""
+        if self._cache.get(self._fs_token) is self:
+            del self._cache[self._fs_token]
         self.files.close()
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:

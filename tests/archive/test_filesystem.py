@@ -39,9 +39,9 @@ def registered() -> Iterator[None]:
     """As the entry point does where gompfs is installed; nothing stays open between tests."""
     fsspec.register_implementation("gompfs", GompfsFileSystem, clobber=True)
     yield
-    for opened in GompfsFileSystem._cache.values():
+    for opened in list(GompfsFileSystem._cache.values()):
         opened.close()
-    GompfsFileSystem.clear_instance_cache()
+    assert not GompfsFileSystem._cache
     fsspec.filesystem("memory").store.clear()
 
 
@@ -197,6 +197,17 @@ def test_chains_of_urls(sound_archive: Path, tree: Path, tmp_path: Path) -> None
     assert len(many) == 10
     with many[1] as file:
         assert file.read() == expected
+
+
+def test_a_replaced_archive_is_seen_after_closing(archive_copy: Path, tmp_path: Path) -> None:
+    fs = fsspec.filesystem("gompfs", fo=str(archive_copy))
+    (tmp_path / "new").write_text("new")
+    pack(archive_copy, tmp_path / "new", force=True)
+    assert "new" not in fs.ls("", detail=False)
+    fs.close()
+    with pytest.raises(ValueError, match="closed"):
+        fs.ls("")
+    assert fsspec.filesystem("gompfs", fo=str(archive_copy)).ls("", detail=False) == ["new"]
 
 
 def test_another_process_opens_it_anew(fs: GompfsFileSystem, sound_archive: Path, tree: Path) -> None:

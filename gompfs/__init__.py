@@ -1,6 +1,6 @@
 """gompfs: mount Gompresso archives as directories.
 
-`gompfs.open(path)` gives an Archive to read entries and file contents from without a mount.
+`gompfs.open(path)` gives the files of an archive, by path, without a mount.
 """
 
 from __future__ import annotations
@@ -9,15 +9,26 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gompfs.archive import Archive
+    from gompfs.files import ArchiveFiles
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "open"]
 
 
-def open(path: str | os.PathLike[str], *, engine: str = "auto") -> Archive:  # noqa: A001 - the field's name for it
-    """Open an archive for reading; raises GompfsError for one that is damaged, OSError for no file."""
+def open(  # noqa: A001 - the field's name for it
+    path: str | os.PathLike[str],
+    *,
+    engine: str = "auto",
+    verify: bool = False,
+    cache_size: int = 256 << 20,
+) -> ArchiveFiles:
+    """Open an archive for reading; raises GompfsError for one that is damaged, OSError for no file.
+
+    `engine` decodes the blocks, as `--engine` of the commands has it; `verify` checks decoded bytes against their
+    checksums too; `cache_size` bounds the decoded blocks that are kept, in bytes.
+    """
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
+    from gompfs.files import ArchiveFiles
 
-    return Archive(path, engine=select_engine(engine))
+    return ArchiveFiles(Archive(path, engine=select_engine(engine), verify=verify, cache_size=cache_size))

@@ -8,7 +8,10 @@
     |   +-- CorruptIndexError                the SQLite index does not match its checksum or contradicts itself
     +-- CorruptBlockError (OSError)          one block's bytes are damaged
     +-- EntryNotFoundError (FileNotFoundError)   no entry of that path or inode number
-    +-- EntryTypeError (OSError)             a directory where a file was asked for, or the reverse
+    +-- EntryTypeError (OSError)             an entry of another type than the operation needs
+    |   +-- EntryIsDirectoryError (IsADirectoryError)       a directory where a file was asked for
+    |   +-- EntryNotDirectoryError (NotADirectoryError)     the reverse
+    |   +-- SymlinkLoopError                 symbolic links that lead on and on
     +-- EngineUnavailableError               the engine that was asked for cannot run here
     +-- PackError                            a source cannot be read, or the archive cannot be written
     +-- ExtractError                         an entry cannot be written
@@ -22,12 +25,15 @@ Each carries what is known of `archive`, `path` and `block`; the message names t
 from __future__ import annotations
 
 import os
+from errno import EINVAL, EIO, EISDIR, ELOOP, ENOENT, ENOTDIR
 
 __all__ = [
     "ArchiveFormatError",
     "CorruptBlockError",
     "CorruptIndexError",
     "EngineUnavailableError",
+    "EntryIsDirectoryError",
+    "EntryNotDirectoryError",
     "EntryNotFoundError",
     "EntryTypeError",
     "ExtractError",
@@ -36,6 +42,7 @@ __all__ = [
     "OptionError",
     "PackError",
     "StatsUnavailableError",
+    "SymlinkLoopError",
     "UnsupportedVersionError",
     "display_path",
 ]
@@ -91,13 +98,37 @@ class CorruptIndexError(ArchiveFormatError):
 class CorruptBlockError(GompfsError, OSError):
     """One block's bytes are damaged; other blocks stay readable."""
 
+    errno = EIO
+
 
 class EntryNotFoundError(GompfsError, FileNotFoundError):
     """The archive holds no entry of that path or inode number."""
 
+    errno = ENOENT
+
 
 class EntryTypeError(GompfsError, OSError):
-    """The entry is of another type than the operation needs (a directory read as a file, say)."""
+    """The entry is of another type than the operation needs (a device read as a file, say)."""
+
+    errno = EINVAL
+
+
+class EntryIsDirectoryError(EntryTypeError, IsADirectoryError):
+    """The entry is a directory, and a file was asked for."""
+
+    errno = EISDIR
+
+
+class EntryNotDirectoryError(EntryTypeError, NotADirectoryError):
+    """The entry is no directory, and one was asked for, or something below it."""
+
+    errno = ENOTDIR
+
+
+class SymlinkLoopError(EntryTypeError):
+    """A path leads through too many symbolic links."""
+
+    errno = ELOOP
 
 
 class EngineUnavailableError(GompfsError):

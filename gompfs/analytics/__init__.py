@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gompfs.analytics.inverted_index import inverted_index_report
 from gompfs.analytics.ranked_inverted_index import ranked_inverted_index_report
+from gompfs.analytics.records import records
 from gompfs.analytics.report import FixedReport, PiecewiseReport, Report
 from gompfs.analytics.search import END, phrase_report, words_report
 from gompfs.analytics.sequence_count import sequence_count_report
@@ -38,6 +39,7 @@ __all__ = [
     "inverted_index_report",
     "phrase_report",
     "ranked_inverted_index_report",
+    "records",
     "sequence_count_report",
     "term_vector_report",
     "tfidf_report",

@@ -17,17 +17,19 @@ from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
-    ArchiveFormatError,
     CorruptBlockError,
     CorruptIndexError,
+    EntryNotDirectoryError,
     EntryNotFoundError,
-    EntryTypeError,
     GompfsError,
+    SymlinkLoopError,
 )
 from gompfs.format import (
     FOOTER_SIZE,
     INDEX_ALIGNMENT,
     SUPERBLOCK_SIZE,
+    ArchiveFile,
+    LocalFile,
     Superblock,
     check_earlier_footers,
     find_footer,
@@ -61,6 +63,7 @@ class Archive:
         self,
         path: str | os.PathLike[str],
         *,
+        file: ArchiveFile | None = None,
         engine: Engine | None = None,
         verify: bool = False,
         cache_size: int = DEFAULT_CACHE_SIZE,
@@ -68,32 +71,32 @@ class Archive:
     ) -> None:
         """Open the archive at `path`; blocks are decoded by `engine` (by default as `auto` chooses).
 
-        `verify` checks decoded bytes against their checksums too; `cache_size` bounds the decoded blocks
-        kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the engine likes
-        to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
+        Its bytes come from `file`, which is closed with the archive, and `path` is its name then; by default they
+        come from the local file. `verify` checks decoded bytes against their checksums too; `cache_size` bounds the
+        decoded blocks kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the
+        engine likes to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
         """
-        self.path = Path(path).absolute()
+        self.path: Path | str = Path(path).absolute() if file is None else os.fspath(path)
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
-        self._file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        self._file = file or LocalFile.open(self.path)
+        self.is_closed = False
         try:
             self._open(cache_size, decode_ahead)
         except GompfsError as error:
-            os.close(self._file)
+            self._file.close()
             error.archive = error.archive or str(self.path)
             raise
         except BaseException:
-            os.close(self._file)
+            self._file.close()
             raise
 
     def _open(self, cache_size: int, decode_ahead: int | None) -> None:
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):
-            raise ArchiveFormatError("this is no regular file")
-        self.superblock = Superblock.from_bytes(os.pread(self._file, SUPERBLOCK_SIZE, 0))
+        self.superblock = Superblock.from_bytes(self._file.read(SUPERBLOCK_SIZE, 0))
         self.block_size = self.superblock.block_size
         self.footer, footer_offset = find_footer(self._file)
-        self.size = os.fstat(self._file).st_size
+        self.size = self._file.size()
         self.num_ignored_bytes = self.size - footer_offset - FOOTER_SIZE
         if self.num_ignored_bytes:
             self.warnings.append(
@@ -118,11 +121,11 @@ class Archive:
 
     def close(self) -> None:
         """Release the file and the cache; nothing happens the second time."""
-        descriptor, self._file = self._file, -1
-        if descriptor >= 0:
+        was_closed, self.is_closed = self.is_closed, True
+        if not was_closed:
             self.blocks.close()
             self._index.close()
-            os.close(descriptor)
+            self._file.close()
 
     def __enter__(self) -> Archive:
         return self
@@ -176,7 +179,7 @@ class Archive:
         """The inode at a path from the archive's root; a leading slash changes nothing.
 
         `follow` follows a symlink at the end of the path; those on the way are always followed, inside the
-        archive. Raises EntryNotFoundError, EntryTypeError.
+        archive. Raises EntryNotFoundError, EntryNotDirectoryError, SymlinkLoopError.
         """
         inode = self.inode(ROOT_INO)
         parents: list[Inode] = []
@@ -185,7 +188,7 @@ class Archive:
         while rest:
             name = rest.pop(0)
             if not stat.S_ISDIR(inode.mode):
-                raise EntryTypeError("not a directory", archive=self.path, path=path)
+                raise EntryNotDirectoryError("not a directory", archive=self.path, path=path)
             if name == b"..":
                 inode = parents.pop() if parents else inode
                 continue
@@ -196,7 +199,7 @@ class Archive:
                 links += 1
                 target = child.symlink_target or b""
                 if links > _MAX_SYMLINKS:
-                    raise EntryTypeError("too many levels of symbolic links", archive=self.path, path=path)
+                    raise SymlinkLoopError("too many levels of symbolic links", archive=self.path, path=path)
                 if target.startswith(b"/"):
                     inode, parents = self.inode(ROOT_INO), []
                 rest = [part for part in target.split(b"/") if part not in (b"", b".")] + rest
@@ -433,13 +436,13 @@ class Archive:
         sizes = places.compressed_sizes[first : first + count].tolist()
         start, end = offsets[0], offsets[-1] + sizes[-1]
         if offsets == sorted(offsets) and end - start <= sum(sizes) + count * BLOCK_HEADER_SIZE:
-            run = memoryview(os.pread(self._file, end - start, start))
+            run = memoryview(self._file.read(end - start, start))
             return [
                 run[offset - start : offset - start + size]
                 for offset, size in zip(offsets, sizes, strict=True)
             ]
         return [
-            memoryview(os.pread(self._file, size, offset))
+            memoryview(self._file.read(size, offset))
             for offset, size in zip(offsets, sizes, strict=True)
         ]
 

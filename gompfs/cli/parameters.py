@@ -51,12 +51,12 @@ def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str)
     """Paths inside the archive of the command line that go on from what is typed."""
     import stat
 
-    from gompfs import open as open_archive
+    from gompfs.archive import Archive
 
     directory, _, start = incomplete.rpartition("/")
     prefix = f"{directory}/" if directory or incomplete.startswith("/") else ""
     try:
-        with open_archive(ctx.params["archive"]) as archive:
+        with Archive(ctx.params["archive"]) as archive:
             entries = archive.list_directory(archive.resolve(directory, follow=True).ino)
             names = [
                 prefix + entry.name.decode() + ("/" if stat.S_ISDIR(entry.inode.mode) else "")

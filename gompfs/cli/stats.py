@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from gompfs.mount.virtual_files import StatsQuery
 
 _LIST = "list"
-_REPEATED_FACT = "binary_file"
-
-
 _SEQUENCES = ("sequence_count", "ranked_inverted_index")
 _SEARCHES = ("word", "phrase")
 _WORDS = "words"
@@ -87,9 +84,9 @@ def stats_command(
 
     With --build alone, only that is done. An interrupted build leaves ARCHIVE as it was.
     """
-    from gompfs.mount.virtual_files import compute
+    from gompfs.mount.virtual_files import compute, kind_of
 
-    kind = _kind(name)
+    kind = kind_of(name)
     _check_usage(kind, path, top, num_words, word_range)
     if build:
         size = _build_grammars(archive, engine)
@@ -105,10 +102,13 @@ def stats_command(
         if not as_json:
             for piece in report:
                 write_bytes(piece)
-        elif name == "info":
-            print_json(_facts(b"".join(report)))
+            return
+        from gompfs.analytics import records
+
+        if name == "info":
+            print_json(next(records(kind, report)))
         else:
-            print_json_array(_RECORDS[kind](line) for piece in report for line in piece.split(b"\n")[:-1])
+            print_json_array(records(kind, report))
 
 
 def _print_names(as_json: bool) -> None:
@@ -129,10 +129,10 @@ def _build_grammars(path: str, engine: str) -> int:
         if not texts:
             return 0
         total = sum(text.num_bytes for text in texts.values())
-        with progress_bar(archive.path.name, lambda: total) as bar:
+        with progress_bar(os.path.basename(archive.path), lambda: total) as bar:
             progress = bar.advance if bar is not None else None
             generation = archive.footer.generation
-            return add_grammars(archive.path, generation, texts, engine=archive.engine, progress=progress)
+            return add_grammars(Path(archive.path), generation, texts, engine=archive.engine, progress=progress)
 
 
 def _print_built(path: str, size: int, *, as_json: bool) -> None:
@@ -141,17 +141,6 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
     else:
         what = f"grammar of the analytics: {human_size(size)}" if size else "the grammar of the analytics is there"
         print_line(f"{display_path(path)}: {what}".encode())
-
-
-def _kind(name: str) -> str:
-    """The name without what is asked for by it: `word`, or the task of a file."""
-    from gompfs.mount.virtual_files import FILE_TASKS, SEARCHES
-
-    first, _, rest = name.partition("/")
-    last = rest.rpartition("/")[2]
-    if rest and first in map(bytes.decode, SEARCHES):
-        return first
-    return last if first == "files" and last.encode() in FILE_TASKS else name
 
 
 def _check_usage(
@@ -194,81 +183,3 @@ def _parse_range(word_range: str) -> tuple[int, int | None]:
     if max(numbers) >= 1 << 63:
         raise OptionError(f"--range {word_range!r} is too large")
     return numbers[0], numbers[1] if end else None
-
-
-def _facts(content: bytes) -> dict[str, Any]:
-    """The facts of the file info: numbers as numbers, and the binary files as one list."""
-    facts: dict[str, Any] = {f"{_REPEATED_FACT}s": []}
-    for line in content.decode().splitlines():
-        name, _, value = line.partition("\t")
-        if name == _REPEATED_FACT:
-            facts[f"{_REPEATED_FACT}s"].append(value)
-        else:
-            facts[name] = int(value) if value.isdecimal() else value
-    return facts
-
-
-def _word_count(line: bytes) -> dict[str, Any]:
-    word, _, count = line.rpartition(b"\t")
-    return {"word": os.fsdecode(word), "count": int(count)}
-
-
-def _inverted_index(line: bytes) -> dict[str, Any]:
-    word, *paths = line.split(b"\t")
-    return {"word": os.fsdecode(word), "files": [_path(path) for path in paths]}
-
-
-def _term_vector(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "file": _path(path),
-        "words": [{"word": os.fsdecode(word), "count": int(count)} for count, word in counted],
-    }
-
-
-def _sequence_count(line: bytes) -> dict[str, Any]:
-    words, _, count = line.rpartition(b"\t")
-    return {"words": os.fsdecode(words).split(" "), "count": int(count)}
-
-
-def _ranked_inverted_index(line: bytes) -> dict[str, Any]:
-    words, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "words": os.fsdecode(words).split(" "),
-        "files": [{"file": _path(path), "count": int(count)} for count, path in counted],
-    }
-
-
-def _tfidf(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    scored = (field.split(b" ", 1) for field in fields)
-    words = [{"word": os.fsdecode(word), "score": float(score)} for score, word in scored]
-    return {"file": _path(path), "words": words}
-
-
-def _found(line: bytes) -> dict[str, Any]:
-    path, _, count = line.rpartition(b"\t")
-    return {"file": _path(path), "count": int(count)}
-
-
-def _path(field: bytes) -> str:
-    from gompfs.analytics import unescape_path
-
-    return os.fsdecode(unescape_path(field))
-
-
-# How the lines of each task are read.
-_RECORDS: dict[str, Callable[[bytes], Any]] = {
-    "inverted_index": _inverted_index,
-    "phrase": _found,
-    "ranked_inverted_index": _ranked_inverted_index,
-    "sequence_count": _sequence_count,
-    "sort": _word_count,
-    "term_vector": _term_vector,
-    "tfidf": _tfidf,
-    "word": _found,
-    "wordcount": _word_count,
-    "words": os.fsdecode,
-}

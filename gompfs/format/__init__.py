@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gompfs.format.archive_file import ArchiveFile, LocalFile
 from gompfs.format.footer import FOOTER_SIZE, INDEX_ALIGNMENT, Footer, check_earlier_footers, find_footer, read_index
 from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_SIZE, Superblock
 
@@ -10,7 +11,9 @@ __all__ = [
     "FORMAT_VERSION",
     "INDEX_ALIGNMENT",
     "SUPERBLOCK_SIZE",
+    "ArchiveFile",
     "Footer",
+    "LocalFile",
     "Superblock",
     "check_earlier_footers",
     "find_footer",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from xxhash import xxh3_64_intdigest
 
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format.archive_file import ArchiveFile
 from gompfs.format.superblock import SUPERBLOCK_SIZE
 
 FOOTER_MAGIC = b"GOMPEND\n"
@@ -70,20 +70,20 @@ class Footer:
         return cls(generation, offset, size, xxh3, previous)
 
 
-def find_footer(file_descriptor: int) -> tuple[Footer, int]:
+def find_footer(file: ArchiveFile) -> tuple[Footer, int]:
     """The last valid footer of an archive file and its archive_offset.
 
     It is the last 64 bytes of a whole archive. Behind an interrupted `add` lies torn data: then the file is
     searched backwards, and the state before that `add` is found. Raises ArchiveFormatError if there is none.
     """
-    end = os.fstat(file_descriptor).st_size
+    end = file.size()
     last = max(end - FOOTER_SIZE, 0)
-    footer = _footer_at(os.pread(file_descriptor, FOOTER_SIZE, last), last)
+    footer = _footer_at(file.read(FOOTER_SIZE, last), last)
     if footer is not None:
         return footer, last
     while end > 0:
         start = max(end - _SCAN_SIZE, 0)
-        window = os.pread(file_descriptor, end - start + FOOTER_SIZE, start)
+        window = file.read(end - start + FOOTER_SIZE, start)
         place = window.rfind(FOOTER_MAGIC)
         while place >= 0:
             footer = _footer_at(window[place : place + FOOTER_SIZE], start + place)
@@ -96,13 +96,13 @@ def find_footer(file_descriptor: int) -> tuple[Footer, int]:
     )
 
 
-def read_index(file_descriptor: int, footer: Footer) -> bytes:
+def read_index(file: ArchiveFile, footer: Footer) -> bytes:
     """The image of the index that a footer leads to; raises CorruptIndexError where its checksum is another."""
     pieces = []
     size = 0
     # One call reads 2 GiB at most.
     while size < footer.index_size and (
-        piece := os.pread(file_descriptor, footer.index_size - size, footer.index_offset + size)
+        piece := file.read(footer.index_size - size, footer.index_offset + size)
     ):
         pieces.append(piece)
         size += len(piece)
@@ -112,19 +112,19 @@ def read_index(file_descriptor: int, footer: Footer) -> bytes:
     return image
 
 
-def check_earlier_footers(file_descriptor: int, footer: Footer) -> Iterator[str]:
+def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
     """What is wrong with the generations before that of `footer`: their footers and indexes, newest first."""
     while footer.generation > 1 or footer.previous_footer:
         place = footer.previous_footer
         earlier = None
         if place < footer.index_offset:
-            earlier = _footer_at(os.pread(file_descriptor, FOOTER_SIZE, place), place)
+            earlier = _footer_at(file.read(FOOTER_SIZE, place), place)
         if earlier is None or earlier.generation != footer.generation - 1:
             yield f"generation {footer.generation}: it leads to no footer of the generation before"
             return
         footer = earlier
         try:
-            read_index(file_descriptor, footer)
+            read_index(file, footer)
         except CorruptIndexError as error:
             yield f"generation {footer.generation}: {error.message}"
 

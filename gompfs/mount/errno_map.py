@@ -6,21 +6,15 @@ import errno
 
 from gompfs.errors import (
     ArchiveFormatError,
-    CorruptBlockError,
     EngineUnavailableError,
-    EntryNotFoundError,
-    EntryTypeError,
     GompfsError,
     OptionError,
     StatsUnavailableError,
 )
 
-# The first class that an exception is an instance of counts.
+# Of errors without a number of their own; the first class that an exception is an instance of counts.
 _ERRNOS: tuple[tuple[type[BaseException], int], ...] = (
-    (CorruptBlockError, errno.EIO),
     (ArchiveFormatError, errno.EIO),
-    (EntryNotFoundError, errno.ENOENT),
-    (EntryTypeError, errno.ENOTDIR),
     (StatsUnavailableError, errno.ENODATA),
     (EngineUnavailableError, errno.EIO),
     (OptionError, errno.EINVAL),
@@ -31,11 +25,11 @@ _ERRNOS: tuple[tuple[type[BaseException], int], ...] = (
 
 def errno_of(error: BaseException) -> int:
     """The errno that a request ends with; damage is EIO, and so is everything that nobody foresaw."""
+    if isinstance(error, OSError) and error.errno:
+        return error.errno
     for kind, number in _ERRNOS:
         if isinstance(error, kind):
             return number
-    if isinstance(error, OSError) and error.errno:
-        return error.errno
     return errno.EIO
 
 

@@ -11,7 +11,7 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
 from gompfs.model import Inode
 from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.tree import Tree
+from gompfs.mount.tree import MAX_NAME_SIZE, Tree
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
@@ -83,4 +83,4 @@ class Operations:
         """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""
         num_inodes, size = self.archive.totals()
         blocks = -(-size // STATFS_BLOCK_SIZE)
-        return blocks, 0, 0, num_inodes, 0, self.archive.block_size, 255, STATFS_BLOCK_SIZE, 0
+        return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0

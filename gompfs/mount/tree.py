@@ -5,15 +5,19 @@ The node id of an archive's entry is its inode number; those of virtual entries 
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from collections.abc import Sequence
 
 from gompfs.archive import Archive
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.errors import EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
+MAX_NAME_SIZE = 255
+"""What statfs tells; names of the archive that are longer, and words in `stats`, can be looked up all the same."""
 _STATS = b"stats"
 _PRIVATE = b".gompfs"
 
@@ -62,10 +66,12 @@ class Tree:
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
         inode = self._archive.lookup(parent, name)
+        if inode is None and len(name) > MAX_NAME_SIZE:
+            raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return None if inode is None else self._mapped(inode)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
-        """The entries of a directory with their names, in byte order of the names; raises EntryTypeError."""
+        """The entries of a directory with their names, in byte order of the names; raises EntryNotDirectoryError."""
         virtual = self.virtual(node)
         if virtual is not None:
             listed = ((name, virtual.child(name)) for name in virtual.names())
@@ -73,7 +79,7 @@ class Tree:
             return [(name, entry.inode) for name, entry in entries if entry is not None]
         children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
         if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
-            raise EntryTypeError("not a directory", archive=self._archive.path)
+            raise EntryNotDirectoryError("not a directory", archive=self._archive.path)
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]
         if node == ROOT_INO and self._options.stats == "visible":

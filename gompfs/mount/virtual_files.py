@@ -347,6 +347,15 @@ FILE_TASKS = (b"sequence_count", b"sort", b"term_vector", b"wordcount")
 SEARCHES = (b"phrase", b"word")
 
 
+def kind_of(name: str) -> str:
+    """The name of a statistic without what is asked for by it: `word`, `phrase`, or the task of a file."""
+    first, _, rest = name.partition("/")
+    last = rest.rpartition("/")[2]
+    if rest and first in map(bytes.decode, SEARCHES):
+        return first
+    return last if first == "files" and last.encode() in FILE_TASKS else name
+
+
 def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """The content of a virtual file, or what `query` asks for; raises GompfsError.
 

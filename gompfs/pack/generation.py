@@ -14,7 +14,16 @@ from typing import BinaryIO
 from xxhash import xxh3_64_intdigest
 
 from gompfs.errors import GompfsError, PackError
-from gompfs.format import FOOTER_SIZE, INDEX_ALIGNMENT, SUPERBLOCK_SIZE, Footer, Superblock, find_footer, read_index
+from gompfs.format import (
+    FOOTER_SIZE,
+    INDEX_ALIGNMENT,
+    SUPERBLOCK_SIZE,
+    Footer,
+    LocalFile,
+    Superblock,
+    find_footer,
+    read_index,
+)
 from gompfs.index import IndexReader, IndexWriter
 from gompfs.pack.stream import BlockWriter
 
@@ -44,9 +53,10 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
         with open(archive, "r+b", buffering=0) as raw:
             fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
             descriptor = raw.fileno()
-            superblock = Superblock.from_bytes(os.pread(descriptor, SUPERBLOCK_SIZE, 0))
-            footer, footer_offset = find_footer(descriptor)
-            image = read_index(descriptor, footer)
+            content = LocalFile(descriptor)
+            superblock = Superblock.from_bytes(content.read(SUPERBLOCK_SIZE, 0))
+            footer, footer_offset = find_footer(content)
+            image = read_index(content, footer)
             base = IndexReader(image, str(archive), footer.index_offset, superblock.block_size)
             end = footer_offset + FOOTER_SIZE  # what lies there is of an interrupted add
             try:

@@ -12,7 +12,7 @@ import pytest
 from tree_helpers import pack
 from xxhash import xxh3_64_intdigest
 
-from gompfs.format import FOOTER_SIZE, Footer, find_footer
+from gompfs.format import FOOTER_SIZE, Footer, LocalFile, find_footer
 
 BLOCK_SIZE = 16 << 10
 
@@ -66,7 +66,7 @@ def forge(archive_copy: Path, tmp_path: Path) -> Callable[..., Path]:
     def run(*statements: str) -> Path:
         with open(archive_copy, "rb") as file:
             content = file.read()
-            footer, _ = find_footer(file.fileno())
+            footer, _ = find_footer(LocalFile(file.fileno()))
         database = tmp_path / "index.sqlite"
         database.write_bytes(content[footer.index_offset : footer.index_offset + footer.index_size])
         connection = sqlite3.connect(database, isolation_level=None)
@@ -82,7 +82,7 @@ def forge(archive_copy: Path, tmp_path: Path) -> Callable[..., Path]:
 def replace_index(archive: Path, image: bytes, **fields: int) -> None:
     """Put another index, or any bytes, in the place of the archive's; its footer fits, or has `fields`."""
     with open(archive, "r+b") as file:
-        footer, _ = find_footer(file.fileno())
+        footer, _ = find_footer(LocalFile(file.fileno()))
         file.seek(footer.index_offset)
         file.truncate()
         file.write(image + bytes(-len(image) % FOOTER_SIZE))

@@ -16,7 +16,7 @@ from gompfs.archive.extract import Extractor
 from gompfs.archive.verify import verify_archive
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, build_block, parse_block_header
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, UnsupportedVersionError
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Superblock, find_footer
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, LocalFile, Superblock, find_footer
 
 
 def overwrite(path: Path, archive_offset: int, data: bytes) -> None:
@@ -190,7 +190,7 @@ class TestFrame:
 
     def test_index(self, archive_copy: Path) -> None:
         with open(archive_copy, "rb") as file:
-            footer, _ = find_footer(file.fileno())
+            footer, _ = find_footer(LocalFile(file.fileno()))
         for place in (0, 100, footer.index_size // 2, footer.index_size - 1):
             flip(archive_copy, footer.index_offset + place)
             with pytest.raises(CorruptIndexError, match="checksum") as caught:

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_helpers import list_archive, list_directory, pack
 
-import gompfs
 from gompfs.archive import Archive
 from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, CodecOptions
@@ -270,8 +269,3 @@ def test_an_index_that_does_not_fit_into_memory(
         assert os.listdir(tmp_path) == []
         assert any(Path(link).is_relative_to(tmp_path) for link in open_files())
         assert verify_archive(archive).is_sound
-
-
-def test_the_front_door(sound_archive: Path, tree: Path) -> None:
-    with gompfs.open(sound_archive) as archive:
-        assert archive.read(archive.resolve("small/01").ino, 0, 5000) == (tree / "small/01").read_bytes()

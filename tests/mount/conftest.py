@@ -83,6 +83,12 @@ def mount(tmp_path: Path) -> Iterator[MountArchive]:
 
 
 @pytest.fixture(scope="session")
+def mount_type() -> type[Mount]:
+    """For mounts that serve more than one test."""
+    return Mount
+
+
+@pytest.fixture(scope="session")
 def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The odd tree as an archive."""
     target = tmp_path_factory.mktemp("mount") / "odd.gomp"

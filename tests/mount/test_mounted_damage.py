@@ -13,11 +13,14 @@ from gompfs.archive import Archive
 from gompfs.errors import (
     ArchiveFormatError,
     CorruptBlockError,
+    EntryIsDirectoryError,
+    EntryNotDirectoryError,
     EntryNotFoundError,
     EntryTypeError,
     GompfsError,
     OptionError,
     StatsUnavailableError,
+    SymlinkLoopError,
 )
 from gompfs.mount.errno_map import errno_of, is_expected
 
@@ -88,8 +91,9 @@ def test_every_error_has_an_errno(kind: type[GompfsError]) -> None:
     number = errno_of(kind("something"))
     assert number in errno.errorcode
     assert number != 0
-    expected = {EntryNotFoundError: errno.ENOENT, EntryTypeError: errno.ENOTDIR, OptionError: errno.EINVAL}
-    expected |= {StatsUnavailableError: errno.ENODATA}
+    expected = {EntryNotFoundError: errno.ENOENT, EntryTypeError: errno.EINVAL, OptionError: errno.EINVAL}
+    expected |= {EntryIsDirectoryError: errno.EISDIR, EntryNotDirectoryError: errno.ENOTDIR}
+    expected |= {SymlinkLoopError: errno.ELOOP, StatsUnavailableError: errno.ENODATA}
     assert number == expected.get(kind, errno.EIO)
 
 

@@ -7,7 +7,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gompfs import open as open_archive
+from gompfs.archive import Archive
 
 from .blocks import regular_files
 from .programs import GOMPFS, environment, lacking, pipeline, tar_of
@@ -87,6 +87,6 @@ def _run(packer: Packer) -> None:
 
 
 def _grammar_size(archive: Path) -> float:
-    with open_archive(archive) as opened:
+    with Archive(archive) as opened:
         sections = [section for section in opened.sections if section.kind == "grammar"]
         return sum(int(section.places.compressed_sizes.sum()) for section in sections) / 1e6

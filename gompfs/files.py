@@ -1,0 +1,273 @@
+"""What `gompfs.open` gives: the files of an archive by path, as Python programs know files.
+
+    ArchiveFiles    listdir, stat, readlink, walk, open, read, stats
+    FileReader      an open file: buffered, on a raw file that reads blocks of the archive
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, AnyStr
+
+from gompfs.archive import Archive
+from gompfs.errors import (
+    CorruptIndexError,
+    EntryIsDirectoryError,
+    EntryNotDirectoryError,
+    EntryTypeError,
+    GompfsError,
+    OptionError,
+    display_path,
+)
+from gompfs.model import Inode
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+_READ_SIZE = 8 << 20
+
+
+class ArchiveFiles:
+    """The files of an open archive. Paths are from its root, with or without a slash in front.
+
+    Symbolic links are followed inside the archive. Methods may be called by several threads at once. They raise
+    EntryNotFoundError (a FileNotFoundError), EntryIsDirectoryError, EntryNotDirectoryError, SymlinkLoopError,
+    CorruptIndexError, and ValueError when the archive is closed.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        """Serve `archive`, which is closed with this object."""
+        self._archive = archive
+
+    @property
+    def archive(self) -> Archive:
+        """The archive below, which knows inodes, blocks, segments and sections; raises ValueError when it is closed."""
+        if self._archive.is_closed:
+            raise ValueError("the archive is closed")
+        return self._archive
+
+    def close(self) -> None:
+        """Close the archive; files of it that are open cannot be read then. Nothing happens the second time."""
+        self._archive.close()
+
+    def __enter__(self) -> ArchiveFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def listdir(self, path: AnyStr | os.PathLike[AnyStr] = "") -> list[AnyStr]:  # type: ignore[assignment]
+        """The names in a directory, in byte order; as bytes if the path is of bytes."""
+        name = os.fspath(path)
+        names = [entry.name for entry in self.archive.list_directory(self._directory(name).ino)]
+        return [_like(name, entry) for entry in names]
+
+    def stat(self, path: AnyPath = "", *, follow_symlinks: bool = True) -> os.stat_result:
+        """The attributes of an entry as os.stat gives them; all three times are that of its last change."""
+        return stat_result(self.inode(path, follow_symlinks=follow_symlinks))
+
+    def readlink(self, path: AnyStr | os.PathLike[AnyStr]) -> AnyStr:
+        """The target of a symbolic link; EntryTypeError for anything else."""
+        name = os.fspath(path)
+        target = self.inode(name, follow_symlinks=False).symlink_target
+        if target is None:
+            raise EntryTypeError("not a symbolic link", archive=self.archive.path, path=name)
+        return _like(name, target)
+
+    def walk(
+        self,
+        top: AnyStr | os.PathLike[AnyStr] = "",  # type: ignore[assignment]
+    ) -> Iterator[tuple[AnyStr, list[AnyStr], list[AnyStr]]]:
+        """Directory, names of directories and names of all else in it, from `top` down, as os.walk.
+
+        What is taken out of the names of directories is not visited; links to directories are not followed.
+        """
+        name = os.fspath(top)
+        pending = [(os.fsencode(name), self._directory(name).ino)]
+        seen: set[int] = set()
+        while pending:
+            place, ino = pending.pop()
+            if ino in seen:
+                raise CorruptIndexError(
+                    "the index is damaged: a directory has two names", archive=self.archive.path, path=place
+                )
+            seen.add(ino)
+            entries = self.archive.list_directory(ino)
+            below = {_like(name, entry.name): entry for entry in entries if stat.S_ISDIR(entry.inode.mode)}
+            others = [_like(name, entry.name) for entry in entries if not stat.S_ISDIR(entry.inode.mode)]
+            directories = list(below)
+            yield _like(name, place), directories, others
+            left = [below[directory] for directory in directories if directory in below]
+            pending += [(os.path.join(place, entry.name), entry.inode.ino) for entry in reversed(left)]
+
+    def open(
+        self,
+        path: AnyPath,
+        mode: str = "r",
+        *,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> IO[Any]:
+        """Open a file for reading, text (`r`) or bytes (`rb`), as the builtin open does; it can seek.
+
+        Its reads raise CorruptBlockError where a block is damaged. OSError (EROFS) for any other mode.
+        """
+        if set(mode) - set("rbt") or "r" not in mode:
+            raise OSError(errno.EROFS, f"archives are read-only, mode {mode!r}", display_path(os.fspath(path)))
+        binary = FileReader(self._raw_file(path), self.archive.block_size)
+        if "b" in mode:
+            return binary
+        return io.TextIOWrapper(binary, io.text_encoding(encoding), errors, newline)
+
+    def read(self, path: AnyPath) -> bytes:
+        """The whole content of a file; raises CorruptBlockError."""
+        with self._raw_file(path) as file:
+            return file.readall()
+
+    def stats(
+        self,
+        name: str,
+        *,
+        file: AnyPath | None = None,
+        top: int = 0,
+        num_words: int = 3,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> Iterator[Any]:
+        """The lines of a statistic, one after another, as `gompfs stats --json` prints them.
+
+        `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`, the
+        words of `file` from number `begin` up to `end`. `file` asks about one file alone; `top` for the first lines, or
+        words of each term vector, or files of each sequence; `num_words` for the length of sequences, 1 to 5.
+        Raises OptionError, StatsUnavailableError, CorruptBlockError.
+        """
+        from gompfs.analytics import records
+        from gompfs.mount.virtual_files import SEARCHES, VIRTUAL_FILES, StatsQuery, compute, kind_of
+
+        kind = kind_of(name)
+        searches = [search.decode() for search in SEARCHES]
+        if kind == name and name not in ("words", *(known.decode() for known in VIRTUAL_FILES)):
+            others = ", ".join([*(known.decode() for known in VIRTUAL_FILES), *(f"{s}/..." for s in searches), "words"])
+            raise OptionError(f"no statistic {name!r}; there are {others}", archive=self.archive.path)
+        ino = None if file is None else self._file(file).ino
+        query = StatsQuery(ino, num_words, top, begin=begin, end=end)
+        return records(kind, compute(os.fsencode(name), self.archive, query))
+
+    def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:
+        """What the archive holds of an entry beside its name and content."""
+        return self.archive.resolve(os.fspath(path), follow=follow_symlinks)
+
+    def _directory(self, path: AnyPath) -> Inode:
+        inode = self.inode(path)
+        if not stat.S_ISDIR(inode.mode):
+            raise EntryNotDirectoryError("not a directory", archive=self.archive.path, path=os.fspath(path))
+        return inode
+
+    def _file(self, path: AnyPath) -> Inode:
+        inode = self.inode(path)
+        if stat.S_ISDIR(inode.mode):
+            raise EntryIsDirectoryError("is a directory", archive=self.archive.path, path=os.fspath(path))
+        if not stat.S_ISREG(inode.mode):
+            raise EntryTypeError("is no regular file", archive=self.archive.path, path=os.fspath(path))
+        return inode
+
+    def _raw_file(self, path: AnyPath) -> _RawFile:
+        return _RawFile(self, self._file(path), os.fspath(path))
+
+
+class FileReader(io.BufferedReader):
+    """An open file of an archive, buffered; `size` is its size in bytes."""
+
+    def __init__(self, raw: _RawFile, buffer_size: int) -> None:
+        super().__init__(raw, buffer_size)
+        self.size = raw.inode.size
+
+
+class _RawFile(io.RawIOBase):
+    """Reads a regular file of an archive, unbuffered."""
+
+    def __init__(self, files: ArchiveFiles, inode: Inode, name: str | bytes) -> None:
+        self._files = files
+        self.inode = inode
+        self._position = 0
+        self.name = name
+        self.mode = "rb"
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._check_open()
+        starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.inode.size}
+        if whence not in starts:
+            raise ValueError(f"impossible whence {whence}")
+        if starts[whence] + offset < 0:
+            raise OSError(errno.EINVAL, "a position before the beginning of the file")
+        self._position = starts[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        self._check_open()
+        return self._position
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        self._check_open()
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        for piece in self._read_pieces(len(view)):
+            view[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        self._position += filled
+        return filled
+
+    def readall(self) -> bytes:
+        self._check_open()
+        contents = []
+        while pieces := self._read_pieces(_READ_SIZE):
+            contents.append(b"".join(pieces))  # at once: views keep whole blocks in memory
+            self._position += len(contents[-1])
+        return contents[0] if len(contents) == 1 else b"".join(contents)
+
+    def _read_pieces(self, size: int) -> list[memoryview | bytes]:
+        """Up to `size` bytes from where the file is; nothing at its end."""
+        size = min(size, self.inode.size - self._position)
+        if size <= 0:
+            return []
+        try:
+            return self._files.archive.read_pieces(self.inode.ino, self._position, size)
+        except GompfsError as error:
+            error.path = error.path or display_path(self.name)
+            raise
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ValueError("the file is closed")
+
+
+def _like(path: AnyStr, raw: bytes) -> AnyStr:
+    """Bytes of the archive as bytes or text, whichever `path` is."""
+    return raw if isinstance(path, bytes) else os.fsdecode(raw)
+
+
+def stat_result(inode: Inode) -> os.stat_result:
+    """An inode as os.stat would give it."""
+    seconds, nanoseconds = divmod(inode.mtime_ns, 1_000_000_000)
+    fields = (inode.mode, inode.ino, 0, inode.nlink, inode.uid, inode.gid, inode.size, seconds, seconds, seconds)
+    times = [f"st_{which}time" for which in "amc"]
+    more: dict[str, object] = {"st_blksize": 4096, "st_blocks": -(-inode.size // 512), "st_rdev": inode.rdev}
+    more |= dict.fromkeys(times, seconds + 1e-9 * nanoseconds)  # to the last bit as Python does it
+    more |= {f"{time}_ns": inode.mtime_ns for time in times}
+    return os.stat_result(fields, more)

@@ -33,7 +33,9 @@ def mount_command(
     \b
     Mount options:
       engine=auto|cpu|gpu    who decodes and traverses grammars
+      subdir=PATH            show this directory of the archive; statistics are of all of it
       cache_size=256M        memory for decoded blocks
+      readahead=1M           how far the kernel reads ahead, where root mounts
       gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too

@@ -66,7 +66,7 @@ class Operations:
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
         """The extended attributes of an entry."""
-        return {} if self._tree.virtual(node) else self.archive.xattrs(node)
+        return {} if self._tree.virtual(node) else self.archive.xattrs(self._tree.ino(node))
 
     def statfs(self) -> tuple[int, ...]:
         """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""

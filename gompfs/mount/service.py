@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 
 from gompfs.errors import GompfsError, MountError, display_path
-from gompfs.mount.kernel_tuning import raise_read_ahead
+from gompfs.mount.kernel_tuning import set_read_ahead
 from gompfs.mount.umount import check_mountpoint
 from gompfs.options import MountOptions
 
@@ -110,7 +110,7 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
         session = Session(mountpoint, archive_path, options)
 
         def ready() -> None:
-            raise_read_ahead(mountpoint)
+            set_read_ahead(mountpoint, options.readahead)
             on_ready()
             threading.Thread(target=load_analytics, name="gompfs-load-analytics", daemon=True).start()
 

@@ -1,6 +1,7 @@
 """The tree that a mount shows: an archive's entries, and the virtual files beside them, by node id.
 
-The node id of an archive's entry is its inode number; those of virtual entries begin at FIRST_VIRTUAL.
+The node id of an archive's entry is its inode number, but ROOT_INO is the directory that the mount shows as its
+root; those of virtual entries begin at FIRST_VIRTUAL.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ class Tree:
     def __init__(self, archive: Archive, options: MountOptions) -> None:
         self._archive = archive
         self._options = options
+        self._root = archive.resolve(options.subdir, follow=True)
+        if not stat.S_ISDIR(self._root.mode):
+            raise EntryTypeError("not a directory", archive=archive.path, path=options.subdir)
         self._maps = options.uid is not None or options.gid is not None or options.umask != 0
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
             self._virtual = VirtualTree(archive, self._mapped)
             self._beside_root[_PRIVATE] = self._virtual.private
-            if archive.lookup(ROOT_INO, _STATS) is None:
+            if archive.lookup(self._root.ino, _STATS) is None:
                 self._beside_root[_STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:
@@ -41,9 +45,15 @@ class Tree:
             raise EntryNotFoundError(f"no virtual entry {node}", archive=self._archive.path)
         return virtual
 
+    def ino(self, node: int) -> int:
+        """The inode number of a node of the archive."""
+        return self._root.ino if node == ROOT_INO else node
+
     def inode(self, node: int) -> Inode:
         """The attributes of a node; raises EntryNotFoundError, or NotReadyError for a virtual file's."""
         virtual = self.virtual(node)
+        if node == ROOT_INO:
+            return self._mapped(self._root._replace(ino=ROOT_INO))
         if virtual is None:
             return self._mapped(self._archive.inode(node))
         if virtual.file is None:
@@ -61,7 +71,7 @@ class Tree:
             return None if child is None else self.inode(child)
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
-        inode = self._archive.lookup(parent, name)
+        inode = self._archive.lookup(self.ino(parent), name)
         return None if inode is None else self._mapped(inode)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
@@ -71,8 +81,9 @@ class Tree:
             listed = ((name, virtual.child(name)) for name in virtual.names())
             entries = ((name, self.virtual(child)) for name, child in listed if child is not None)
             return [(name, entry.inode) for name, entry in entries if entry is not None]
-        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
-        if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
+        ino = self.ino(node)
+        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(ino)
+        if not children and not stat.S_ISDIR(self._archive.inode(ino).mode):
             raise EntryTypeError("not a directory", archive=self._archive.path)
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]

@@ -33,6 +33,8 @@ COMMAND_MODULES = {
     "add": "pack",
     "mount": "mount",
     "umount": "mount",
+    "ps": "ps",
+    "top": "top",
     "ls": "ls",
     "cat": "contents",
     "extract": "contents",

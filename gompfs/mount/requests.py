@@ -170,7 +170,9 @@ class RequestLoop:
 
     def _read(self, node: int, data: memoryview) -> Pieces:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
-        return self._operations.read(node, file_offset, size)
+        pieces = self._operations.read(node, file_offset, size)
+        self._operations.reader.add_read_bytes(sum(map(len, pieces)))
+        return pieces
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:
         return ()

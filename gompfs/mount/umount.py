@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from gompfs.errors import MountError
-from gompfs.mount.kernel_tuning import mount_device
+from gompfs.mount.mount_table import mount_at
 
 
 def is_stale(mountpoint: str) -> bool:
@@ -28,13 +28,13 @@ def check_mountpoint(mountpoint: str) -> None:
         )
     if not Path(mountpoint).is_dir():
         raise MountError("the mount point is no directory", path=mountpoint)
-    if mount_device(mountpoint) is not None and os.path.ismount(mountpoint):
+    if mount_at(mountpoint) is not None and os.path.ismount(mountpoint):
         raise MountError("something is mounted here already", path=mountpoint)
 
 
 def unmount(mountpoint: str, *, lazy: bool = False) -> None:
     """Unmount; `lazy` lets go of a mount that is in use. Also clears one whose daemon has died."""
-    if mount_device(os.path.realpath(mountpoint)) is None:
+    if mount_at(os.path.realpath(mountpoint)) is None:
         raise MountError("nothing is mounted here", path=mountpoint)
     stale = is_stale(mountpoint)
     command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]

@@ -15,7 +15,7 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE
 from gompfs.errors import OptionError
-from gompfs.mount.kernel_tuning import mount_device
+from gompfs.mount.mount_table import mount_at
 from gompfs.options import MountOptions
 
 
@@ -105,7 +105,7 @@ def test_owners_and_modes(mount, archive: Path) -> None:
 def test_virtual_files_are_hidden_but_there(mount, archive: Path, tree: Path) -> None:
     mounted = mount(archive)
     assert os.listdir(mounted.path) == ["d"]
-    assert sorted(os.listdir(mounted / "stats")) == ["info", "sort", "wordcount"]
+    assert sorted(os.listdir(mounted / "stats")) == ["info", "metrics", "sort", "wordcount"]
     assert sorted(os.listdir(mounted / "stats")) == sorted(os.listdir(mounted / ".gompfs/stats"))
     assert f"archive\t{archive}\n" in (mounted / "stats/info").read_text()
     assert "blocks\t1\n" in (mounted / ".gompfs/stats/info").read_text()
@@ -194,7 +194,9 @@ def test_a_directory_that_is_none(gompfs_command, archive: Path, tmp_path: Path,
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root sets read-ahead")
 def test_how_far_the_kernel_reads_ahead(mount, archive: Path) -> None:
     for options, size in (([], 1024), (["readahead=256K"], 256)):
-        setting = Path(f"/sys/class/bdi/{mount_device(str(mount(archive, *options).path))}/read_ahead_kb")
+        mounted = mount_at(str(mount(archive, *options).path))
+        assert mounted is not None
+        setting = Path(f"/sys/class/bdi/{mounted.device}/read_ahead_kb")
         deadline = time.monotonic() + 10
         while int(setting.read_text()) != size and time.monotonic() < deadline:
             time.sleep(0.01)  # it is set when the mount answers

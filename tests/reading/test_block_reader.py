@@ -96,6 +96,7 @@ def test_every_range(device: Device, reader: BlockReader) -> None:
         assert device.ask(request(NODE, offset, size, unique)) == reply(expected, unique)
     assert device.forwarded == []
     assert reader.num_hits > 300
+    assert reader.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
 
 
 def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> None:
@@ -118,6 +119,18 @@ def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> Non
     assert device.forwarded == messages
     assert device.ask(request(8, 0, 5)) == reply(STREAM[-5:])
     assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
+
+
+def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) -> None:
+    messages = [request(NODE, 0, 10)] * 3 + [request(99, 0, 10)] * 2 + [request(NODE, 0, 10, opcode=3), b"\x01"]
+    for message in messages:
+        device.ask(message)
+    device.ask(request(NODE, 0, 10))  # the one before is counted by now
+    times = reader.request_times()
+    assert 3 <= sum(times["read", "cpp"][0]) <= 4
+    counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "cpp")}
+    assert counts == {("read", "python"): 2, ("other", "cpp"): 0, ("other", "python"): 2}
+    assert 0 < times["read", "cpp"][1] < 20
 
 
 def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:

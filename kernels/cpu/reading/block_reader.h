@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reading/block_table.h"
+#include "reading/request_times.h"
 #include "reading/sequential_readers.h"
 
 namespace gompfs {
@@ -49,6 +50,8 @@ class BlockReader {
     SequentialReaders readers;
     std::atomic<std::uint64_t> max_ahead = 0;
     std::atomic<std::uint64_t> num_hits = 0;
+    std::atomic<std::uint64_t> num_read_bytes = 0;
+    RequestTimes times;
 
   private:
     std::shared_ptr<const FileLayout> find_file(std::uint64_t node);

@@ -53,6 +53,22 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_ahead(BlockReader& r
     return range ? std::make_optional(std::make_pair(range->first, range->end)) : std::nullopt;
 }
 
+nb::tuple times_of(const LatencyHistogram& histogram) {
+    const LatencyHistogram::Counts counts = histogram.counts();
+    return nb::make_tuple(std::vector<std::uint64_t>(counts.begin(), counts.end()),
+                          static_cast<double>(histogram.total_nanoseconds()) * 1e-9);
+}
+
+nb::dict request_times(const BlockReader& reader) {
+    const RequestTimes& times = reader.times;
+    nb::dict all;
+    all[nb::make_tuple("read", "cpp")] = times_of(times.reads_here);
+    all[nb::make_tuple("read", "python")] = times_of(times.reads_forwarded);
+    all[nb::make_tuple("other", "cpp")] = times_of(times.others_here);
+    all[nb::make_tuple("other", "python")] = times_of(times.others_forwarded);
+    return all;
+}
+
 int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable answer) {
     const nb::gil_scoped_release release;
     return answer_requests(device, reader, buffer_size, [&](std::span<const std::uint8_t> request) {
@@ -92,5 +108,13 @@ NB_MODULE(_reading, module) {
         .def("close", [](BlockReader& reader) { reader.readers.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
         .def("run", &gompfs::run, "device"_a, "buffer_size"_a, "answer"_a)
+        .def(
+            "add_read_bytes",
+            [](BlockReader& reader, std::uint64_t size) { reader.num_read_bytes += size; },
+            "size"_a)
+        .def("request_times", &gompfs::request_times)
+        .def_prop_ro("num_read_bytes",
+                     [](BlockReader& reader) { return reader.num_read_bytes.load(); })
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
+    module.attr("FIRST_TIME_LOG2") = gompfs::LatencyHistogram::kFirstLog2;
 }

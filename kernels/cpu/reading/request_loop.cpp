@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -35,6 +36,15 @@ struct ReplyHeader {
 
 constexpr std::uint32_t kRead = 15;
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
+
+bool is_read(std::span<const std::uint8_t> request) {
+    RequestHeader header;
+    if (request.size() < sizeof header) {
+        return false;
+    }
+    std::memcpy(&header, request.data(), sizeof header);
+    return header.opcode == kRead;
+}
 
 // False where the request is for the interpreter.
 bool answer_read(int device, BlockReader& reader, std::span<const std::uint8_t> request,
@@ -81,9 +91,12 @@ int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
             return errno == ENODEV ? 0 : errno;
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
-        if (!answer_read(device, reader, request, pieces)) {
+        const auto begin = std::chrono::steady_clock::now();
+        const bool is_forwarded = !answer_read(device, reader, request, pieces);
+        if (is_forwarded) {
             forward(request);
         }
+        reader.times.add(is_read(request), is_forwarded, std::chrono::steady_clock::now() - begin);
     }
 }
 

@@ -73,6 +73,12 @@ class _Commands(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its arguments; a path is an archive to mount, as mount.fuse3 calls for gompfs#ARCHIVE."""
+        return super().resolve_command(ctx, ["mount", *args] if "/" in args[0] else args)
+
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.mount.kernel_tuning import set_read_ahead
+from gompfs.mount.notify import notify
 from gompfs.mount.umount import check_mountpoint
 from gompfs.options import MountOptions
 
@@ -26,11 +27,11 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
     Raises GompfsError for an archive that cannot be read, MountError when mounting fails.
     """
     archive, mountpoint = os.path.abspath(archive), os.path.realpath(mountpoint)
-    check_mountpoint(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
-        _serve(archive, mountpoint, options, lambda: None)
+        _run_service(archive, mountpoint, options)
         return
+    check_mountpoint(mountpoint)
     read_end, write_end = os.pipe()
     if os.fork() == 0:
         os.close(read_end)
@@ -42,6 +43,21 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
         raise MountError(
             os.fsdecode(message) or "the daemon ended before the mount was ready", path=mountpoint
         )
+
+
+def _run_service(archive: str, mountpoint: str, options: MountOptions) -> None:
+    """Serve in the foreground, and keep systemd informed where it is the one that started this."""
+
+    def ready() -> None:
+        notify(READY="1", STATUS=f"{display_path(archive)} is mounted at {display_path(mountpoint)}")
+
+    try:
+        check_mountpoint(mountpoint)
+        _serve(archive, mountpoint, options, ready, lambda: notify(STOPPING="1"))
+    except BaseException as error:
+        notify(STATUS=_describe(error))
+        raise
+    notify(STATUS="unmounted")
 
 
 def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int) -> None:
@@ -86,7 +102,13 @@ def _log_to_syslog() -> None:
     logging.getLogger().setLevel(logging.INFO)
 
 
-def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: Callable[[], None]) -> None:
+def _serve(
+    archive_path: str,
+    mountpoint: str,
+    options: MountOptions,
+    on_ready: Callable[[], None],
+    on_stopping: Callable[[], None] = lambda: None,
+) -> None:
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
     from gompfs.mount.fuse_binding import Session
@@ -117,4 +139,5 @@ def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: 
         try:
             session.serve(operations, ready)
         finally:
+            on_stopping()
             session.close()

@@ -8,7 +8,7 @@ import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
 from gompfs.cli.parameters import archive_argument, check_engine_option, complete_engine
-from gompfs.errors import GompfsError
+from gompfs.errors import GompfsError, display_path
 
 
 @click.command("mount")
@@ -28,7 +28,8 @@ def mount_command(
 ) -> None:
     """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
 
-    Returns as soon as the mount answers; a daemon serves it until it is unmounted.
+    Returns as soon as the mount answers; a daemon serves it until it is unmounted. A mount there whose daemon has died
+    is cleared up first.
 
     \b
     Mount options:
@@ -46,11 +47,14 @@ def mount_command(
       fsname=NAME            the name of the source in /proc/mounts
     """
     from gompfs.mount.service import mount_archive
+    from gompfs.mount.umount import clear_dead_mounts
     from gompfs.options import MountOptions
 
     options = MountOptions.parse(",".join(mount_options))
     if engine is not None:
         options = dataclasses.replace(options, engine=engine)
+    if clear_dead_mounts(mountpoint):
+        print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount here had died; that is cleared up")
     mount_archive(archive, mountpoint, options, foreground=foreground)
 
 

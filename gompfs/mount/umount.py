@@ -23,13 +23,21 @@ def is_stale(mountpoint: str) -> bool:
 def check_mountpoint(mountpoint: str) -> None:
     """Raise MountError unless an archive can be mounted there."""
     if is_stale(mountpoint):
-        raise MountError(
-            "the daemon of an earlier mount here has died; clear it with: gompfs umount", path=mountpoint
-        )
+        raise MountError("what is mounted here does not answer any more, and is none of gompfs", path=mountpoint)
     if not Path(mountpoint).is_dir():
         raise MountError("the mount point is no directory", path=mountpoint)
     if mount_at(mountpoint) is not None and os.path.ismount(mountpoint):
         raise MountError("something is mounted here already", path=mountpoint)
+
+
+def clear_dead_mounts(mountpoint: str) -> bool:
+    """Unmount gompfs mounts whose daemons were killed; whether there were any. Raises MountError."""
+    mountpoint = os.path.realpath(mountpoint)
+    found = False
+    while is_stale(mountpoint) and (mount := mount_at(mountpoint)) is not None and mount.is_gompfs:
+        unmount(mountpoint)
+        found = True
+    return found
 
 
 def unmount(mountpoint: str, *, lazy: bool = False) -> None:

@@ -34,7 +34,7 @@ class PackOptions:
             raise OptionError(f"no word rule {self.words!r}; there are {WORD_RULES}")
 
 
-_TRUE_FLAGS = ("allow_other", "auto_unmount", "verify")
+_TRUE_FLAGS = ("allow_other", "auto_unmount", "follow", "verify")
 # What mount(8), mount.fuse3, /etc/fstab and systemd say of every mount. It is read-only whatever they say.
 _IGNORED_FLAGS = (
     *("ro", "rw", "defaults", "auto", "noauto", "nofail", "_netdev"),
@@ -77,8 +77,8 @@ class MountOptions:
     """How an archive is mounted; sizes in bytes, `umask` as the bits to clear in every mode.
 
     `subdir` is the directory of the archive that is shown as the root, `readahead` how far the kernel reads ahead.
-    `stats` says whether the virtual directory is in listings of the root (`visible`), can only be named
-    (`hidden`), or is not there (`off`).
+    `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
+    virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`).
     """
 
     engine: str = "auto"
@@ -87,6 +87,7 @@ class MountOptions:
     verify: bool = False
     allow_other: bool = False
     auto_unmount: bool = False
+    follow: bool = False
     uid: int | None = None
     gid: int | None = None
     umask: int = 0

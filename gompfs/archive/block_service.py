@@ -80,6 +80,12 @@ class BlockService:
         self.reader.clear()
         self._cache.clear()
 
+    def shrink(self, cache_size: int) -> None:
+        """Keep `cache_size` bytes from now on, or what it was where that is less."""
+        with self._lock:
+            self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
+            self._evict()
+
     def get(self, first: int, count: int) -> list[Block]:
         """Blocks `first` to `first + count - 1`, decoded.
 

@@ -42,6 +42,7 @@ def mount_command(
       verify                 check decoded bytes against their checksums too
       stats=visible          list the directory stats in the root; also: hidden (the default), off
       allow_other            let other users in, with the permissions of the files
+      follow                 show what the archive's file holds when it is replaced or added to
       uid=N, gid=N, umask=N  show other owners and modes than those stored
       auto_unmount           unmount when the daemon is killed
       fsname=NAME            the name of the source in /proc/mounts

@@ -9,8 +9,8 @@ from collections import OrderedDict, deque
 from queue import SimpleQueue
 
 from gompfs.errors import GompfsError
-from gompfs.mount.operations import Operations
-from gompfs.mount.protocol import pack_directory, pack_dots
+from gompfs.mount.protocol import CACHE_SECONDS, pack_directory, pack_dots
+from gompfs.mount.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +24,9 @@ class Directories:
     for the kernel.
     """
 
-    def __init__(self, operations: Operations, block_size: int) -> None:
+    def __init__(self, snapshots: Snapshots, block_size: int) -> None:
         """`block_size` is what files say is best to read at once, in bytes."""
-        self._operations = operations
+        self._snapshots = snapshots
         self._block_size = block_size
         self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
         self._num_entries = 0
@@ -49,12 +49,15 @@ class Directories:
         return self._list(node) if listing is None else listing
 
     def _list(self, node: int) -> list[bytes]:
-        children = self._operations.children(node)
+        operations = self._snapshots.of(node)
+        children = operations.children(node)
+        seconds = operations.cache_seconds(node)
         listing = pack_dots(node, with_attributes=True) + pack_directory(
-            children, 2, self._block_size, self._operations.cache_seconds(node), with_attributes=True
+            children, 2, self._block_size, seconds, with_attributes=True
         )
-        if self._operations.cache_seconds(node):
+        if seconds == CACHE_SECONDS:
             self._keep(node, listing)
+        if seconds:
             subdirectories = [inode.ino for _, inode in children if stat.S_ISDIR(inode.mode)]
             if subdirectories:
                 self._wanted.extendleft(reversed(subdirectories))
@@ -77,5 +80,5 @@ class Directories:
                     continue
                 try:
                     self._list(node)
-                except GompfsError as error:
+                except (GompfsError, OSError) as error:
                     log.debug("a directory could not be read ahead: %s", error)

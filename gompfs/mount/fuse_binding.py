@@ -20,8 +20,8 @@ from typing import Any
 import mfusepy
 
 from gompfs.errors import MountError
-from gompfs.mount.operations import Operations
 from gompfs.mount.requests import RequestLoop
+from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
@@ -66,6 +66,7 @@ class Session:
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
         """Mount at `mountpoint`, with `source` as what is mounted. Raises MountError."""
         self._mountpoint = mountpoint
+        self._options = options
         self._is_ready = False
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
@@ -96,7 +97,7 @@ class Session:
         connection.contents.max_background = _MAX_BACKGROUND
         self._is_ready = True
 
-    def serve(self, operations: Operations, on_ready: Callable[[], None]) -> None:
+    def serve(self, snapshots: Snapshots, on_ready: Callable[[], None]) -> None:
         """Answer requests until the mount is gone; `on_ready` is called when it answers.
 
         SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread.
@@ -109,7 +110,7 @@ class Session:
             _library.fuse_session_process_buf(self._session, ctypes.byref(buffer))
         # libfuse closes its descriptor when it unmounts, while the threads still read from theirs.
         device = os.dup(_library.fuse_session_fd(self._session))
-        loop = RequestLoop(device, operations)
+        loop = RequestLoop(device, snapshots, self._options)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
         def stop() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
+from gompfs.model import ROOT_INO
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import Tree
 from gompfs.options import MountOptions
@@ -20,40 +21,48 @@ _MAX_KNOWN_FILES = 1 << 17
 class Operations:
     """Read-only requests on one archive; safe for any number of threads. Errors leave as exceptions."""
 
-    def __init__(self, archive: Archive, options: MountOptions) -> None:
+    def __init__(self, archive: Archive, options: MountOptions, snapshot: int = 0) -> None:
+        """`snapshot` is in the numbers of all nodes but the root."""
         self.archive = archive
         self.reader = archive.blocks.reader
         self._known_files: set[int] = set()
-        self._tree = Tree(archive, options)
+        self._follows = options.follow
+        self._tree = Tree(archive, options, snapshot)
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children
 
     def cache_seconds(self, node: int) -> int:
-        """How long attributes stay true: those of virtual files change when the content is computed."""
-        return CACHE_SECONDS if self._tree.virtual(node) is None else 0
+        """How long attributes, and the names in a directory, stay true.
+
+        Attributes of virtual files change when the content is computed, the root when another archive is shown.
+        """
+        if self._tree.virtual(node) is not None:
+            return 0
+        return 1 if node == ROOT_INO and self._follows else CACHE_SECONDS
 
     def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
         """Up to `size` bytes of a file, as views of decoded blocks; raises NotReadyError for a virtual one."""
         virtual = self._tree.virtual(node)
         if virtual is not None and virtual.file is not None:
             return (virtual.file.read(file_offset, size),)
-        inode = self.archive.inode(node)
+        ino = self._tree.ino(node)
+        inode = self.archive.inode(ino)
         size = min(size, inode.size - file_offset)
         try:
-            pieces = self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
+            pieces = self.archive.read_pieces(ino, file_offset, size) if size > 0 else ()
         except GompfsError as error:
-            error.path = error.path or display_path(self.archive.path_of(node))
+            error.path = error.path or display_path(self.archive.path_of(ino))
             raise
-        if node not in self._known_files:
-            self._make_known(node)
+        if ino not in self._known_files:
+            self._make_known(ino)
         return pieces
 
-    def _make_known(self, node: int) -> None:
+    def _make_known(self, ino: int) -> None:
         """Let `reader` answer for a file whose blocks are decoded, and for those that come behind it in the tree."""
         if len(self._known_files) >= _MAX_KNOWN_FILES:
             self._known_files.clear()
-        for inode, extents in self.archive.layouts(node):
+        for inode, extents in self.archive.layouts(ino):
             self._known_files.add(inode.ino)
             self.reader.add_file(inode.ino, inode.size, extents)
 

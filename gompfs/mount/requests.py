@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
-from gompfs.mount.operations import Operations
 from gompfs.mount.protocol import (
+    CACHE_SECONDS,
     INTERRUPT_REQUEST,
     READ_REQUEST,
     REPLY_HEADER,
@@ -25,7 +25,9 @@ from gompfs.mount.protocol import (
     pack_directory,
     pack_dots,
 )
+from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
+from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
@@ -44,11 +46,12 @@ class RequestLoop:
     spares two of three requests for a small file.
     """
 
-    def __init__(self, device: int, operations: Operations) -> None:
+    def __init__(self, device: int, snapshots: Snapshots, options: MountOptions) -> None:
         """Serve the open /dev/fuse descriptor `device`."""
         self._device = device
-        self._operations = operations
-        self._directories = Directories(operations, _ATTRIBUTE_BLOCK_SIZE)
+        self._snapshots = snapshots
+        self._operations = snapshots.of
+        self._directories = Directories(snapshots, _ATTRIBUTE_BLOCK_SIZE)
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
@@ -61,13 +64,13 @@ class RequestLoop:
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
-        if operations.archive.has_xattrs():
+        if options.follow or snapshots.current.archive.has_xattrs():
             # Unanswered, the kernel stops asking, as `ls -l` does for every file.
             self._handlers[Opcode.GETXATTR] = self._getxattr
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        error = self._operations.reader.run(self._device, _BUFFER_SIZE, self._answer)
+        error = self._snapshots.readers.run(self._device, _BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -130,48 +133,51 @@ class RequestLoop:
     # Names and attributes
 
     def _lookup(self, node: int, data: memoryview) -> Pieces:
-        inode = self._operations.lookup(node, bytes(data[:-1]))
+        operations = self._operations(node)
+        inode = operations.lookup(node, bytes(data[:-1]))
+        seconds = operations.cache_seconds(node)
         if inode is None:
-            return (entry_reply(None, 0),)
-        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(inode.ino)),)
+            return (entry_reply(None, 0, seconds or CACHE_SECONDS),)
+        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, min(seconds, operations.cache_seconds(inode.ino))),)
 
     def _getattr(self, node: int, _data: memoryview) -> Pieces:
-        inode = self._operations.inode(node)
-        return (attributes_reply(inode, _ATTRIBUTE_BLOCK_SIZE, self._operations.cache_seconds(node)),)
+        operations = self._operations(node)
+        return (attributes_reply(operations.inode(node), _ATTRIBUTE_BLOCK_SIZE, operations.cache_seconds(node)),)
 
     def _readlink(self, node: int, _data: memoryview) -> Pieces:
-        return (self._operations.readlink(node),)
+        return (self._operations(node).readlink(node),)
 
     def _readdir(self, node: int, data: memoryview) -> Pieces:
         packed = pack_dots(node, with_attributes=False) + pack_directory(
-            self._operations.children(node), 2, _ATTRIBUTE_BLOCK_SIZE, 0, with_attributes=False
+            self._operations(node).children(node), 2, _ATTRIBUTE_BLOCK_SIZE, 0, with_attributes=False
         )
         return _entries_that_fit(packed, data)
 
     def _readdirplus(self, node: int, data: memoryview) -> Pieces:
         return _entries_that_fit(self._directories.listing(node), data)
 
-    def _statfs(self, _node: int, _data: memoryview) -> Pieces:
-        return (STATFS_REPLY.pack(*self._operations.statfs()),)
+    def _statfs(self, node: int, _data: memoryview) -> Pieces:
+        return (STATFS_REPLY.pack(*self._operations(node).statfs()),)
 
     def _getxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
         name = bytes(data[XATTR_REQUEST.size : -1])
-        value = self._operations.xattrs(node).get(name)
+        value = self._operations(node).xattrs(node).get(name)
         if value is None:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
         return _xattr_reply(value, room)
 
     def _listxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
-        return _xattr_reply(b"".join(name + b"\0" for name in self._operations.xattrs(node)), room)
+        return _xattr_reply(b"".join(name + b"\0" for name in self._operations(node).xattrs(node)), room)
 
     # Contents
 
     def _read(self, node: int, data: memoryview) -> Pieces:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
-        pieces = self._operations.read(node, file_offset, size)
-        self._operations.reader.add_read_bytes(sum(map(len, pieces)))
+        operations = self._operations(node)
+        pieces = operations.read(node, file_offset, size)
+        operations.reader.add_read_bytes(sum(map(len, pieces)))
         return pieces
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:

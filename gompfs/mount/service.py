@@ -112,32 +112,29 @@ def _serve(
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
     from gompfs.mount.fuse_binding import Session
-    from gompfs.mount.operations import Operations
-    from gompfs.mount.virtual_files import keeping_grammars, load_analytics
+    from gompfs.mount.snapshots import Snapshots
+    from gompfs.mount.virtual_files import load_analytics
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
     engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
-    with (
-        Archive(
-            archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size
-        ) as archive,
-        keeping_grammars(archive),
-    ):
-        for warning in archive.warnings:
-            log.warning("%s", warning)
-        operations = Operations(archive, options)
+
+    def open_archive() -> Archive:
+        return Archive(archive_path, engine=engine, verify=options.verify, cache_size=options.cache_size)
+
+    with Snapshots(archive_path, open_archive, options) as snapshots:
         session = Session(mountpoint, archive_path, options)
 
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)
+            snapshots.follow()
             on_ready()
             threading.Thread(target=load_analytics, name="gompfs-load-analytics", daemon=True).start()
 
         try:
-            session.serve(operations, ready)
+            session.serve(snapshots, ready)
         finally:
             on_stopping()
             session.close()

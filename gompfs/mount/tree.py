@@ -1,7 +1,8 @@
 """The tree that a mount shows: an archive's entries, and the virtual files beside them, by node id.
 
 The node id of an archive's entry is its inode number, but ROOT_INO is the directory that the mount shows as its
-root; those of virtual entries begin at FIRST_VIRTUAL.
+root; those of virtual entries begin at FIRST_VIRTUAL. All but ROOT_INO have the number of the snapshot in their upper
+bits, which is 0 where nothing is followed.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import stat
 from collections.abc import Sequence
 
+from gompfs._reading import SNAPSHOT_SHIFT
 from gompfs.archive import Archive
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.errors import CorruptIndexError, EntryNotFoundError, EntryTypeError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
@@ -22,16 +24,19 @@ _PRIVATE = b".gompfs"
 class Tree:
     """Answers by node id; errors are those of Archive."""
 
-    def __init__(self, archive: Archive, options: MountOptions) -> None:
+    def __init__(self, archive: Archive, options: MountOptions, snapshot: int) -> None:
         self._archive = archive
         self._options = options
+        self._snapshot = snapshot
+        self._first = snapshot << SNAPSHOT_SHIFT
         self._root = archive.resolve(options.subdir, follow=True)
         if not stat.S_ISDIR(self._root.mode):
             raise EntryTypeError("not a directory", archive=archive.path, path=options.subdir)
-        self._maps = options.uid is not None or options.gid is not None or options.umask != 0
+        self._owns = options.uid is not None or options.gid is not None or options.umask != 0
+        self._maps = self._owns or options.follow
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
-            self._virtual = VirtualTree(archive, self._mapped)
+            self._virtual = VirtualTree(archive, self._owned, FIRST_VIRTUAL + self._first)
             self._beside_root[_PRIVATE] = self._virtual.private
             if archive.lookup(self._root.ino, _STATS) is None:
                 self._beside_root[_STATS] = self._virtual.stats
@@ -47,15 +52,17 @@ class Tree:
 
     def ino(self, node: int) -> int:
         """The inode number of a node of the archive."""
-        return self._root.ino if node == ROOT_INO else node
+        return self._root.ino if node == ROOT_INO else node - self._first
 
     def inode(self, node: int) -> Inode:
         """The attributes of a node; raises EntryNotFoundError, or NotReadyError for a virtual file's."""
         virtual = self.virtual(node)
         if node == ROOT_INO:
-            return self._mapped(self._root._replace(ino=ROOT_INO))
+            # The kernel drops the listing that it keeps of a directory when that has another time.
+            mtime_ns = self._root.mtime_ns + self._snapshot
+            return self._owned(self._root._replace(ino=ROOT_INO, mtime_ns=mtime_ns))
         if virtual is None:
-            return self._mapped(self._archive.inode(node))
+            return self._mapped(self._archive.inode(self.ino(node)))
         if virtual.file is None:
             return virtual.inode
         # The true size from the beginning, as the kernel mixes up sizes that change while several processes open
@@ -94,8 +101,17 @@ class Tree:
         return children
 
     def _mapped(self, inode: Inode) -> Inode:
+        """The inode as the mount shows it: with its owner, and the number of the node."""
+        if self._options.follow:
+            if inode.ino >> SNAPSHOT_SHIFT:
+                message = f"inode {inode.ino} has too large a number for the mount option follow"
+                raise CorruptIndexError(message, archive=self._archive.path)
+            inode = inode._replace(ino=inode.ino + self._first)
+        return self._owned(inode)
+
+    def _owned(self, inode: Inode) -> Inode:
         """The inode with the mount's uid, gid and umask."""
-        if not self._maps:
+        if not self._owns:
             return inode
         options = self._options
         return inode._replace(

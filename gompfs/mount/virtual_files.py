@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -65,14 +64,14 @@ _KEPT_SECONDS = 20.0
 _kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
 
 
-@contextmanager
-def keeping_grammars(archive: Archive) -> Iterator[None]:
+def keep_grammars(archive: Archive) -> None:
     """Let grammars be kept for a while, as in a mount, of which much is asked."""
     _kept[archive] = KeptGrammars(archive)
-    try:
-        yield
-    finally:
-        _kept.pop(archive).drop()
+
+
+def forget_grammars(archive: Archive) -> None:
+    """Let go of them, and keep none any more."""
+    _kept.pop(archive).drop()
 
 
 def load_analytics() -> None:

@@ -43,6 +43,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("rw,dev,suid,defaults,relatime,user=me,x-systemd.automount,comment=mine", {}),
         ("subdir=a/b,readahead=4M", {"subdir": "a/b", "readahead": 4 << 20}),
         ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
+        ("follow", {"follow": True}),
         ("uid=7,gid=8,umask=027", {"uid": 7, "gid": 8, "umask": 0o27}),
         ("cache_size=64M", {"cache_size": 64 << 20}),
         ("cache_size=1GiB", {"cache_size": 1 << 30}),

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from gompfs._reading import BlockReader
+from gompfs._reading import SNAPSHOT_SHIFT, BlockReader, ReaderTable
 
 BLOCK_SIZE = 1 << 12
 NUM_BLOCKS = 40
@@ -45,8 +45,10 @@ class Device:
         self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.kernel.settimeout(20)
         self.forwarded: list[bytes] = []
+        self.readers = ReaderTable()
+        self.readers.insert(0, reader)
         self._threads = [
-            threading.Thread(target=reader.run, args=(self._daemon.fileno(), 1 << 16, self._forward))
+            threading.Thread(target=self.readers.run, args=(self._daemon.fileno(), 1 << 16, self._forward))
             for _ in range(num_threads)
         ]
         for thread in self._threads:
@@ -119,6 +121,23 @@ def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> Non
     assert device.forwarded == messages
     assert device.ask(request(8, 0, 5)) == reply(STREAM[-5:])
     assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
+
+
+def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None:
+    other = BlockReader(1, BLOCK_SIZE, 1)
+    other.insert(0, b"other bytes")
+    other.add_file(NODE, 5, [(0, 6, 5)])
+    device.readers.insert(3, other)
+    node = NODE + (3 << SNAPSHOT_SHIFT)
+    assert device.ask(request(node, 0, 10)) == reply(b"bytes")
+    assert device.ask(request(NODE, 0, 10)) == reply(bytes(CONTENT[:10]))
+    for unknown in (NODE + (2 << SNAPSHOT_SHIFT), NODE + (3 << SNAPSHOT_SHIFT) + (1 << 62), NODE + (1 << 62)):
+        assert device.ask(request(unknown, 0, 10)) == b"forwarded"
+    device.readers.erase(3)
+    assert device.ask(request(node, 0, 10)) == b"forwarded"
+    device.ask(request(NODE, 0, 1))  # the one before is counted by now
+    # What is of no snapshot is counted with the latest.
+    assert sum(other.request_times()["read", "python"][0]) == 3
 
 
 def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) -> None:

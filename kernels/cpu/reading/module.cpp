@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -16,6 +17,7 @@
 
 #include "common/buffer_view.h"
 #include "reading/block_reader.h"
+#include "reading/reader_table.h"
 #include "reading/request_loop.h"
 
 namespace nb = nanobind;
@@ -69,12 +71,13 @@ nb::dict request_times(const BlockReader& reader) {
     return all;
 }
 
-int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable answer) {
+int run(const ReaderTable& readers, int device, std::size_t buffer_size, nb::callable answer) {
     const nb::gil_scoped_release release;
-    return answer_requests(device, reader, buffer_size, [&](std::span<const std::uint8_t> request) {
-        const nb::gil_scoped_acquire acquire;
-        answer(nb::bytes(request.data(), request.size()));
-    });
+    return answer_requests(device, readers, buffer_size,
+                           [&](std::span<const std::uint8_t> request) {
+                               const nb::gil_scoped_acquire acquire;
+                               answer(nb::bytes(request.data(), request.size()));
+                           });
 }
 
 }  // namespace
@@ -83,6 +86,7 @@ int run(BlockReader& reader, int device, std::size_t buffer_size, nb::callable a
 NB_MODULE(_reading, module) {
     nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using gompfs::BlockReader;
+    using gompfs::ReaderTable;
     module.doc() = "Reads of decoded blocks, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
@@ -107,7 +111,6 @@ NB_MODULE(_reading, module) {
         .def("wait_ahead", &gompfs::wait_ahead)
         .def("close", [](BlockReader& reader) { reader.readers.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
-        .def("run", &gompfs::run, "device"_a, "buffer_size"_a, "answer"_a)
         .def(
             "add_read_bytes",
             [](BlockReader& reader, std::uint64_t size) { reader.num_read_bytes += size; },
@@ -116,5 +119,12 @@ NB_MODULE(_reading, module) {
         .def_prop_ro("num_read_bytes",
                      [](BlockReader& reader) { return reader.num_read_bytes.load(); })
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
+    nb::class_<ReaderTable>(module, "ReaderTable")
+        .def(nb::init<>())
+        .def("insert", &ReaderTable::insert, "snapshot"_a, "reader"_a)
+        .def("erase", &ReaderTable::erase, "snapshot"_a)
+        .def("run", &gompfs::run, "device"_a, "buffer_size"_a, "answer"_a);
+    module.attr("SNAPSHOT_SHIFT") = ReaderTable::kSnapshotShift;
+    module.attr("MAX_SNAPSHOTS") = ReaderTable::kMaxSnapshots;
     module.attr("FIRST_TIME_LOG2") = gompfs::LatencyHistogram::kFirstLog2;
 }

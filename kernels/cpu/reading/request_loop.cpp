@@ -37,29 +37,18 @@ struct ReplyHeader {
 constexpr std::uint32_t kRead = 15;
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
 
-bool is_read(std::span<const std::uint8_t> request) {
-    RequestHeader header;
-    if (request.size() < sizeof header) {
-        return false;
-    }
-    std::memcpy(&header, request.data(), sizeof header);
-    return header.opcode == kRead;
-}
-
 // False where the request is for the interpreter.
-bool answer_read(int device, BlockReader& reader, std::span<const std::uint8_t> request,
-                 ReadPieces& pieces) {
-    RequestHeader header;
+bool answer_read(int device, BlockReader& reader, std::uint64_t ino, const RequestHeader& header,
+                 std::span<const std::uint8_t> request, ReadPieces& pieces) {
     ReadRequest read;
-    if (request.size() < sizeof header + sizeof read) {
+    if (header.opcode != kRead || request.size() < sizeof header + sizeof read) {
         return false;
     }
-    std::memcpy(&header, request.data(), sizeof header);
     std::memcpy(&read, request.data() + sizeof header, sizeof read);
     pieces.blocks.clear();
     pieces.pieces.assign(1, {});
     pieces.size = 0;
-    if (header.opcode != kRead || !reader.read(header.node, read.file_offset, read.size, pieces) ||
+    if (!reader.read(ino, read.file_offset, read.size, pieces) ||
         pieces.pieces.size() > kMaxPieces) {
         pieces.blocks.clear();
         return false;
@@ -75,7 +64,7 @@ bool answer_read(int device, BlockReader& reader, std::span<const std::uint8_t> 
 
 }  // namespace
 
-int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
+int answer_requests(int device, const ReaderTable& readers, std::size_t buffer_size,
                     const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
     ReadPieces pieces;
@@ -92,11 +81,19 @@ int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
         const auto begin = std::chrono::steady_clock::now();
-        const bool is_forwarded = !answer_read(device, reader, request, pieces);
+        RequestHeader header{};
+        if (request.size() >= sizeof header) {
+            std::memcpy(&header, request.data(), sizeof header);
+        }
+        const auto [reader, ino] = readers.find(header.node);
+        const bool is_forwarded =
+            !reader || !answer_read(device, *reader, ino, header, request, pieces);
         if (is_forwarded) {
             forward(request);
         }
-        reader.times.add(is_read(request), is_forwarded, std::chrono::steady_clock::now() - begin);
+        (reader ? reader : readers.current())
+            ->times.add(header.opcode == kRead, is_forwarded,
+                        std::chrono::steady_clock::now() - begin);
     }
 }
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <span>
 
-#include "reading/block_reader.h"
+#include "reading/reader_table.h"
 
 namespace gompfs {
 
@@ -14,8 +14,8 @@ namespace gompfs {
 using Forward = std::function<void(std::span<const std::uint8_t>)>;
 
 // Answers until the mount is gone; any number of threads may run this. Returns 0 then, or the errno
-// of a device that cannot be read.
-int answer_requests(int device, BlockReader& reader, std::size_t buffer_size,
+// of a device that cannot be read. The table has a current reader.
+int answer_requests(int device, const ReaderTable& readers, std::size_t buffer_size,
                     const Forward& forward);
 
 }  // namespace gompfs

@@ -49,6 +49,7 @@ _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
+SEVERAL_MODES = ("union", "subdirs")
 _LEAST_GPU_MEMORY = 64 << 20
 
 
@@ -79,6 +80,7 @@ class MountOptions:
     `subdir` is the directory of the archive that is shown as the root, `readahead` how far the kernel reads ahead.
     `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
     virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`).
+    `several` says how a mount shows several archives: as one tree (`union`), or each in a directory (`subdirs`).
     """
 
     engine: str = "auto"
@@ -88,6 +90,7 @@ class MountOptions:
     allow_other: bool = False
     auto_unmount: bool = False
     follow: bool = False
+    several: str | None = None
     uid: int | None = None
     gid: int | None = None
     umask: int = 0

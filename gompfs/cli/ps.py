@@ -65,7 +65,7 @@ def _row(facts: dict[str, Any]) -> tuple[str, ...]:
     hits, misses = facts["cache_hits"], facts["cache_misses"]
     return (
         *start,
-        str(facts["pid"]),
+        _UNKNOWN if facts["pid"] is None else str(facts["pid"]),
         facts["engine"] or _UNKNOWN,
         f"{human_size(facts['cache_bytes'])} of {human_size(facts['cache_capacity_bytes'])}",
         f"{100 * hits / (hits + misses):.1f}%" if hits + misses else _UNKNOWN,

@@ -9,6 +9,7 @@ from collections import OrderedDict, deque
 from queue import SimpleQueue
 
 from gompfs.errors import GompfsError
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.protocol import CACHE_SECONDS, pack_directory, pack_dots
 from gompfs.mount.snapshots import Snapshots
 
@@ -24,9 +25,9 @@ class Directories:
     for the kernel.
     """
 
-    def __init__(self, snapshots: Snapshots, block_size: int) -> None:
+    def __init__(self, content: Snapshots | ArchiveSet, block_size: int) -> None:
         """`block_size` is what files say is best to read at once, in bytes."""
-        self._snapshots = snapshots
+        self._content = content
         self._block_size = block_size
         self._listings: OrderedDict[int, list[bytes]] = OrderedDict()
         self._num_entries = 0
@@ -49,7 +50,7 @@ class Directories:
         return self._list(node) if listing is None else listing
 
     def _list(self, node: int) -> list[bytes]:
-        operations = self._snapshots.of(node)
+        operations = self._content.of(node)
         children = operations.children(node)
         seconds = operations.cache_seconds(node)
         listing = pack_dots(node, with_attributes=True) + pack_directory(

@@ -20,6 +20,7 @@ from typing import Any
 import mfusepy
 
 from gompfs.errors import MountError
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.requests import RequestLoop
 from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
@@ -66,7 +67,6 @@ class Session:
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
         """Mount at `mountpoint`, with `source` as what is mounted. Raises MountError."""
         self._mountpoint = mountpoint
-        self._options = options
         self._is_ready = False
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
@@ -97,7 +97,7 @@ class Session:
         connection.contents.max_background = _MAX_BACKGROUND
         self._is_ready = True
 
-    def serve(self, snapshots: Snapshots, on_ready: Callable[[], None]) -> None:
+    def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
         """Answer requests until the mount is gone; `on_ready` is called when it answers.
 
         SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread.
@@ -110,7 +110,7 @@ class Session:
             _library.fuse_session_process_buf(self._session, ctypes.byref(buffer))
         # libfuse closes its descriptor when it unmounts, while the threads still read from theirs.
         device = os.dup(_library.fuse_session_fd(self._session))
-        loop = RequestLoop(device, snapshots, self._options)
+        loop = RequestLoop(device, content)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
         def stop() -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -14,7 +14,10 @@ from queue import Empty, SimpleQueue
 from gompfs.mount.mount_table import MountEntry, read_mount_table
 from gompfs.mount.prometheus import Samples, parse_metrics
 
-_METRICS = ".gompfs/stats/metrics"
+_STATISTICS = ".gompfs/stats"
+_METRICS = "metrics"
+_OF_THE_DAEMON = frozenset({"gompfs_uptime_seconds", "process_cpu_seconds_total", "process_resident_memory_bytes"})
+_MAX_ARCHIVES = 1000
 _MAX_SIZE = 1 << 20  # a mount may be anybody's
 _TIMEOUT_SECONDS = 3.0
 SERVING = "serving"
@@ -43,10 +46,9 @@ class MountState:
         return sum(value for having, value in self.samples.get(name, ()) if wanted <= having.items())
 
     def label(self, name: str) -> str | None:
-        """What `gompfs_info` says, by its label."""
-        for labels, _ in self.samples.get("gompfs_info", ()):
-            return labels.get(name)
-        return None
+        """What `gompfs_info` says, by its label; None where the archives of a mount differ in that."""
+        values = {labels.get(name) for labels, _ in self.samples.get("gompfs_info", ())}
+        return values.pop() if len(values) == 1 else None
 
 
 def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
@@ -78,12 +80,39 @@ def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
 
 
 def _observe(entry: MountEntry) -> MountState:
-    place = Path(entry.mountpoint, _METRICS)
+    place = Path(entry.mountpoint, _STATISTICS)
     try:
-        with open(place, "rb") as file:
-            samples = parse_metrics(file.read(_MAX_SIZE).decode("utf-8", "replace"))
+        samples = _read_metrics(place)
     except FileNotFoundError:
-        return MountState(entry, "no metrics" if os.path.isdir(place.parent) else "stats=off")
+        return MountState(entry, "no metrics" if os.path.isdir(place) else "stats=off")
     except OSError as error:
         return MountState(entry, _STATES.get(error.errno or 0, error.strerror or str(error)))
     return MountState(entry, SERVING, samples) if "gompfs_info" in samples else MountState(entry, "no metrics")
+
+
+def _read_metrics(place: Path) -> Samples:
+    """The metrics of a mount, or those of all archives that it shows, one after the other."""
+    try:
+        return _read_file(place / _METRICS)
+    except FileNotFoundError:
+        found = [*_read_files(place)]
+        if not found:
+            raise
+    samples = dict(found[0])
+    for others in found[1:]:
+        for name in others.keys() - _OF_THE_DAEMON:
+            samples[name] = samples.get(name, []) + others[name]
+    return samples
+
+
+def _read_files(place: Path) -> Iterator[Samples]:
+    for name in sorted(os.listdir(place))[:_MAX_ARCHIVES]:
+        try:
+            yield _read_file(place / name / _METRICS)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # an older release has other files there
+
+
+def _read_file(path: Path) -> Samples:
+    with open(path, "rb") as file:
+        return parse_metrics(file.read(_MAX_SIZE).decode("utf-8", "replace"))

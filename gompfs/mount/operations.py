@@ -28,6 +28,10 @@ class Operations:
         self._known_files: set[int] = set()
         self._follows = options.follow
         self._tree = Tree(archive, options, snapshot)
+        self.root = self._tree.root
+        self.statistics = self._tree.statistics
+        self.has_xattrs = archive.has_xattrs
+        self.add_read_bytes = self.reader.add_read_bytes
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children

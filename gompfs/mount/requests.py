@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.protocol import (
@@ -27,7 +28,6 @@ from gompfs.mount.protocol import (
 )
 from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
-from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
@@ -46,12 +46,12 @@ class RequestLoop:
     spares two of three requests for a small file.
     """
 
-    def __init__(self, device: int, snapshots: Snapshots, options: MountOptions) -> None:
+    def __init__(self, device: int, content: Snapshots | ArchiveSet) -> None:
         """Serve the open /dev/fuse descriptor `device`."""
         self._device = device
-        self._snapshots = snapshots
-        self._operations = snapshots.of
-        self._directories = Directories(snapshots, _ATTRIBUTE_BLOCK_SIZE)
+        self._content = content
+        self._operations = content.of
+        self._directories = Directories(content, _ATTRIBUTE_BLOCK_SIZE)
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
@@ -64,13 +64,13 @@ class RequestLoop:
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
-        if options.follow or snapshots.current.archive.has_xattrs():
+        if content.has_xattrs():
             # Unanswered, the kernel stops asking, as `ls -l` does for every file.
             self._handlers[Opcode.GETXATTR] = self._getxattr
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        error = self._snapshots.readers.run(self._device, _BUFFER_SIZE, self._answer)
+        error = self._content.readers.run(self._device, _BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -138,7 +138,8 @@ class RequestLoop:
         seconds = operations.cache_seconds(node)
         if inode is None:
             return (entry_reply(None, 0, seconds or CACHE_SECONDS),)
-        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, min(seconds, operations.cache_seconds(inode.ino))),)
+        seconds = min(seconds, self._operations(inode.ino).cache_seconds(inode.ino))
+        return (entry_reply(inode, _ATTRIBUTE_BLOCK_SIZE, seconds),)
 
     def _getattr(self, node: int, _data: memoryview) -> Pieces:
         operations = self._operations(node)
@@ -177,7 +178,7 @@ class RequestLoop:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
         operations = self._operations(node)
         pieces = operations.read(node, file_offset, size)
-        operations.reader.add_read_bytes(sum(map(len, pieces)))
+        operations.add_read_bytes(sum(map(len, pieces)))
         return pieces
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:

@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.5
 class Snapshots:
     """Operations on what is mounted, by node; safe for any number of threads."""
 
-    def __init__(self, path: str, open_archive: Callable[[], Archive], options: MountOptions) -> None:
+    def __init__(self, path: str, open_archive: Callable[[str], Archive], options: MountOptions) -> None:
         """Show what `open_archive` opens, from the file at `path`; raises its errors, and those of Tree."""
         self._path = path
         self._open_archive = open_archive
@@ -45,7 +45,7 @@ class Snapshots:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen = _identify(path)
-        archive = open_archive()
+        archive = open_archive(path)
         try:
             self._show(archive, 0)
         except BaseException:
@@ -78,6 +78,10 @@ class Snapshots:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
         return operations
 
+    def has_xattrs(self) -> bool:
+        """Whether any entry has extended attributes, or may have some later."""
+        return self._options.follow or self.current.has_xattrs()
+
     def follow(self) -> None:
         """Look every half second whether the file is another one, if the options ask for that."""
         if self._options.follow:
@@ -101,7 +105,7 @@ class Snapshots:
 
     def _look(self) -> None:
         """Show what the file holds now, if that is something else."""
-        archive = self._open_archive()
+        archive = self._open_archive(self._path)
         shown = self.current.archive
         try:
             if (archive.superblock, archive.footer) == (shown.superblock, shown.footer):
@@ -115,8 +119,7 @@ class Snapshots:
         log.info("the mount shows generation %d of %s", archive.footer.generation, self._path)
 
     def _show(self, archive: Archive, number: int) -> None:
-        for warning in archive.warnings:
-            log.warning("%s", warning)
+        warn(archive)
         self._operations[number] = Operations(archive, self._options, number)
         keep_grammars(archive)
         self.readers.insert(number, archive.blocks.reader)
@@ -125,6 +128,12 @@ class Snapshots:
             oldest, operations = self._operations.popitem(last=False)
             self.readers.erase(oldest)
             self._forgotten.append(operations.archive)
+
+
+def warn(archive: Archive) -> None:
+    """Log what there is to say of an archive that was opened."""
+    for warning in archive.warnings:
+        log.warning("%s", warning)
 
 
 def _close(archive: Archive) -> None:

@@ -2,7 +2,7 @@
 
 The node id of an archive's entry is its inode number, but ROOT_INO is the directory that the mount shows as its
 root; those of virtual entries begin at FIRST_VIRTUAL. All but ROOT_INO have the number of the snapshot in their upper
-bits, which is 0 where nothing is followed.
+bits, or of the archive where a mount has several; it is 0 where there is but one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
-_STATS = b"stats"
-_PRIVATE = b".gompfs"
+STATS = b"stats"
+PRIVATE = b".gompfs"
 
 
 class Tree:
@@ -33,13 +33,14 @@ class Tree:
         if not stat.S_ISDIR(self._root.mode):
             raise EntryTypeError("not a directory", archive=archive.path, path=options.subdir)
         self._owns = options.uid is not None or options.gid is not None or options.umask != 0
-        self._maps = self._owns or options.follow
+        self._is_one_of_several = options.follow or snapshot > 0
+        self._maps = self._owns or self._is_one_of_several
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
             self._virtual = VirtualTree(archive, self._owned, FIRST_VIRTUAL + self._first)
-            self._beside_root[_PRIVATE] = self._virtual.private
-            if archive.lookup(self._root.ino, _STATS) is None:
-                self._beside_root[_STATS] = self._virtual.stats
+            self._beside_root[PRIVATE] = self._virtual.private
+            if archive.lookup(self._root.ino, STATS) is None:
+                self._beside_root[STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:
         """The virtual entry of that node id; None for one of the archive. Raises EntryNotFoundError for none at all."""
@@ -49,6 +50,14 @@ class Tree:
         if virtual is None:
             raise EntryNotFoundError(f"no virtual entry {node}", archive=self._archive.path)
         return virtual
+
+    def root(self) -> Inode:
+        """The directory that is shown as the root, by the number that it has beside other archives."""
+        return self._mapped(self._root)
+
+    def statistics(self) -> Inode:
+        """The directory of statistics; there is none with stats=off."""
+        return self.inode(self._virtual.stats)
 
     def ino(self, node: int) -> int:
         """The inode number of a node of the archive."""
@@ -102,9 +111,9 @@ class Tree:
 
     def _mapped(self, inode: Inode) -> Inode:
         """The inode as the mount shows it: with its owner, and the number of the node."""
-        if self._options.follow:
+        if self._is_one_of_several:
             if inode.ino >> SNAPSHOT_SHIFT:
-                message = f"inode {inode.ino} has too large a number for the mount option follow"
+                message = f"inode {inode.ino} has too large a number to be mounted with others"
                 raise CorruptIndexError(message, archive=self._archive.path)
             inode = inode._replace(ino=inode.ino + self._first)
         return self._owned(inode)

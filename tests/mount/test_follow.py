@@ -140,7 +140,7 @@ def test_a_subdirectory_that_goes_away(mount, archive: Path, tmp_path: Path) -> 
 def test_only_the_last_old_ones_stay(archive: Path) -> None:
     """Memory does not grow with every new file, and what is gone says so."""
     path = str(archive)
-    with Snapshots(path, lambda: Archive(path), MountOptions(follow=True)) as snapshots:
+    with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
         nodes = []
         archives = []
         for number in range(8):
@@ -163,7 +163,7 @@ def test_only_the_last_old_ones_stay(archive: Path) -> None:
 def test_numbers_that_are_too_large(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would be taken for nodes of other snapshots."""
     path = str(archive)
-    with Snapshots(path, lambda: Archive(path), MountOptions(follow=True)) as snapshots:
+    with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
         opened = snapshots.current.archive
         inode = opened.lookup(1, b"gone")
         assert inode is not None

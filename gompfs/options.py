@@ -34,15 +34,22 @@ class PackOptions:
             raise OptionError(f"no word rule {self.words!r}; there are {WORD_RULES}")
 
 
-_TRUE_FLAGS = ("allow_other", "auto_unmount", "verify")
+_TRUE_FLAGS = ("allow_other", "auto_unmount", "follow", "verify")
+# What mount(8), mount.fuse3, /etc/fstab and systemd say of every mount. It is read-only whatever they say.
 _IGNORED_FLAGS = (
-    *("ro", "nosuid", "nodev", "noexec", "noatime"),
-    *("nofail", "_netdev", "auto", "noauto", "user", "nouser"),
+    *("ro", "rw", "defaults", "auto", "noauto", "nofail", "_netdev"),
+    *("user", "nouser", "users", "owner", "group"),
+    *("suid", "nosuid", "dev", "nodev", "exec", "noexec"),
+    *("sync", "async", "dirsync", "silent", "loud", "mand", "nomand"),
+    *("atime", "noatime", "diratime", "nodiratime", "relatime", "norelatime"),
+    *("strictatime", "nostrictatime", "lazytime", "nolazytime"),
 )
+_IGNORED_PREFIXES = ("x-", "X-", "comment=", "user=")
 _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
+SEVERAL_MODES = ("union", "subdirs")
 _LEAST_GPU_MEMORY = 64 << 20
 
 
@@ -68,21 +75,28 @@ class GpuOptions:
 
 @dataclass(frozen=True)
 class MountOptions:
-    """How an archive is mounted; `cache_size` in bytes, `umask` as the bits to clear in every mode.
+    """How an archive is mounted; sizes in bytes, `umask` as the bits to clear in every mode.
 
-    `stats` says whether the virtual directory is in listings of the root (`visible`), can only be named
-    (`hidden`), or is not there (`off`). Of files that are open, `passthrough_size` bytes at most are decoded whole, for
-    the kernel to read by itself. `decode_ahead` bytes are decoded ahead of a reader (None: what the engine likes).
+    `subdir` is the directory of the archive that is shown as the root, `readahead` how far the kernel reads ahead,
+    `decode_ahead` how much is decoded ahead of a reader (None: what the engine likes). Of files that are open,
+    `passthrough_size` bytes at most are decoded whole, for the kernel to read by itself.
+    `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
+    virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`).
+    `several` says how a mount shows several archives: as one tree (`union`), or each in a directory (`subdirs`).
     """
 
     engine: str = "auto"
     cache_size: int = 256 << 20
+    readahead: int = 1 << 20
     verify: bool = False
     allow_other: bool = False
     auto_unmount: bool = False
+    follow: bool = False
+    several: str | None = None
     uid: int | None = None
     gid: int | None = None
     umask: int = 0
+    subdir: str = ""
     stats: str = "hidden"
     fsname: str | None = None
     gpu_memory: int | None = None
@@ -106,13 +120,13 @@ class MountOptions:
                 values[name] = _number(name, value, 10)
             elif name == "umask":
                 values[name] = _number(name, value, 8)
-            elif name in ("cache_size", "gpu_memory", "passthrough_size", "decode_ahead"):
+            elif name in ("cache_size", "gpu_memory", "passthrough_size", "decode_ahead", "readahead"):
                 values[name] = parse_size(value)
             elif (name == "stats" and value in STATS_PLACES) or (
-                name in ("engine", "fsname", "gpu_resident") and value
+                name in ("engine", "fsname", "gpu_resident", "subdir") and value
             ):
                 values[name] = value
-            elif name not in _IGNORED_FLAGS or has_value:
+            elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
                 raise OptionError(f"unknown mount option {item!r}")
         options = cls(**values)  # type: ignore[arg-type]
         options.gpu_options(0)  # refuses what is not possible

@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
+from gompfs.archive.decode_work import DecodeWork
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
@@ -80,6 +81,7 @@ class Archive:
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
+        self.decode_work = DecodeWork()
         self._file = file or LocalFile.open(self.path)
         self.is_closed = False
         try:
@@ -420,9 +422,10 @@ class Archive:
         ends = np.cumsum(sizes[good]).tolist()
         if out is None:
             out = self.engine.allocate(ends[-1] if ends else 0)
-        statuses = self.engine.decode_blocks(
-            raw if len(good) == count else [raw[index] for index in good], out, verify=verify or self.verifies_content
-        )
+        if len(good) < count:
+            raw = [raw[index] for index in good]
+        with self.decode_work.batch(len(good), len(out)):
+            statuses = self.engine.decode_blocks(raw, out, verify=verify or self.verifies_content)
         decoded = out.toreadonly()
         start = 0
         for index, end, status in zip(good, ends, statuses, strict=True):

@@ -47,10 +47,10 @@ class BlockService:
         """
         self._decode = decode
         self._num_blocks = num_blocks
-        self._capacity = max(cache_size // block_size, 2)
+        self.capacity = max(cache_size // block_size, 2)  # in blocks
         self._block_size = block_size
         self._ahead_bytes = decode_ahead
-        self.reader = BlockReader(num_blocks, block_size, self._capacity)
+        self.reader = BlockReader(num_blocks, block_size, self.capacity)
         self._cache: OrderedDict[int, Block] = OrderedDict()
         self._pending: dict[int, Future[None]] = {}
         self._lock = threading.Lock()
@@ -64,6 +64,11 @@ class BlockService:
         """How often a block was there when it was asked for."""
         return self._hits + self.reader.num_hits
 
+    @property
+    def num_cached(self) -> int:
+        """How many blocks are there now."""
+        return len(self._cache)
+
     def close(self) -> None:
         """Stop reading ahead and drop the cache."""
         with self._lock:
@@ -74,6 +79,12 @@ class BlockService:
             thread.join()
         self.reader.clear()
         self._cache.clear()
+
+    def shrink(self, cache_size: int) -> None:
+        """Keep `cache_size` bytes from now on, or what it was where that is less."""
+        with self._lock:
+            self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
+            self._evict()
 
     def get(self, first: int, count: int) -> list[Block]:
         """Blocks `first` to `first + count - 1`, decoded.
@@ -149,7 +160,7 @@ class BlockService:
 
     def _evict(self) -> None:
         """Let go of the oldest blocks that nobody has read since this last came by; called with the lock held."""
-        while len(self._cache) > self._capacity:
+        while len(self._cache) > self.capacity:
             number, block = self._cache.popitem(last=False)
             if self.reader.take_use(number):
                 self._cache[number] = block

@@ -33,6 +33,8 @@ COMMAND_MODULES = {
     "add": "pack",
     "mount": "mount",
     "umount": "mount",
+    "ps": "ps",
+    "top": "top",
     "ls": "ls",
     "cat": "contents",
     "extract": "contents",
@@ -70,6 +72,12 @@ class _Commands(click.Group):
         module = import_module(f"gompfs.cli.{COMMAND_MODULES[cmd_name]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command and its arguments; a path is an archive to mount, as mount.fuse3 calls for gompfs#ARCHIVE."""
+        return super().resolve_command(ctx, ["mount", *args] if "/" in args[0] else args)
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -7,12 +7,12 @@ import dataclasses
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
-from gompfs.cli.parameters import archive_argument, check_engine_option, complete_engine
-from gompfs.errors import GompfsError
+from gompfs.cli.parameters import check_engine_option, complete_engine
+from gompfs.errors import GompfsError, display_path
 
 
 @click.command("mount")
-@archive_argument
+@click.argument("archives", metavar="ARCHIVE...", nargs=-1, required=True, type=click.Path())
 @click.argument("mountpoint", type=click.Path(readable=False))
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
@@ -23,37 +23,58 @@ from gompfs.errors import GompfsError
     shell_complete=complete_engine,
     help="Who decodes; auto is the default.",
 )
+@click.option("--union", "several", flag_value="union", help="Show several archives as one tree; later ones win.")
+@click.option("--subdir-per-archive", "several", flag_value="subdirs", help="Show each archive in a directory.")
 def mount_command(
-    archive: str, mountpoint: str, *, foreground: bool, mount_options: tuple[str, ...], engine: str | None
+    archives: tuple[str, ...],
+    mountpoint: str,
+    *,
+    foreground: bool,
+    mount_options: tuple[str, ...],
+    engine: str | None,
+    several: str | None,
 ) -> None:
     """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
 
-    Returns as soon as the mount answers; a daemon serves it until it is unmounted.
+    Several archives are shown as a union, in which directories are merged, and of other entries that have the same path
+    that of the latest archive is there; or each in a directory with the name of its file without .gomp. The statistics
+    of each are then in stats/NAME.
+
+    Returns as soon as the mount answers; a daemon serves it until it is unmounted. A mount there whose daemon has died
+    is cleared up first.
 
     \b
     Mount options:
       engine=auto|cpu|gpu    who decodes and traverses grammars
+      subdir=PATH            show this directory of the archive; statistics are of all of it
       cache_size=256M        memory for decoded blocks
       passthrough_size=SIZE  memory for whole files, of 1M or more, that are decoded when they are opened,
                              for the kernel to read by itself: needs root and Linux 6.9, and makes
                              many small files slower (0: off, the default)
       decode_ahead=SIZE      how much is decoded ahead of who goes through a file (8M, on a GPU 32M)
+      readahead=1M           how far the kernel reads ahead, where root mounts
       gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too
       stats=visible          list the directory stats in the root; also: hidden (the default), off
       allow_other            let other users in, with the permissions of the files
+      follow                 show what the archive's file holds when it is replaced or added to
       uid=N, gid=N, umask=N  show other owners and modes than those stored
       auto_unmount           unmount when the daemon is killed
       fsname=NAME            the name of the source in /proc/mounts
     """
-    from gompfs.mount.service import mount_archive
+    from gompfs.mount.service import mount_archives
+    from gompfs.mount.umount import clear_dead_mounts
     from gompfs.options import MountOptions
 
-    options = MountOptions.parse(",".join(mount_options))
+    if len(archives) > 1 and several is None:
+        raise click.UsageError("Several archives need --union or --subdir-per-archive.")
+    options = dataclasses.replace(MountOptions.parse(",".join(mount_options)), several=several)
     if engine is not None:
         options = dataclasses.replace(options, engine=engine)
-    mount_archive(archive, mountpoint, options, foreground=foreground)
+    if clear_dead_mounts(mountpoint):
+        print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount here had died; that is cleared up")
+    mount_archives(archives, mountpoint, options, foreground=foreground)
 
 
 @click.command("umount")

@@ -27,9 +27,9 @@ _WORDS = "words"
 
 
 def _names() -> list[str]:
-    from gompfs.mount.virtual_files import VIRTUAL_FILES
+    from gompfs.mount.virtual_files import STATISTICS
 
-    return [name.decode() for name in VIRTUAL_FILES]
+    return [name.decode() for name in STATISTICS]
 
 
 def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

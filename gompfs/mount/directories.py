@@ -7,8 +7,9 @@ import threading
 
 from gompfs._reading import ListingTable, pack_listing
 from gompfs.errors import GompfsError
-from gompfs.mount.operations import Operations
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.mount.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
 
@@ -23,9 +24,9 @@ class Directories:
     is that of a walk: when the first of a batch is asked for, a thread makes the next one, twice as large.
     """
 
-    def __init__(self, operations: Operations) -> None:
+    def __init__(self, content: Snapshots | ArchiveSet) -> None:
         self.listings = ListingTable(_MAX_BYTES)
-        self._operations = operations
+        self._operations = content.of
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._read_ahead, name="gompfs-directories", daemon=True)
         self._thread.start()
@@ -41,7 +42,8 @@ class Directories:
         entries = self.listings.entries(node, position, room)
         if entries is not None:
             return entries
-        children, cache_seconds = self._operations.children(node), self._operations.cache_seconds(node)
+        operations = self._operations(node)
+        children, cache_seconds = operations.children(node), operations.cache_seconds(node)
         if cache_seconds == CACHE_SECONDS:
             self.listings.insert(node, children, cache_seconds)
         return pack_listing(node, children, cache_seconds, position, room)
@@ -52,12 +54,13 @@ class Directories:
             if node in self.listings:
                 return
             try:
-                rows = self._operations.directories(node, max_entries)
+                operations = self._operations(node)
+                rows = operations.directories(node, max_entries)
                 if rows is not None:
-                    owner, cache_seconds = self._operations.owner, self._operations.cache_seconds(node)
+                    owner, cache_seconds = operations.owner, operations.cache_seconds(node)
                     following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
                     self.listings.insert_columns(rows.columns, rows.first, rows.end, owner, cache_seconds, following)
-            except (GompfsError, ValueError) as error:
+            except (GompfsError, OSError, ValueError) as error:
                 log.debug("directories could not be read ahead: %s", error)
 
     def _read_ahead(self) -> None:

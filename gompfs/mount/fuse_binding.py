@@ -19,7 +19,7 @@ from types import FrameType
 import mfusepy
 
 from gompfs.errors import MountError
-from gompfs.mount.operations import Operations
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.passthrough import start_passthrough
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
@@ -30,6 +30,7 @@ from gompfs.mount.protocol import (
     init_reply,
 )
 from gompfs.mount.requests import RequestLoop
+from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
@@ -88,7 +89,7 @@ class Session:
             self.close()
             raise MountError("libfuse could not mount here", path=mountpoint)
 
-    def serve(self, operations: Operations, on_ready: Callable[[], None]) -> None:
+    def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
         """Answer requests until the mount is gone; `on_ready` is called when it answers.
 
         SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread.
@@ -96,8 +97,11 @@ class Session:
         # libfuse closes its descriptor when it unmounts, while the threads still read from theirs.
         device = os.dup(_library.fuse_session_fd(self._session))
         features = self._negotiate(device)
-        passthrough = start_passthrough(operations.archive, device, self._passthrough_size, features)
-        loop = RequestLoop(device, operations, passthrough)
+        only = content.only
+        passthrough = (
+            None if only is None else start_passthrough(only, device, self._passthrough_size, features)
+        )
+        loop = RequestLoop(device, content, passthrough)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
         def stop() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import Inode
+from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import MAX_NAME_SIZE, Tree
 from gompfs.options import MountOptions
@@ -21,12 +21,18 @@ _MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # extents that are read from the index at 
 class Operations:
     """Read-only requests on one archive; safe for any number of threads. Errors leave as exceptions."""
 
-    def __init__(self, archive: Archive, options: MountOptions) -> None:
+    def __init__(self, archive: Archive, options: MountOptions, snapshot: int = 0) -> None:
+        """`snapshot` is in the numbers of all nodes but the root."""
         self.archive = archive
         self.reader = archive.blocks.reader
         self._known_end = 0
         self._num_known = _MIN_KNOWN
-        self._tree = Tree(archive, options)
+        self._follows = options.follow
+        self._tree = Tree(archive, options, snapshot)
+        self.root = self._tree.root
+        self.statistics = self._tree.statistics
+        self.has_xattrs = archive.has_xattrs
+        self.add_read_bytes = self.reader.add_read_bytes
         self.inode = self._tree.inode
         self.lookup = self._tree.lookup
         self.children = self._tree.children
@@ -34,39 +40,45 @@ class Operations:
         self.owner = self._tree.owner
 
     def cache_seconds(self, node: int) -> int:
-        """How long attributes stay true: those of virtual files change when the content is computed."""
-        return CACHE_SECONDS if self._tree.virtual(node) is None else 0
+        """How long attributes, and the names in a directory, stay true.
+
+        Attributes of virtual files change when the content is computed, the root when another archive is shown.
+        """
+        if self._tree.virtual(node) is not None:
+            return 0
+        return 1 if node == ROOT_INO and self._follows else CACHE_SECONDS
 
     def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
         """Up to `size` bytes of a file, as views of decoded blocks; raises NotReadyError for a virtual one."""
         virtual = self._tree.virtual(node)
         if virtual is not None and virtual.file is not None:
             return (virtual.file.read(file_offset, size),)
-        inode = self.archive.inode(node)
+        ino = self._tree.ino(node)
+        inode = self.archive.inode(ino)
         size = min(size, inode.size - file_offset)
         try:
-            pieces = self.archive.read_pieces(node, file_offset, size) if size > 0 else ()
+            pieces = self.archive.read_pieces(ino, file_offset, size) if size > 0 else ()
         except GompfsError as error:
-            error.path = error.path or display_path(self.archive.path_of(node))
+            error.path = error.path or display_path(self.archive.path_of(ino))
             raise
-        if not self.reader.knows(node):
-            self._make_known(node)
+        if not self.reader.knows(ino):
+            self._make_known(ino)
         return pieces
 
     def archive_inode(self, node: int) -> Inode | None:
         """The inode of an archive's entry, None for a virtual one."""
-        return self.archive.inode(node) if self._tree.virtual(node) is None else None
+        return self.archive.inode(self._tree.ino(node)) if self._tree.virtual(node) is None else None
 
-    def _make_known(self, node: int) -> None:
+    def _make_known(self, ino: int) -> None:
         """Let `reader` answer for a file whose blocks are decoded, and those behind it, more for who goes on there."""
-        goes_on = 0 <= node - self._known_end < _MAX_KNOWN
+        goes_on = 0 <= ino - self._known_end < _MAX_KNOWN
         self._num_known = min(2 * self._num_known, _MAX_KNOWN) if goes_on else _MIN_KNOWN
         try:
-            layouts = self.archive.layouts(node, self._num_known)
+            layouts = self.archive.layouts(ino, self._num_known)
             self._known_end = layouts.end
             self.reader.add_columns(layouts.columns, layouts.end)
         except (GompfsError, ValueError):  # the index is damaged behind this file
-            self.reader.add_file(node, self.archive.inode(node).size, self.archive.extents(node))
+            self.reader.add_file(ino, self.archive.inode(ino).size, self.archive.extents(ino))
 
     def readlink(self, node: int) -> bytes:
         """The target of a symlink; EINVAL for anything else."""
@@ -77,7 +89,7 @@ class Operations:
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
         """The extended attributes of an entry."""
-        return {} if self._tree.virtual(node) else self.archive.xattrs(node)
+        return {} if self._tree.virtual(node) else self.archive.xattrs(self._tree.ino(node))
 
     def statfs(self) -> tuple[int, ...]:
         """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""

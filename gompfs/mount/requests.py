@@ -8,9 +8,9 @@ import os
 from collections.abc import Callable, Sequence
 
 from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
+from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
-from gompfs.mount.operations import Operations
 from gompfs.mount.passthrough import LEAST_SIZE, PassthroughFiles
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
@@ -26,6 +26,7 @@ from gompfs.mount.protocol import (
     XATTR_SIZE_REPLY,
     Opcode,
 )
+from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
 
 log = logging.getLogger(__name__)
@@ -45,11 +46,14 @@ class RequestLoop:
     which spares two of three requests for a small file.
     """
 
-    def __init__(self, device: int, operations: Operations, passthrough: PassthroughFiles | None) -> None:
-        """Serve the open /dev/fuse descriptor `device`; `passthrough` opens files."""
+    def __init__(
+        self, device: int, content: Snapshots | ArchiveSet, passthrough: PassthroughFiles | None
+    ) -> None:
+        """Serve the open /dev/fuse descriptor `device`; `passthrough` opens files, of the only archive."""
         self._device = device
-        self._operations = operations
-        self._directories = Directories(operations)
+        self._content = content
+        self._operations = content.of
+        self._directories = Directories(content)
         self._replies = KeptReplies(_MAX_KEPT)
         self._knows_xattrs = False
         self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
@@ -63,18 +67,18 @@ class RequestLoop:
             Opcode.READDIRPLUS: self._readdirplus,
             Opcode.DESTROY: self._nothing,
         }
-        if operations.archive.has_xattrs():
+        if content.has_xattrs():
             # Unanswered, the kernel stops asking, as `ls -l` does for every file.
             self._handlers[Opcode.GETXATTR] = self._getxattr
-        if passthrough is not None:
+        if passthrough is not None and content.only is not None:
             self._passthrough = passthrough
             self._handlers |= {Opcode.OPEN: self._open, Opcode.RELEASE: self._release}
-            operations.reader.open_files_below(LEAST_SIZE)
+            content.only.blocks.reader.open_files_below(LEAST_SIZE)
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
-        reader, listings = self._operations.reader, self._directories.listings
-        error = answer_requests(self._device, reader, listings, self._replies, BUFFER_SIZE, self._answer)
+        sources = (self._content.readers, self._directories.listings, self._replies)
+        error = answer_requests(self._device, *sources, BUFFER_SIZE, self._answer)
         if error:
             log.error("the mount ends: %s", os.strerror(error))
 
@@ -98,19 +102,23 @@ class RequestLoop:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
                 status = 0
-                lasts = opcode in _LASTING and self._operations.cache_seconds(node) == CACHE_SECONDS
+                lasts = opcode in _LASTING and self._lasts(node)
             except NotReadyError as error:
                 self._waiting.add(unique)
                 error.call_later(lambda: self._answer_waiting(unique, request))
                 return
             except Exception as error:
                 pieces, status = (), -errno_of(error)
-                lasts = status == -errno.ENODATA
+                lasts = status == -errno.ENODATA and self._lasts(node)
                 if not is_expected(error):
                     log.error("%s: %s", Opcode(opcode).name.lower(), error, exc_info=log.isEnabledFor(logging.DEBUG))
         if lasts:
             self._replies.insert(request, status, b"".join(pieces))
         self._reply(unique, status, pieces)
+
+    def _lasts(self, node: int) -> bool:
+        """Whether what is said of a node stays true."""
+        return self._operations(node).cache_seconds(node) == CACHE_SECONDS
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
         """Answer a request that was put aside, unless whoever asked has given up."""
@@ -142,23 +150,26 @@ class RequestLoop:
     # Names and attributes
 
     def _lookup(self, node: int, data: memoryview) -> Pieces:
-        inode = self._operations.lookup(node, bytes(data[:-1]))
-        # That there is no such entry is true for as long as any answer.
-        seconds = CACHE_SECONDS if inode is None else self._operations.cache_seconds(inode.ino)
-        return (entry_reply(inode, seconds),)
+        operations = self._operations(node)
+        inode = operations.lookup(node, bytes(data[:-1]))
+        seconds = operations.cache_seconds(node)
+        if inode is None:
+            return (entry_reply(None, seconds or CACHE_SECONDS),)
+        return (entry_reply(inode, min(seconds, self._operations(inode.ino).cache_seconds(inode.ino))),)
 
     def _getattr(self, node: int, _data: memoryview) -> Pieces:
-        return (attributes_reply(self._operations.inode(node), self._operations.cache_seconds(node)),)
+        operations = self._operations(node)
+        return (attributes_reply(operations.inode(node), operations.cache_seconds(node)),)
 
     def _readlink(self, node: int, _data: memoryview) -> Pieces:
-        return (self._operations.readlink(node),)
+        return (self._operations(node).readlink(node),)
 
     def _readdirplus(self, node: int, data: memoryview) -> Pieces:
         _, position, room, _ = READ_REQUEST.unpack_from(data)
         return (self._directories.entries(node, position, room),)
 
-    def _statfs(self, _node: int, _data: memoryview) -> Pieces:
-        return (STATFS_REPLY.pack(*self._operations.statfs()),)
+    def _statfs(self, node: int, _data: memoryview) -> Pieces:
+        return (STATFS_REPLY.pack(*self._operations(node).statfs()),)
 
     def _getxattr(self, node: int, data: memoryview) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
@@ -173,15 +184,16 @@ class RequestLoop:
         return _xattr_reply(b"".join(name + b"\0" for name in self._xattrs(node)), room)
 
     def _xattrs(self, node: int) -> dict[bytes, bytes]:
-        if not self._knows_xattrs:
-            self._replies.set_nodes_with_xattrs(self._operations.archive.inodes_with_xattrs())
+        only = self._content.only
+        if only is not None and not self._knows_xattrs:
+            self._replies.set_nodes_with_xattrs(only.inodes_with_xattrs())
             self._knows_xattrs = True
-        return self._operations.xattrs(node)
+        return self._operations(node).xattrs(node)
 
     # Contents
 
     def _open(self, node: int, _data: memoryview) -> Pieces:
-        return (self._passthrough.open(self._operations.archive_inode(node)),)
+        return (self._passthrough.open(self._operations(node).archive_inode(node)),)
 
     def _release(self, node: int, data: memoryview) -> Pieces:
         self._passthrough.release(node, *RELEASE_REQUEST.unpack_from(data))
@@ -189,7 +201,10 @@ class RequestLoop:
 
     def _read(self, node: int, data: memoryview) -> Pieces:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
-        return self._operations.read(node, file_offset, size)
+        operations = self._operations(node)
+        pieces = operations.read(node, file_offset, size)
+        operations.add_read_bytes(sum(map(len, pieces)))
+        return pieces
 
     def _nothing(self, _node: int, _data: memoryview) -> Pieces:
         return ()

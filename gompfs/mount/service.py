@@ -8,33 +8,42 @@ import logging.handlers
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from gompfs.errors import GompfsError, MountError, display_path
-from gompfs.mount.kernel_tuning import raise_read_ahead
+from gompfs.errors import GompfsError, MountError, OptionError, display_path
+from gompfs.mount.kernel_tuning import set_read_ahead
+from gompfs.mount.notify import notify
 from gompfs.mount.umount import check_mountpoint
 from gompfs.options import MountOptions
+
+if TYPE_CHECKING:
+    from gompfs.mount.archive_set import ArchiveSet
+    from gompfs.mount.snapshots import Snapshots
 
 log = logging.getLogger("gompfs")
 
 _READY = b"+"
 
 
-def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreground: bool = False) -> None:
-    """Mount `archive` at `mountpoint`; returns when the mount answers, in the foreground when it has ended.
+def mount_archives(
+    archives: Sequence[str], mountpoint: str, options: MountOptions, *, foreground: bool = False
+) -> None:
+    """Mount archives, more than one as `options` say, at `mountpoint`.
 
-    Raises GompfsError for an archive that cannot be read, MountError when mounting fails.
+    Returns when the mount answers, in the foreground when it has ended. Raises GompfsError for an
+    archive that cannot be read, MountError when mounting fails.
     """
-    archive, mountpoint = os.path.abspath(archive), os.path.realpath(mountpoint)
-    check_mountpoint(mountpoint)
+    archives, mountpoint = [os.path.abspath(archive) for archive in archives], os.path.realpath(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
-        _serve(archive, mountpoint, options, lambda: None)
+        _run_service(archives, mountpoint, options)
         return
+    check_mountpoint(mountpoint)
     read_end, write_end = os.pipe()
     if os.fork() == 0:
         os.close(read_end)
-        _run_daemon(archive, mountpoint, options, write_end)
+        _run_daemon(archives, mountpoint, options, write_end)
     os.close(write_end)
     with os.fdopen(read_end, "rb") as pipe:
         message = pipe.read()
@@ -44,7 +53,22 @@ def mount_archive(archive: str, mountpoint: str, options: MountOptions, *, foreg
         )
 
 
-def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int) -> None:
+def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions) -> None:
+    """Serve in the foreground, and keep systemd informed where it is the one that started this."""
+
+    def ready() -> None:
+        notify(READY="1", STATUS=f"{display_path(':'.join(archives))} is mounted at {display_path(mountpoint)}")
+
+    try:
+        check_mountpoint(mountpoint)
+        _serve(archives, mountpoint, options, ready, lambda: notify(STOPPING="1"))
+    except BaseException as error:
+        notify(STATUS=_describe(error))
+        raise
+    notify(STATUS="unmounted")
+
+
+def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions, pipe: int) -> None:
     """The child's whole life; never returns. Errors go to the caller until the mount is up, and to syslog."""
     status = 1
     try:
@@ -59,7 +83,7 @@ def _run_daemon(archive: str, mountpoint: str, options: MountOptions, pipe: int)
             os.write(pipe, _READY)
             os.close(pipe)
 
-        _serve(archive, mountpoint, options, ready)
+        _serve(archives, mountpoint, options, ready)
         status = 0
     except BaseException as error:
         log.error("%s", error)
@@ -86,39 +110,56 @@ def _log_to_syslog() -> None:
     logging.getLogger().setLevel(logging.INFO)
 
 
-def _serve(archive_path: str, mountpoint: str, options: MountOptions, on_ready: Callable[[], None]) -> None:
-    from gompfs.archive import Archive
-    from gompfs.engine import select_engine
+def _serve(
+    archives: Sequence[str],
+    mountpoint: str,
+    options: MountOptions,
+    on_ready: Callable[[], None],
+    on_stopping: Callable[[], None] = lambda: None,
+) -> None:
     from gompfs.mount.fuse_binding import Session
-    from gompfs.mount.operations import Operations
-    from gompfs.mount.virtual_files import keeping_grammars, load_analytics
+    from gompfs.mount.virtual_files import load_analytics
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
     gc.set_threshold(100_000, 50, 50)
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
-    engine = select_engine(options.engine, gpu=options.gpu_options(os.path.getsize(archive_path)))
-    with (
-        Archive(
-            archive_path,
-            engine=engine,
-            verify=options.verify,
-            cache_size=options.cache_size,
-            decode_ahead=options.decode_ahead,
-        ) as archive,
-        keeping_grammars(archive),
-    ):
-        for warning in archive.warnings:
-            log.warning("%s", warning)
-        operations = Operations(archive, options)
-        session = Session(mountpoint, archive_path, options)
+    with _open(archives, options) as content:
+        session = Session(mountpoint, ":".join(archives), options)
 
         def ready() -> None:
-            raise_read_ahead(mountpoint)
+            set_read_ahead(mountpoint, options.readahead)
+            content.follow()
             on_ready()
             threading.Thread(target=load_analytics, name="gompfs-load-analytics", daemon=True).start()
 
         try:
-            session.serve(operations, ready)
+            session.serve(content, ready)
         finally:
+            on_stopping()
             session.close()
+
+
+def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet:
+    """What the mount shows; all archives share an engine, and the memory for decoded blocks."""
+    from gompfs.archive import Archive
+    from gompfs.engine import select_engine
+    from gompfs.mount.archive_set import ArchiveSet
+    from gompfs.mount.snapshots import Snapshots
+
+    if options.passthrough_size and (options.several or options.follow or options.subdir):
+        raise OptionError("passthrough_size is for a mount of one whole archive, without follow")
+    engine = select_engine(options.engine, gpu=options.gpu_options(sum(map(os.path.getsize, paths))))
+
+    def open_archive(path: str) -> Archive:
+        return Archive(
+            path,
+            engine=engine,
+            verify=options.verify,
+            cache_size=options.cache_size // len(paths),
+            decode_ahead=options.decode_ahead,
+        )
+
+    if options.several is None:
+        return Snapshots(paths[0], open_archive, options)
+    return ArchiveSet(paths, open_archive, options)

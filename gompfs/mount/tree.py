@@ -1,6 +1,8 @@
 """The tree that a mount shows: an archive's entries, and the virtual files beside them, by node id.
 
-The node id of an archive's entry is its inode number; those of virtual entries begin at FIRST_VIRTUAL.
+The node id of an archive's entry is its inode number, but ROOT_INO is the directory that the mount shows as its
+root; those of virtual entries begin at FIRST_VIRTUAL. All but ROOT_INO have the number of the snapshot in their upper
+bits, or of the archive where a mount has several; it is 0 where there is but one.
 """
 
 from __future__ import annotations
@@ -10,31 +12,39 @@ import os
 import stat
 from collections.abc import Sequence
 
+from gompfs._reading import SNAPSHOT_SHIFT
 from gompfs.archive import Archive
-from gompfs.errors import EntryNotDirectoryError, EntryNotFoundError
+from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
 MAX_NAME_SIZE = 255
 """What statfs tells; names of the archive that are longer, and words in `stats`, can be looked up all the same."""
-_STATS = b"stats"
-_PRIVATE = b".gompfs"
+STATS = b"stats"
+PRIVATE = b".gompfs"
 
 
 class Tree:
     """Answers by node id; errors are those of Archive."""
 
-    def __init__(self, archive: Archive, options: MountOptions) -> None:
+    def __init__(self, archive: Archive, options: MountOptions, snapshot: int) -> None:
         self._archive = archive
         self._options = options
-        self._maps = options.uid is not None or options.gid is not None or options.umask != 0
+        self._snapshot = snapshot
+        self._first = snapshot << SNAPSHOT_SHIFT
+        self._root = archive.resolve(options.subdir, follow=True)
+        if not stat.S_ISDIR(self._root.mode):
+            raise EntryNotDirectoryError("not a directory", archive=archive.path, path=options.subdir)
+        self._owns = options.uid is not None or options.gid is not None or options.umask != 0
+        self._is_one_of_several = options.follow or snapshot > 0
+        self._maps = self._owns or self._is_one_of_several
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
-            self._virtual = VirtualTree(archive, self._mapped)
-            self._beside_root[_PRIVATE] = self._virtual.private
-            if archive.lookup(ROOT_INO, _STATS) is None:
-                self._beside_root[_STATS] = self._virtual.stats
+            self._virtual = VirtualTree(archive, self._owned, FIRST_VIRTUAL + self._first)
+            self._beside_root[PRIVATE] = self._virtual.private
+            if archive.lookup(self._root.ino, STATS) is None:
+                self._beside_root[STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:
         """The virtual entry of that node id; None for one of the archive. Raises EntryNotFoundError for none at all."""
@@ -45,11 +55,27 @@ class Tree:
             raise EntryNotFoundError(f"no virtual entry {node}", archive=self._archive.path)
         return virtual
 
+    def root(self) -> Inode:
+        """The directory that is shown as the root, by the number that it has beside other archives."""
+        return self._mapped(self._root)
+
+    def statistics(self) -> Inode:
+        """The directory of statistics; there is none with stats=off."""
+        return self.inode(self._virtual.stats)
+
+    def ino(self, node: int) -> int:
+        """The inode number of a node of the archive."""
+        return self._root.ino if node == ROOT_INO else node - self._first
+
     def inode(self, node: int) -> Inode:
         """The attributes of a node; raises EntryNotFoundError, or NotReadyError for a virtual file's."""
         virtual = self.virtual(node)
+        if node == ROOT_INO:
+            # The kernel drops the listing that it keeps of a directory when that has another time.
+            mtime_ns = self._root.mtime_ns + self._snapshot
+            return self._owned(self._root._replace(ino=ROOT_INO, mtime_ns=mtime_ns))
         if virtual is None:
-            return self._mapped(self._archive.inode(node))
+            return self._mapped(self._archive.inode(self.ino(node)))
         if virtual.file is None:
             return virtual.inode
         # The true size from the beginning, as the kernel mixes up sizes that change while several processes open
@@ -65,7 +91,7 @@ class Tree:
             return None if child is None else self.inode(child)
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
-        inode = self._archive.lookup(parent, name)
+        inode = self._archive.lookup(self.ino(parent), name)
         if inode is None and len(name) > MAX_NAME_SIZE:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return None if inode is None else self._mapped(inode)
@@ -77,8 +103,9 @@ class Tree:
             listed = ((name, virtual.child(name)) for name in virtual.names())
             entries = ((name, self.virtual(child)) for name, child in listed if child is not None)
             return [(name, entry.inode) for name, entry in entries if entry is not None]
-        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(node)
-        if not children and not stat.S_ISDIR(self._archive.inode(node).mode):
+        ino = self.ino(node)
+        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(ino)
+        if not children and not stat.S_ISDIR(self._archive.inode(ino).mode):
             raise EntryNotDirectoryError("not a directory", archive=self._archive.path)
         if self._maps:
             children = [(name, self._mapped(inode)) for name, inode in children]
@@ -87,8 +114,11 @@ class Tree:
         return children
 
     def directories(self, first: int, max_entries: int) -> PackedRows | None:
-        """Directories of the archive as it has them; None where virtual entries are among those of `first`."""
-        if first >= FIRST_VIRTUAL or (first == ROOT_INO and self._options.stats == "visible"):
+        """Directories of the archive as it has them; None where those of the node `first` are shown in another way."""
+        is_changed_root = first == ROOT_INO and (
+            self._options.stats == "visible" or self._options.follow or self._root.ino != ROOT_INO
+        )
+        if first >= FIRST_VIRTUAL or self._snapshot > 0 or is_changed_root:
             return None
         return self._archive.directories(first, max_entries)
 
@@ -98,8 +128,17 @@ class Tree:
         return self._options.uid, self._options.gid, self._options.umask
 
     def _mapped(self, inode: Inode) -> Inode:
+        """The inode as the mount shows it: with its owner, and the number of the node."""
+        if self._is_one_of_several:
+            if inode.ino >> SNAPSHOT_SHIFT:
+                message = f"inode {inode.ino} has too large a number to be mounted with others"
+                raise CorruptIndexError(message, archive=self._archive.path)
+            inode = inode._replace(ino=inode.ino + self._first)
+        return self._owned(inode)
+
+    def _owned(self, inode: Inode) -> Inode:
         """The inode with the mount's uid, gid and umask."""
-        if not self._maps:
+        if not self._owns:
             return inode
         options = self._options
         return inode._replace(

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from gompfs.errors import MountError
-from gompfs.mount.kernel_tuning import mount_device
+from gompfs.mount.mount_table import mount_at
 
 
 def is_stale(mountpoint: str) -> bool:
@@ -23,18 +23,26 @@ def is_stale(mountpoint: str) -> bool:
 def check_mountpoint(mountpoint: str) -> None:
     """Raise MountError unless an archive can be mounted there."""
     if is_stale(mountpoint):
-        raise MountError(
-            "the daemon of an earlier mount here has died; clear it with: gompfs umount", path=mountpoint
-        )
+        raise MountError("what is mounted here does not answer any more, and is none of gompfs", path=mountpoint)
     if not Path(mountpoint).is_dir():
         raise MountError("the mount point is no directory", path=mountpoint)
-    if mount_device(mountpoint) is not None and os.path.ismount(mountpoint):
+    if mount_at(mountpoint) is not None and os.path.ismount(mountpoint):
         raise MountError("something is mounted here already", path=mountpoint)
+
+
+def clear_dead_mounts(mountpoint: str) -> bool:
+    """Unmount gompfs mounts whose daemons were killed; whether there were any. Raises MountError."""
+    mountpoint = os.path.realpath(mountpoint)
+    found = False
+    while is_stale(mountpoint) and (mount := mount_at(mountpoint)) is not None and mount.is_gompfs:
+        unmount(mountpoint)
+        found = True
+    return found
 
 
 def unmount(mountpoint: str, *, lazy: bool = False) -> None:
     """Unmount; `lazy` lets go of a mount that is in use. Also clears one whose daemon has died."""
-    if mount_device(os.path.realpath(mountpoint)) is None:
+    if mount_at(os.path.realpath(mountpoint)) is None:
         raise MountError("nothing is mounted here", path=mountpoint)
     stale = is_stale(mountpoint)
     command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
 from gompfs.mount.arenas import share_arenas
+from gompfs.mount.metrics import metrics
 from gompfs.mount.spool import Spool
 
 if TYPE_CHECKING:
@@ -65,14 +65,14 @@ _KEPT_SECONDS = 20.0
 _kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
 
 
-@contextmanager
-def keeping_grammars(archive: Archive) -> Iterator[None]:
+def keep_grammars(archive: Archive) -> None:
     """Let grammars be kept for a while, as in a mount, of which much is asked."""
     _kept[archive] = KeptGrammars(archive)
-    try:
-        yield
-    finally:
-        _kept.pop(archive).drop()
+
+
+def forget_grammars(archive: Archive) -> None:
+    """Let go of them, and keep none any more."""
+    _kept.pop(archive).drop()
 
 
 def load_analytics() -> None:
@@ -359,8 +359,8 @@ def kind_of(name: str) -> str:
 def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """The content of a virtual file, or what `query` asks for; raises GompfsError.
 
-    `name` is a path in `stats`: a task, `info`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or it is `words`,
-    which is not there.
+    `name` is a path in `stats`: a task, `info`, `metrics`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or it
+    is `words`, which is not there.
     """
     from gompfs.analytics import FixedReport
 
@@ -374,16 +374,19 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
             query = replace(query, ino=archive.resolve(path).ino)
         if name == b"words":
             return words(archive, query)
-        return TASKS[name](archive, query) if name in TASKS else FixedReport(info(archive))
+        return TASKS[name](archive, query) if name in TASKS else FixedReport(_FACTS[name](archive))
     except GompfsError as error:
         error.archive = error.archive or str(archive.path)
         raise
 
 
-VIRTUAL_FILES = sorted([b"info", *TASKS])
+_FACTS: dict[bytes, Callable[[Archive], bytes]] = {b"info": info, b"metrics": metrics}
+STATISTICS = sorted([b"info", *TASKS])
+"""What there is of every archive; a mount has its metrics too."""
+VIRTUAL_FILES = sorted([*_FACTS, *TASKS])
 # The others are there for who names them: `ls -l` must not count all sequences of a large archive.
-LISTED_FILES = frozenset({b"info", b"sort", b"wordcount"})
-_VOLATILE = {b"info"}
+LISTED_FILES = frozenset({*_FACTS, b"sort", b"wordcount"})
+_VOLATILE = _FACTS.keys()
 _VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began, or to hear of an error
 
 

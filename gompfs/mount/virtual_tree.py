@@ -36,14 +36,14 @@ class VirtualNode:
 class VirtualTree:
     """Nodes by their path in `stats`, which is the name that their content is computed by; safe for any threads."""
 
-    def __init__(self, archive: Archive, own: Callable[[Inode], Inode]) -> None:
-        """`own` gives an inode the mount's owner and umask."""
+    def __init__(self, archive: Archive, own: Callable[[Inode], Inode], first: int) -> None:
+        """`own` gives an inode the mount's owner and umask; nodes are numbered from `first` on."""
         self._archive = archive
         self._own = own
         self._lock = threading.RLock()
         self._nodes: dict[int, VirtualNode] = {}
         self._numbers: dict[bytes, int] = {}
-        self._next = FIRST_VIRTUAL
+        self._next = first
         self._answers: OrderedDict[bytes, None] = OrderedDict()
         self._binary_files = frozenset(archive.binary_files())
         stats = self._add(b"/stats", directory=True)

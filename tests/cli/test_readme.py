@@ -33,24 +33,5 @@ def test_every_command_that_it_shows_exists():
 def test_every_file_that_it_names_exists():
     for path in re.findall(r"\]\(([\w/.]+)\)", README):
         assert (ROOT / path).is_file(), path
-    for path in ("tools/demo", "tools/test", "tools/setup", ".ci/run", "systemd/mount.gompfs"):
+    for path in ("tools/demo", "tools/test", "tools/setup", ".ci/run"):
         assert (ROOT / path).stat().st_mode & stat.S_IXUSR, path
-
-
-def test_mount_helper_keeps_only_what_is_for_gompfs(tmp_path):
-    gompfs = tmp_path / "gompfs"
-    gompfs.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    gompfs.chmod(0o755)
-    helper = ROOT / "systemd" / "mount.gompfs"
-    options = "rw,nosuid,relatime,allow_other,x-systemd.automount,cache_size=64M,nofail"
-    done = subprocess.run(
-        [helper, "/a b.gomp", "/mnt/x", "-o", options],
-        capture_output=True,
-        check=True,
-        env={"PATH": f"{tmp_path}:/bin"},
-    )
-    assert done.stdout.decode().splitlines() == [
-        "mount", "-o", "allow_other,cache_size=64M", "--", "/a b.gomp", "/mnt/x"
-    ]  # fmt: skip
-    faked = subprocess.run([helper, "/a.gomp", "/mnt/x", "-f", "-o", "rw"], capture_output=True, check=True)
-    assert faked.stdout == b""

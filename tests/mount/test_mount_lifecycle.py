@@ -112,24 +112,39 @@ def test_umount_of_a_mount_in_use(mount, archive: Path, gompfs_command) -> None:
     assert mounted.wait() == 0
 
 
-def test_a_dead_server_leaves_a_stale_mount(mount, archive: Path, gompfs_command) -> None:
+def test_umount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command) -> None:
     mounted = mount(archive)
     mounted.process.kill()
     mounted.process.wait()
     assert is_stale(str(mounted.path))
     with pytest.raises(OSError, match="not connected"):
         os.listdir(mounted.path)
-    done = gompfs_command("mount", archive, mounted.path)
-    assert done.returncode == 1
-    assert done.stderr == (
-        f"gompfs: {mounted.path}: the daemon of an earlier mount here has died;"
-        " clear it with: gompfs umount\n"
-    )
     assert gompfs_command("umount", mounted.path).returncode == 0
     assert not is_stale(str(mounted.path))
     assert os.listdir(mounted.path) == []
     again = mount(archive, path=mounted.path)
     assert sorted(os.listdir(again.path)) == ["d", "noise"]
+
+
+@pytest.mark.parametrize("arguments", [[], ["missing.gomp"]])
+def test_mount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command, arguments: list[str]) -> None:
+    """Also one that is still in use, and where nothing can be mounted then."""
+    mounted = mount(archive)
+    descriptor = os.open(mounted / "noise", os.O_RDONLY)
+    mounted.process.kill()
+    mounted.process.wait()
+    done = gompfs_command("mount", *(arguments or [archive]), mounted.path)
+    note, *others = done.stderr.splitlines()
+    assert note == f"gompfs: {mounted.path}: the daemon of an earlier mount here had died; that is cleared up"
+    assert done.returncode == len(others) == len(arguments)
+    assert sorted(os.listdir(mounted.path)) == ([] if arguments else ["d", "noise"])
+    with pytest.raises(OSError, match="not connected"):
+        os.pread(descriptor, 1, 0)
+    with contextlib.suppress(OSError):  # the kernel says the same again
+        os.close(descriptor)
+    if not arguments:
+        assert gompfs_command("umount", mounted.path).returncode == 0
+    assert not os.path.ismount(mounted.path)
 
 
 def test_automatic_unmount_after_a_crash(mount, archive: Path) -> None:

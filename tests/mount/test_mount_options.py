@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE
 from gompfs.errors import OptionError
+from gompfs.mount.mount_table import mount_at
 from gompfs.options import MountOptions
 
 
@@ -36,7 +40,10 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("", {}),
         (",,", {}),
         ("ro,nosuid,nodev,noauto,_netdev", {}),
+        ("rw,dev,suid,defaults,relatime,user=me,x-systemd.automount,comment=mine", {}),
+        ("subdir=a/b,readahead=4M", {"subdir": "a/b", "readahead": 4 << 20}),
         ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
+        ("follow", {"follow": True}),
         ("uid=7,gid=8,umask=027", {"uid": 7, "gid": 8, "umask": 0o27}),
         ("cache_size=64M", {"cache_size": 64 << 20}),
         ("cache_size=1GiB", {"cache_size": 1 << 30}),
@@ -54,7 +61,6 @@ def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "rw",
         "unknown",
         "unknown=1",
         "uid",
@@ -64,6 +70,9 @@ def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
         "gid=1.5",
         "umask=9",
         "cache_size=",
+        "subdir=",
+        "readahead",
+        "readahead=far",
         "cache_size=M",
         "gpu_memory=1M",
         "gpu_memory",
@@ -101,7 +110,7 @@ def test_owners_and_modes(mount, archive: Path) -> None:
 def test_virtual_files_are_hidden_but_there(mount, archive: Path, tree: Path) -> None:
     mounted = mount(archive)
     assert os.listdir(mounted.path) == ["d"]
-    assert sorted(os.listdir(mounted / "stats")) == ["info", "sort", "wordcount"]
+    assert sorted(os.listdir(mounted / "stats")) == ["info", "metrics", "sort", "wordcount"]
     assert sorted(os.listdir(mounted / "stats")) == sorted(os.listdir(mounted / ".gompfs/stats"))
     assert f"archive\t{archive}\n" in (mounted / "stats/info").read_text()
     assert "blocks\t1\n" in (mounted / ".gompfs/stats/info").read_text()
@@ -154,3 +163,80 @@ def test_statistics_that_a_damaged_block_hinders(mount, archive: Path) -> None:
 def test_checking_contents(mount, tree: Path, archive: Path) -> None:
     mounted = mount(archive, "verify", "cache_size=0")
     assert (mounted / "d/file").read_bytes() == b"content\n" * 100
+
+
+def test_one_directory_alone(mount, tree: Path, tmp_path: Path) -> None:
+    (tree / "d/e").mkdir()
+    (tree / "d/e/link").symlink_to("../file")
+    os.setxattr(tree / "d", "user.mine", b"yes")
+    (tree / "outside").write_text("outside\n")
+    (tree / "to-d").symlink_to("d")
+    pack(tmp_path / "b.gomp", tree)
+    for subdir in ("d", "/d/", "d/e/..", "to-d"):
+        mounted = mount(tmp_path / "b.gomp", f"subdir={subdir}", "stats=visible")
+        assert sorted(os.listdir(mounted.path)) == [".gompfs", "e", "file", "stats"]
+        assert (mounted / "e/link").read_bytes() == b"content\n" * 100
+        assert not os.path.lexists(mounted / "outside")
+        assert os.lstat(mounted.path).st_mtime_ns == os.lstat(tree / "d").st_mtime_ns
+        assert os.getxattr(mounted.path, "user.mine") == b"yes"
+        assert b"outside\t1\n" in (mounted / "stats/wordcount").read_bytes()
+        mounted.clean_up()
+    diff = ["diff", "-r", "--no-dereference", tree / "d", mount(tmp_path / "b.gomp", "subdir=d").path]
+    done = subprocess.run(diff, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("subdir", "reason"), [("missing", "no such file or directory"), ("d/file", "not a directory")]
+)
+def test_a_directory_that_is_none(gompfs_command, archive: Path, tmp_path: Path, subdir: str, reason: str) -> None:
+    (tmp_path / "place").mkdir()
+    done = gompfs_command("mount", "-o", f"subdir={subdir}", archive, tmp_path / "place")
+    assert done.returncode == 1
+    assert done.stderr.endswith(f" {archive}: {subdir}: {reason}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sets read-ahead")
+def test_how_far_the_kernel_reads_ahead(mount, archive: Path) -> None:
+    for options, size in (([], 1024), (["readahead=256K"], 256)):
+        mounted = mount_at(str(mount(archive, *options).path))
+        assert mounted is not None
+        setting = Path(f"/sys/class/bdi/{mounted.device}/read_ahead_kb")
+        deadline = time.monotonic() + 10
+        while int(setting.read_text()) != size and time.monotonic() < deadline:
+            time.sleep(0.01)  # it is set when the mount answers
+        assert int(setting.read_text()) == size
+
+
+def test_nothing_can_be_written(mount, archive: Path) -> None:
+    for options in ([], ["rw"]):
+        mounted = mount(archive, *options)
+        with pytest.raises(OSError, match="Read-only file system"):
+            (mounted / "d/file").write_bytes(b"")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become somebody else")
+def test_other_users(mount, tree: Path, tmp_path: Path) -> None:
+    """They are kept out, or let in with the permissions of the files."""
+    for path, mode in ((tree, 0o755), (tree / "d", 0o755), (tree / "d/file", 0o644)):
+        os.chmod(path, mode)
+    (tree / "d/secret").write_text("secret")
+    os.chmod(tree / "d/secret", 0o600)
+    pack(tmp_path / "b.gomp", tree)
+    places = {allowed: mount(tmp_path / "b.gomp", *allowed) for allowed in ((), ("allow_other",))}
+
+    def cat_as_nobody(path: Path) -> tuple[int, bytes]:
+        # A temporary directory of pytest is its user's alone: go there as root, become nobody there.
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", f"./{path.name}"]
+        done = subprocess.run(command, cwd=path.parent, capture_output=True, check=False)
+        return done.returncode, done.stdout
+
+    assert cat_as_nobody(places["allow_other",] / "d/file") == (0, b"content\n" * 100)
+    assert cat_as_nobody(places["allow_other",] / "d/secret") == (1, b"")
+    assert cat_as_nobody(places[()] / "d/file") == (1, b"")
+
+
+def test_the_engine_and_its_memory(mount, archive: Path) -> None:
+    for engine in ("reference", "cpu"):
+        mounted = mount(archive, f"engine={engine},gpu_memory=64M")
+        assert f"\nengine\t{engine}\n" in (mounted / "stats/info").read_text()

@@ -116,7 +116,7 @@ def test_identical_files_are_stored_once(tmp_path: Path) -> None:
     for number in range(4):
         (tree / f"small-{number}").write_bytes(small)
         (tree / f"large-{number}").write_bytes(large)
-    (tree / "other").write_bytes(large[:-1] + b"!")
+    (tree / "other").write_bytes(large[:-1] + bytes([large[-1] ^ 1]))
     report = pack(tmp_path / "a.gomp", tree)
     assert report.num_duplicates == 6
     assert report.stream_size == len(small) + 2 * len(large)

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 
-from gompfs._reading import BlockReader, KeptReplies, ListingTable, answer_requests
+from gompfs._reading import BlockReader, KeptReplies, ListingTable, ReaderTable, answer_requests
 
 HEADER = struct.Struct("<IIQQIIIHH")
 
@@ -34,7 +34,9 @@ class Device:
         self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.kernel.settimeout(20)
         self.forwarded: list[bytes] = []
-        sources = (reader or BlockReader(0, 1 << 12, 0), listings or ListingTable(0), replies or KeptReplies(0))
+        self.readers = ReaderTable()
+        self.readers.insert(0, reader or BlockReader(0, 1 << 12, 0))
+        sources = (self.readers, listings or ListingTable(0), replies or KeptReplies(0))
         self._threads = [
             threading.Thread(target=answer_requests, args=(self._daemon.fileno(), *sources, 1 << 16, self._forward))
             for _ in range(num_threads)

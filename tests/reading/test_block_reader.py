@@ -15,7 +15,7 @@ import pytest
 from fake_device import Device, reply
 from fake_device import request as any_request
 
-from gompfs._reading import BlockReader
+from gompfs._reading import SNAPSHOT_SHIFT, BlockReader
 
 BLOCK_SIZE = 1 << 12
 NUM_BLOCKS = 40
@@ -62,6 +62,7 @@ def test_every_range(device: Device, reader: BlockReader) -> None:
         assert device.ask(request(NODE, offset, size, unique)) == reply(expected, unique)
     assert device.forwarded == []
     assert reader.num_hits > 300
+    assert reader.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
 
 
 def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> None:
@@ -103,6 +104,35 @@ def test_small_files_are_opened_where_others_are_counted(device: Device, reader:
         assert device.ask(message) == b"forwarded"
     reader.open_files_below(SIZE)
     assert device.ask(first) == b"forwarded"
+
+
+def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None:
+    other = BlockReader(1, BLOCK_SIZE, 1)
+    other.insert(0, b"other bytes")
+    other.add_file(NODE, 5, [(0, 6, 5)])
+    device.readers.insert(3, other)
+    node = NODE + (3 << SNAPSHOT_SHIFT)
+    assert device.ask(request(node, 0, 10)) == reply(b"bytes")
+    assert device.ask(request(NODE, 0, 10)) == reply(bytes(CONTENT[:10]))
+    for unknown in (NODE + (2 << SNAPSHOT_SHIFT), NODE + (3 << SNAPSHOT_SHIFT) + (1 << 62), NODE + (1 << 62)):
+        assert device.ask(request(unknown, 0, 10)) == b"forwarded"
+    device.readers.erase(3)
+    assert device.ask(request(node, 0, 10)) == b"forwarded"
+    device.ask(request(NODE, 0, 1))  # the one before is counted by now
+    # What is of no snapshot is counted with the latest.
+    assert sum(other.request_times()["read", "python"][0]) == 3
+
+
+def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) -> None:
+    messages = [request(NODE, 0, 10)] * 3 + [request(99, 0, 10)] * 2 + [request(NODE, 0, 10, opcode=3), b"\x01"]
+    for message in messages:
+        device.ask(message)
+    device.ask(request(NODE, 0, 10))  # the one before is counted by now
+    times = reader.request_times()
+    assert 3 <= sum(times["read", "cpp"][0]) <= 4
+    counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "cpp")}
+    assert counts == {("read", "python"): 2, ("other", "cpp"): 0, ("other", "python"): 2}
+    assert 0 < times["read", "cpp"][1] < 20
 
 
 def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
-from gompfs._reading import BlockReader
+from gompfs._reading import BlockReader, ReaderTable
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse_binding import Session
-from gompfs.mount.kernel_tuning import raise_read_ahead
-from gompfs.mount.operations import Operations
+from gompfs.mount.kernel_tuning import set_read_ahead
 from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 _FILE_INO = 2
@@ -26,13 +26,14 @@ _PIECE = 1 << 16  # as the blocks of an archive
 
 
 class MemoryOperations:
-    """What a request loop asks of gompfs.mount.operations.Operations, for one file in memory."""
+    """What a request loop asks of Snapshots and Operations in gompfs.mount, for one file in memory."""
 
     def __init__(self, name: bytes, size: int) -> None:
         root = Inode(ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, 0, 2)
         file = Inode(_FILE_INO, stat.S_IFREG | 0o644, 0, 0, size, 0, 1)
         self._name = name
         self.owner = (None, None, 0)
+        self.only = None  # see Snapshots.only
         self._inodes = {root.ino: root, file.ino: file}
         content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
         self.reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
@@ -40,15 +41,16 @@ class MemoryOperations:
             self.reader.insert(start // _PIECE, content[start : start + _PIECE])
         extents = [(start, 0, min(_CONTENT, size - start)) for start in range(0, size, _CONTENT)]
         self.reader.add_file(file.ino, size, extents)
-        self.archive = self
+        self.readers = ReaderTable()
+        self.readers.insert(0, self.reader)
+
+    def of(self, _node: int) -> MemoryOperations:
+        """See Snapshots.of."""
+        return self
 
     def has_xattrs(self) -> bool:
-        """See Archive.has_xattrs."""
+        """See Snapshots.has_xattrs."""
         return False
-
-    def inodes_with_xattrs(self) -> list[int]:
-        """See Archive.inodes_with_xattrs."""
-        return []
 
     def directories(self, _first: int, _max_entries: int) -> None:
         """See Operations.directories."""
@@ -80,14 +82,15 @@ class MemoryOperations:
 
 def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -> None:
     """Mount, and answer until the mount is gone."""
-    session = Session(mountpoint, "memory", MountOptions())
+    options = MountOptions()
+    session = Session(mountpoint, "memory", options)
 
     def ready() -> None:
-        raise_read_ahead(mountpoint)
+        set_read_ahead(mountpoint, options.readahead)
         on_ready()
 
     try:
-        session.serve(cast(Operations, MemoryOperations(os.fsencode(name), size)), ready)
+        session.serve(cast(Snapshots, MemoryOperations(os.fsencode(name), size)), ready)
     finally:
         session.close()
 

@@ -72,6 +72,7 @@ bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint6
         position += piece;
     }
     num_hits.fetch_add(out.blocks.size(), std::memory_order_relaxed);
+    num_read_bytes.fetch_add(out.size, std::memory_order_relaxed);
     return true;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "reading/block_table.h"
+#include "reading/request_times.h"
 #include "reading/sequential_readers.h"
 
 namespace gompfs {
@@ -56,6 +57,8 @@ class BlockReader {
         0;  // in bytes; 0: all files are for the interpreter to open
     std::atomic<std::uint64_t> max_ahead = 0;
     std::atomic<std::uint64_t> num_hits = 0;
+    std::atomic<std::uint64_t> num_read_bytes = 0;
+    RequestTimes times;
 
   private:
     std::shared_ptr<const FileLayout> find_file(std::uint64_t node);

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,6 +21,7 @@
 #include "reading/block_reader.h"
 #include "reading/index_columns.h"
 #include "reading/listing.h"
+#include "reading/reader_table.h"
 #include "reading/request_loop.h"
 
 namespace nb = nanobind;
@@ -171,10 +173,26 @@ void keep_reply(KeptReplies& replies, const nb::bytes& request, std::int32_t err
     replies.insert(request_of(request), {error, {content.c_str(), content.size()}});
 }
 
-int run(int device, BlockReader& reader, ListingTable& listings, const KeptReplies& replies,
+nb::tuple times_of(const LatencyHistogram& histogram) {
+    const LatencyHistogram::Counts counts = histogram.counts();
+    return nb::make_tuple(std::vector<std::uint64_t>(counts.begin(), counts.end()),
+                          static_cast<double>(histogram.total_nanoseconds()) * 1e-9);
+}
+
+nb::dict request_times(const BlockReader& reader) {
+    const RequestTimes& times = reader.times;
+    nb::dict all;
+    all[nb::make_tuple("read", "cpp")] = times_of(times.reads_here);
+    all[nb::make_tuple("read", "python")] = times_of(times.reads_forwarded);
+    all[nb::make_tuple("other", "cpp")] = times_of(times.others_here);
+    all[nb::make_tuple("other", "python")] = times_of(times.others_forwarded);
+    return all;
+}
+
+int run(int device, const ReaderTable& readers, ListingTable& listings, const KeptReplies& replies,
         std::size_t buffer_size, nb::callable answer) {
     const nb::gil_scoped_release release;
-    return answer_requests(device, {reader, listings, replies}, buffer_size,
+    return answer_requests(device, {readers, listings, replies}, buffer_size,
                            [&](std::span<const std::uint8_t> request) {
                                const nb::gil_scoped_acquire acquire;
                                answer(nb::bytes(request.data(), request.size()));
@@ -189,6 +207,7 @@ NB_MODULE(_reading, module) {
     using gompfs::BlockReader;
     using gompfs::KeptReplies;
     using gompfs::ListingTable;
+    using gompfs::ReaderTable;
     module.doc() = "Reads of decoded blocks, and of directories, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
@@ -219,7 +238,18 @@ NB_MODULE(_reading, module) {
             "open_files_below",
             [](BlockReader& reader, std::uint64_t size) { reader.open_below.store(size); },
             "size"_a)
+        .def(
+            "add_read_bytes",
+            [](BlockReader& reader, std::uint64_t size) { reader.num_read_bytes += size; },
+            "size"_a)
+        .def("request_times", &gompfs::request_times)
+        .def_prop_ro("num_read_bytes",
+                     [](BlockReader& reader) { return reader.num_read_bytes.load(); })
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
+    nb::class_<ReaderTable>(module, "ReaderTable")
+        .def(nb::init<>())
+        .def("insert", &ReaderTable::insert, "snapshot"_a, "reader"_a)
+        .def("erase", &ReaderTable::erase, "snapshot"_a);
     nb::class_<ListingTable>(module, "ListingTable")
         .def(nb::init<std::size_t>(), "max_bytes"_a)
         .def("entries", &gompfs::kept_listing, "node"_a, "position"_a, "room"_a)
@@ -245,6 +275,9 @@ NB_MODULE(_reading, module) {
                "position"_a, "room"_a);
     module.def("entry_reply", &gompfs::entry_reply, "inode"_a.none(), "cache_seconds"_a);
     module.def("attributes_reply", &gompfs::attributes_reply, "inode"_a, "cache_seconds"_a);
-    module.def("answer_requests", &gompfs::run, "device"_a, "reader"_a, "listings"_a, "replies"_a,
+    module.def("answer_requests", &gompfs::run, "device"_a, "readers"_a, "listings"_a, "replies"_a,
                "buffer_size"_a, "answer"_a);
+    module.attr("SNAPSHOT_SHIFT") = ReaderTable::kSnapshotShift;
+    module.attr("MAX_SNAPSHOTS") = ReaderTable::kMaxSnapshots;
+    module.attr("FIRST_TIME_LOG2") = gompfs::LatencyHistogram::kFirstLog2;
 }

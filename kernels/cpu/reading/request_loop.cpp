@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <vector>
 
 #include "reading/request.h"
@@ -27,13 +28,13 @@ class Answers {
         : device_(device), sources_(sources), max_reply_(max_reply) {}
 
     // False where the request is for the interpreter.
-    bool answer(const Request& request) {
+    bool answer(const Request& request, const ReaderTable::Place& place) {
         switch (request.header.opcode) {
             case FUSE_READ:
-                return answer_read(request);
+                return answer_read(request, place);
             case FUSE_OPEN:
             case FUSE_RELEASE:
-                return answer_open(request);
+                return answer_open(request, place);
             case FUSE_READDIRPLUS:
                 return answer_listing(request);
             case FUSE_LOOKUP:
@@ -47,15 +48,14 @@ class Answers {
     }
 
   private:
-    bool answer_read(const Request& request) {
+    bool answer_read(const Request& request, const ReaderTable::Place& place) {
         const auto read = request.argument<fuse_read_in>();
         pieces_.blocks.clear();
         pieces_.pieces.assign(1, {});
         pieces_.size = 0;
-        const bool is_there =
-            read &&
-            sources_.reader.read(request.header.nodeid, read->offset, read->size, pieces_) &&
-            pieces_.pieces.size() <= kMaxPieces;
+        const bool is_there = read && place.reader &&
+                              place.reader->read(place.ino, read->offset, read->size, pieces_) &&
+                              pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
             send(request, 0, pieces_.pieces, pieces_.size);
         }
@@ -65,12 +65,12 @@ class Answers {
 
     // Opens and closes files that are read block by block, where the mount counts who has others
     // open.
-    bool answer_open(const Request& request) {
+    bool answer_open(const Request& request, const ReaderTable::Place& place) {
         if (request.header.opcode == FUSE_OPEN) {
             fuse_open_out open{};
             open.open_flags = FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;
-            const bool is_small =
-                request.argument<fuse_open_in>() && sources_.reader.is_small(request.header.nodeid);
+            const bool is_small = request.argument<fuse_open_in>() && place.reader &&
+                                  place.reader->is_small(place.ino);
             if (is_small) {
                 send(request, 0, bytes_of(open));
             }
@@ -169,9 +169,16 @@ int answer_requests(int device, Sources sources, std::size_t buffer_size, const 
             return errno == ENODEV ? 0 : errno;
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
-        if (!answers.answer(Request(request))) {
+        const Request parsed(request);
+        const auto begin = std::chrono::steady_clock::now();
+        const auto place = sources.readers.find(parsed.header.nodeid);
+        const bool is_forwarded = !answers.answer(parsed, place);
+        if (is_forwarded) {
             forward(request);
         }
+        (place.reader ? place.reader : sources.readers.current())
+            ->times.add(parsed.header.opcode == FUSE_READ, is_forwarded,
+                        std::chrono::steady_clock::now() - begin);
     }
 }
 

@@ -7,15 +7,15 @@
 #include <functional>
 #include <span>
 
-#include "reading/block_reader.h"
 #include "reading/kept_replies.h"
 #include "reading/listing_table.h"
+#include "reading/reader_table.h"
 
 namespace gompfs {
 
-// What requests are answered from.
+// What requests are answered from. The table of readers has a current one.
 struct Sources {
-    BlockReader& reader;
+    const ReaderTable& readers;
     ListingTable& listings;
     const KeptReplies& replies;
 };

@@ -1,0 +1,120 @@
+"""`gompfs top`: what mounts do, again and again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from gompfs.cli.output import human_duration, human_size, make_table, print_table
+from gompfs.errors import display_path
+
+if TYPE_CHECKING:
+    from gompfs.mount.observe import MountState
+
+_HEADINGS = ("mountpoint", "engine", "reads/s", "read/s", "hits", "decoded/s", "engine/s", "p50", "p99", "memory")
+_UNKNOWN = "-"
+
+
+@click.command("top")
+@click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=click.Path(readable=False))
+@click.option(
+    "--interval", type=click.FloatRange(min=1), default=2.0, show_default=True, metavar="SECONDS", help="Between looks."
+)
+@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N looks.")
+def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | None) -> None:
+    """Show what mounts do, all of them or those at each MOUNTPOINT, until interrupted.
+
+    \b
+    reads/s, read/s      reads of files, and their bytes
+    hits                 blocks that were decoded already when asked for
+    decoded/s            decompressed bytes that the engine made
+    engine/s             the same for each second in which it was at work
+    p50, p99             time of half of the reads, and of 99 of 100, in classes that double
+    memory               of the daemon
+
+    The first look is at the time since the mount began, the next ones are at the time since the one before.
+    """
+    places = [os.path.realpath(place) for place in mountpoints]
+    if not sys.stdout.isatty():
+        for rows in _looks(places, interval, count):
+            print_table(_HEADINGS, rows, num_left=2)
+            sys.stdout.flush()
+        return
+    from rich.live import Live
+
+    with Live(screen=count is None, auto_refresh=False) as live:
+        try:
+            for rows in _looks(places, interval, count):
+                live.update(make_table(_HEADINGS, rows, num_left=2), refresh=True)
+        except KeyboardInterrupt:
+            pass  # it is how one leaves
+
+
+def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterator[list[tuple[str, ...]]]:
+    """The rows of one look after the other."""
+    from gompfs.mount.observe import observe_mounts
+
+    before: dict[tuple[str, str | None], MountState] = {}
+    done = 0
+    while True:
+        now = {(state.mount.device, state.label("pid")): state for state in observe_mounts(places)}
+        yield [_row(state, before.get(key)) for key, state in now.items()]
+        before = now
+        done += 1
+        if done == count:
+            return
+        time.sleep(interval)
+
+
+def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
+    from gompfs.mount.observe import SERVING
+
+    place = display_path(now.mount.mountpoint)
+    if now.state != SERVING:
+        return (place, now.state, *(_UNKNOWN,) * (len(_HEADINGS) - 2))
+
+    def since(name: str, **labels: str) -> float:
+        return now.value(name, **labels) - (before.value(name, **labels) if before is not None else 0.0)
+
+    seconds = since("gompfs_uptime_seconds")
+    hits, misses = since("gompfs_cache_hits_total"), since("gompfs_cache_misses_total")
+    decoded = since("gompfs_decoded_bytes_total")
+    counts = {
+        limit: since("gompfs_request_seconds_bucket", request="read", le=limit) for limit in _limits(now)
+    }
+    return (
+        place,
+        now.label("engine") or _UNKNOWN,
+        _rate(since("gompfs_request_seconds_count", request="read"), seconds, "{:.0f}".format),
+        _rate(since("gompfs_read_bytes_total"), seconds, human_size),
+        _rate(100 * hits, hits + misses, "{:.1f}%".format),
+        _rate(decoded, seconds, human_size),
+        _rate(decoded, since("gompfs_decode_seconds_total"), human_size),
+        _percentile(counts, 0.5),
+        _percentile(counts, 0.99),
+        human_size(now.value("process_resident_memory_bytes")),
+    )
+
+
+def _rate(amount: float, per: float, show: Callable[[float], str]) -> str:
+    return show(amount / per) if per > 0 else _UNKNOWN
+
+
+def _limits(state: MountState) -> list[str]:
+    """The limits of the classes of times, the smallest first."""
+    limits = {labels.get("le", "") for labels, _ in state.samples.get("gompfs_request_seconds_bucket", ())}
+    return sorted(limits - {""}, key=float)
+
+
+def _percentile(counts: dict[str, float], share: float) -> str:
+    """The limit of the class that the percentile is in; `counts` are those up to each limit."""
+    total = counts.get("+Inf", 0.0)
+    if total <= 0:
+        return _UNKNOWN
+    limit = next(limit for limit, count in counts.items() if count >= share * total)
+    return f"< {human_duration(float(limit))}" if limit != "+Inf" else "longer"

@@ -1,0 +1,218 @@
+"""Several archives in one mount: merged into one tree, or each in a directory of its own.
+
+Archives are numbered from 1 on, in the upper bits of their nodes, as snapshots are (see ReaderTable in
+kernels/cpu/reading): files, and directories of one archive alone, are answered for by that archive's Operations.
+The statistics of each are in stats/NAME, after the name of its file.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
+from gompfs.archive import Archive
+from gompfs.errors import OptionError, display_path
+from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.operations import Operations
+from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.mount.snapshots import warn
+from gompfs.mount.tree import PRIVATE, STATS
+from gompfs.mount.virtual_files import forget_grammars, keep_grammars
+from gompfs.mount.virtual_tree import FIRST_VIRTUAL
+from gompfs.options import MountOptions
+
+_PRIVATE_NODE = FIRST_VIRTUAL
+_STATS_NODE = FIRST_VIRTUAL + 1
+_Layers = list[tuple[Operations, Inode]]
+"""The directories that are shown as one, each with its archive; the first is the one whose attributes count."""
+
+
+class ArchiveSet:
+    """Operations on what is mounted, by node; the same to RequestLoop as Snapshots. Safe for any number of threads."""
+
+    def __init__(
+        self, paths: Sequence[str], open_archive: Callable[[str], Archive], options: MountOptions
+    ) -> None:
+        """Merge the archives as a union, where later ones come before earlier ones, or give each a directory.
+
+        Raises OptionError where two have the same name or there are too many, and what `open_archive` raises.
+        """
+        names = [os.fsencode(Path(path).stem) for path in paths]
+        if clashes := {name for name in names if names.count(name) > 1}:
+            raise OptionError(f"two archives have the name {display_path(min(clashes))!r}")
+        if len(paths) >= MAX_SNAPSHOTS:
+            raise OptionError(f"these are more than {MAX_SNAPSHOTS - 1} archives")
+        if options.follow:
+            raise OptionError("follow is for a mount of one archive")
+        self.readers = ReaderTable()
+        self._operations: dict[int, Operations] = {}
+        with ExitStack() as stack:
+            for number, path in enumerate(paths, 1):
+                archive = stack.enter_context(open_archive(path))
+                self._operations[number] = Operations(archive, options, number)
+                warn(archive)
+                keep_grammars(archive)
+                stack.callback(forget_grammars, archive)
+                self.readers.insert(number, archive.blocks.reader)
+            self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> ArchiveSet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def only(self) -> None:
+        """See Snapshots.only: there is more than one."""
+
+    def of(self, node: int) -> Operations | _Directories:
+        """Operations on the archive that a node is of, or on directories of several."""
+        operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
+        return self.current if operations is None or self.current.has_merged(node) else operations
+
+    def has_xattrs(self) -> bool:
+        """Whether any entry has extended attributes."""
+        return any(operations.has_xattrs() for operations in self._operations.values())
+
+    def follow(self) -> None:
+        """Nothing: what is mounted stays as it is."""
+
+
+class _Directories:
+    """The root, the directories of statistics, and those that are merged of several archives'."""
+
+    def __init__(self, archives: dict[bytes, Operations], options: MountOptions) -> None:
+        self._archives = archives
+        self._options = options
+        roots = {name: operations.root() for name, operations in archives.items()}
+        self._layers: dict[int, _Layers] = {}
+        self._fixed: dict[int, dict[bytes, Inode]] = {}
+        last = list(roots.values())[-1]._replace(ino=ROOT_INO, nlink=1)
+        if options.several == "union":
+            self._layers[ROOT_INO] = [(archives[name], roots[name]) for name in reversed(roots)]
+            self._inodes = {ROOT_INO: last}
+        else:
+            self._fixed[ROOT_INO] = roots
+            self._inodes = {ROOT_INO: last._replace(mode=stat.S_IFDIR | 0o555)}
+        self._beside_root: dict[bytes, Inode] = {}
+        if options.stats != "off":
+            self._add_statistics(last._replace(mode=stat.S_IFDIR | 0o555))
+
+    def _add_statistics(self, inode: Inode) -> None:
+        private, statistics = inode._replace(ino=_PRIVATE_NODE), inode._replace(ino=_STATS_NODE)
+        self._inodes |= {_PRIVATE_NODE: private, _STATS_NODE: statistics}
+        self._fixed[_PRIVATE_NODE] = {STATS: statistics}
+        self._fixed[_STATS_NODE] = {name: operations.statistics() for name, operations in self._archives.items()}
+        shown = self.lookup(ROOT_INO, STATS)
+        self._beside_root = {PRIVATE: private} if shown is not None else {PRIVATE: private, STATS: statistics}
+
+    def has_merged(self, node: int) -> bool:
+        """Whether a node of an archive is the first of several directories that are shown as one."""
+        return node in self._layers
+
+    def inode(self, node: int) -> Inode:
+        """See Operations."""
+        inode = self._inodes.get(node)
+        if inode is not None:
+            return inode
+        # Its links are those of one archive; 1 says that nobody has counted them.
+        return self._layers_of(node)[0][1]._replace(nlink=1)
+
+    def lookup(self, parent: int, name: bytes) -> Inode | None:
+        """See Operations."""
+        if parent == ROOT_INO and name in self._beside_root:
+            return self._beside_root[name]
+        if parent in self._fixed:
+            return self._fixed[parent].get(name)
+        found = ((operations, operations.lookup(inode.ino, name)) for operations, inode in self._layers_of(parent))
+        return self._merge((operations, inode) for operations, inode in found if inode is not None)
+
+    def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
+        """See Operations."""
+        entries = dict(self._fixed[node]) if node in self._fixed else self._merged_children(node)
+        if node == ROOT_INO and self._options.stats == "visible":
+            entries |= self._beside_root
+        return sorted(entries.items())
+
+    def _merged_children(self, node: int) -> dict[bytes, Inode]:
+        found: dict[bytes, _Layers] = {}
+        for operations, directory in self._layers_of(node):
+            for name, inode in operations.children(directory.ino):
+                found.setdefault(name, []).append((operations, inode))
+        merged = ((name, self._merge(iter(layers))) for name, layers in found.items())
+        return {name: inode for name, inode in merged if inode is not None}
+
+    def _merge(self, found: Iterator[tuple[Operations, Inode]]) -> Inode | None:
+        """What is shown of the entries of one name: the first, and below it directories up to what is none."""
+        first = next(found, None)
+        if first is None or not stat.S_ISDIR(first[1].mode):
+            return None if first is None else first[1]
+        layers = [first]
+        for layer in found:
+            if not stat.S_ISDIR(layer[1].mode):
+                break
+            layers.append(layer)
+        if len(layers) == 1:
+            return first[1]
+        self._layers[first[1].ino] = layers
+        return first[1]._replace(nlink=1)
+
+    def _layers_of(self, node: int) -> _Layers:
+        layers = self._layers.get(node)
+        if layers is None:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return layers
+
+    @property
+    def owner(self) -> tuple[int | None, int | None, int]:
+        """See Tree.owner: all entries have theirs already."""
+        return None, None, 0
+
+    def directories(self, _first: int, _max_entries: int) -> None:
+        """See Tree.directories: these are in no index as they are shown."""
+
+    def cache_seconds(self, _node: int) -> int:
+        """See Operations."""
+        return CACHE_SECONDS
+
+    def read(self, _node: int, _file_offset: int, _size: int) -> Sequence[bytes | memoryview]:
+        """See Operations: there are directories here only."""
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+    def archive_inode(self, _node: int) -> None:
+        """See Operations: likewise."""
+
+    def readlink(self, _node: int) -> bytes:
+        """See Operations: likewise."""
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    def xattrs(self, node: int) -> dict[bytes, bytes]:
+        """See Operations."""
+        if node not in self._layers:
+            return {}
+        operations, inode = self._layers[node][0]
+        return operations.xattrs(inode.ino)
+
+    def statfs(self) -> tuple[int, ...]:
+        """See Operations: of all archives together."""
+        return _sum_statfs(operations.statfs() for operations in self._archives.values())
+
+    def add_read_bytes(self, _size: int) -> None:
+        """See Operations: no bytes are read here."""
+
+
+def _sum_statfs(figures: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    all_figures = list(figures)
+    sums = [sum(column) for column in zip(*all_figures, strict=True)]
+    first = all_figures[0]
+    return sums[0], sums[1], sums[2], sums[3], sums[4], *first[5:]

@@ -1,0 +1,71 @@
+"""The virtual file `stats/metrics`: what a mount has done so far, as Prometheus reads it.
+
+It is cheap: the counters are kept anyway, those of requests in C++ (kernels/cpu/reading).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from pathlib import Path
+
+from gompfs import __version__
+from gompfs._reading import FIRST_TIME_LOG2
+from gompfs.archive import Archive
+from gompfs.errors import display_path
+from gompfs.mount.prometheus import MetricsText
+
+_STARTED_AT = time.time()  # the daemon imports this as it mounts
+
+
+def metrics(archive: Archive) -> bytes:
+    """All metrics of the mount that this process serves."""
+    text = MetricsText()
+    text.describe("gompfs_info", "gauge", "What is mounted, and by what.")
+    facts = {
+        "version": __version__,
+        "archive": display_path(archive.path),
+        "uuid": str(archive.superblock.uuid),
+        "generation": str(archive.footer.generation),
+        "engine": archive.engine.name,
+        "pid": str(os.getpid()),
+    }
+    text.sample("gompfs_info", facts, 1)
+    _describe_requests(text, archive)
+    _describe_blocks(text, archive)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    text.single("process_start_time_seconds", "gauge", "When the mount began, since 1970.", _STARTED_AT)
+    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", time.time() - _STARTED_AT)
+    text.single(
+        "process_cpu_seconds_total", "counter", "Time of the processor.", usage.ru_utime + usage.ru_stime
+    )
+    text.single("process_resident_memory_bytes", "gauge", "Memory of the daemon.", _resident_memory())
+    return ("\n".join(text.lines) + "\n").encode()
+
+
+def _describe_requests(text: MetricsText, archive: Archive) -> None:
+    reader = archive.blocks.reader
+    name = "gompfs_request_seconds"
+    text.describe(name, "histogram", "Time until a request was answered, or put aside while a statistic is computed.")
+    for (kind, language), (counts, total) in reader.request_times().items():
+        limits = [(1 << FIRST_TIME_LOG2 + number) * 1e-9 for number in range(len(counts) - 1)]
+        text.histogram(name, {"request": kind, "answered_by": language}, limits, counts, total)
+    text.single("gompfs_read_bytes_total", "counter", "Bytes that reads were answered with.", reader.num_read_bytes)
+
+
+def _describe_blocks(text: MetricsText, archive: Archive) -> None:
+    blocks, work = archive.blocks, archive.decode_work
+    text.single("gompfs_cache_hits_total", "counter", "Blocks that were decoded when asked for.", blocks.hits)
+    text.single("gompfs_cache_misses_total", "counter", "Blocks that were not.", blocks.misses)
+    text.single("gompfs_cache_bytes", "gauge", "Decoded blocks in the cache.", blocks.num_cached * archive.block_size)
+    text.single("gompfs_cache_capacity_bytes", "gauge", "Room of the cache.", blocks.capacity * archive.block_size)
+    text.single("gompfs_decoded_blocks_total", "counter", "Blocks decoded, also for statistics.", work.num_blocks)
+    text.single("gompfs_decoded_bytes_total", "counter", "What they are, decompressed.", work.num_bytes)
+    text.single(
+        "gompfs_decode_seconds_total", "counter", "Time of the engine; batches at once add up.", work.seconds
+    )
+
+
+def _resident_memory() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,58 @@
+// The readers of all archives that a mount shows: more than one where it follows a file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+
+#include "reading/block_reader.h"
+
+namespace gompfs {
+
+// A node's number says which snapshot it is of, by the bits from kSnapshotShift on; the others are
+// its number in that archive. Safe for any number of threads.
+class ReaderTable {
+  public:
+    static constexpr int kSnapshotShift = 48;
+    static constexpr std::uint64_t kMaxSnapshots = 1 << 14;
+
+    struct Place {
+        std::shared_ptr<BlockReader> reader;  // nothing, where the node is of no snapshot
+        std::uint64_t ino;
+    };
+
+    // Adds a snapshot, which is the current one from now on.
+    void insert(std::uint64_t snapshot, std::shared_ptr<BlockReader> reader) {
+        const std::unique_lock lock(mutex_);
+        readers_[snapshot] = reader;
+        current_ = std::move(reader);
+    }
+
+    void erase(std::uint64_t snapshot) {
+        const std::unique_lock lock(mutex_);
+        readers_.erase(snapshot);
+    }
+
+    Place find(std::uint64_t node) const {
+        const std::uint64_t snapshot = node >> kSnapshotShift & (kMaxSnapshots - 1);
+        const std::shared_lock lock(mutex_);
+        const auto found = readers_.find(snapshot);
+        return {found == readers_.end() ? nullptr : found->second,
+                node ^ snapshot << kSnapshotShift};
+    }
+
+    std::shared_ptr<BlockReader> current() const {
+        const std::shared_lock lock(mutex_);
+        return current_;
+    }
+
+  private:
+    mutable std::shared_mutex mutex_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<BlockReader>> readers_;
+    std::shared_ptr<BlockReader> current_;
+};
+
+}  // namespace gompfs

@@ -1,0 +1,172 @@
+"""-o follow: the mount shows what the archive's file holds now; who has something open goes on reading it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tree_helpers import add, pack
+
+from gompfs.archive import Archive
+from gompfs.errors import CorruptIndexError
+from gompfs.mount.observe import observe_mounts
+from gompfs.mount.snapshots import Snapshots
+from gompfs.options import MountOptions
+
+OLD = random.Random(4).randbytes(300_000)
+NEW = random.Random(5).randbytes(200_000)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "old/d").mkdir(parents=True)
+    (tmp_path / "old/d/file").write_bytes(OLD)
+    (tmp_path / "old/gone").write_text("gone\n")
+    pack(tmp_path / "a.gomp", tmp_path / "old", block_size=16 << 10, mtime_ns=0)
+    return tmp_path / "a.gomp"
+
+
+def replace(archive: Path, number: int = 0) -> None:
+    """A smaller tree, in other inodes, of the same times, with a file at another place."""
+    tree = archive.parent / f"new-{number}"
+    (tree / "d").mkdir(parents=True)
+    (tree / "a").mkdir()
+    (tree / "d/file").write_bytes(NEW)
+    (tree / "d/number").write_text(str(number))
+    (tree / "link").symlink_to("d/file")
+    os.setxattr(tree / "d", "user.mine", b"yes")
+    pack(archive.parent / "b.gomp", tree, block_size=64 << 10, mtime_ns=0)
+    os.replace(archive.parent / "b.gomp", archive)
+
+
+def wait_until(is_true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_replaced_file(mount, archive: Path) -> None:
+    mounted = mount(archive, "follow,stats=visible")
+    assert sorted(os.listdir(mounted.path)) == [".gompfs", "d", "gone", "stats"]
+    assert not os.path.lexists(mounted / "link")  # the kernel keeps that it is not there
+    assert b"gone\t1\n" in (mounted / "stats/wordcount").read_bytes()
+    opened = os.open(mounted / "d/file", os.O_RDONLY | os.O_DIRECT)
+    directory = os.open(mounted / "d", os.O_RDONLY)
+    assert os.pread(opened, 4096, 0) == OLD[:4096]
+    replace(archive)
+    wait_until(lambda: sorted(os.listdir(mounted.path)) == [".gompfs", "a", "d", "link", "stats"])
+    wait_until((mounted / "a").is_dir)
+    wait_until(lambda: not (mounted / "gone").exists())
+    assert sorted(os.listdir(mounted / "d")) == ["file", "number"]
+    for name in ("link", "d/file"):
+        assert (mounted / name).read_bytes() == NEW
+    assert os.getxattr(mounted / "d", "user.mine") == b"yes"
+    assert (mounted / "stats/wordcount").read_bytes() == b"0\t1\n"
+    again = os.open(mounted / "d/file", os.O_RDONLY | os.O_DIRECT)
+    assert b"".join(os.pread(again, 4096, offset) for offset in range(0, 200_000, 4096)) == NEW
+    os.close(again)
+    # What was opened before is as it was, also where it was not read yet.
+    assert b"".join(os.pread(opened, 4096, offset) for offset in range(0, 300_000, 4096)) == OLD
+    assert os.listdir(directory) == ["file"]
+    os.close(opened)
+    os.close(directory)
+    (state,) = observe_mounts([os.path.realpath(mounted.path)])
+    assert state.value("gompfs_request_seconds_count", request="read", answered_by="cpp") >= 48
+    assert mounted.stop() == 0
+    assert mounted.log == f"gompfs: the mount shows generation 1 of {archive}\n"
+
+
+def test_an_archive_that_is_added_to(mount, archive: Path, tmp_path: Path) -> None:
+    mounted = mount(archive, "follow")
+    assert (mounted / "d/file").read_bytes() == OLD
+    for number in range(3):
+        (tmp_path / "gone").write_text(f"here {number}\n")
+        (tmp_path / f"more-{number}").write_bytes(NEW)
+        add(archive, tmp_path / "gone", tmp_path / f"more-{number}")
+        wait_until((mounted / f"more-{number}").exists)
+        wait_until(lambda: (mounted / "gone").read_text() == f"here {number}\n")  # noqa: B023
+        assert (mounted / f"more-{number}").read_bytes() == NEW
+        assert (mounted / "d/file").read_bytes() == OLD
+    assert "generation\t4\n" in (mounted / "stats/info").read_text()
+    assert mounted.stop() == 0
+
+
+def test_what_is_no_archive_is_not_shown(mount, archive: Path) -> None:
+    mounted = mount(archive, "follow")
+    good = archive.read_bytes()
+    for content in (b"no archive", b"", good[:-1]):
+        other = archive.with_suffix(".other")
+        other.write_bytes(content)
+        os.replace(other, archive)
+        time.sleep(1.3)
+        assert (mounted / "gone").read_text() == "gone\n"
+    archive.unlink()
+    time.sleep(1.3)
+    assert (mounted / "d/file").read_bytes() == OLD
+    replace(archive)
+    wait_until((mounted / "a").is_dir)
+    assert mounted.stop() == 0
+    assert "the mount stays as it was: " in mounted.log
+    assert "Traceback" not in mounted.log
+
+
+def test_without_it_nothing_changes(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    replace(archive)
+    time.sleep(2)
+    assert sorted(os.listdir(mounted.path)) == ["d", "gone"]
+    assert (mounted / "d/file").read_bytes() == OLD
+
+
+def test_a_subdirectory_that_goes_away(mount, archive: Path, tmp_path: Path) -> None:
+    mounted = mount(archive, "follow,subdir=d")
+    (tmp_path / "flat").write_text("flat")
+    pack(tmp_path / "c.gomp", tmp_path / "flat")
+    os.replace(tmp_path / "c.gomp", archive)
+    time.sleep(2)
+    assert (mounted / "file").read_bytes() == OLD
+    replace(archive, 7)
+    wait_until((mounted / "number").exists)
+    assert (mounted / "number").read_text() == "7"
+    assert mounted.stop() == 0
+    assert "the mount stays as it was: " in mounted.log
+
+
+def test_only_the_last_old_ones_stay(archive: Path) -> None:
+    """Memory does not grow with every new file, and what is gone says so."""
+    path = str(archive)
+    with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
+        nodes = []
+        archives = []
+        for number in range(8):
+            operations = snapshots.current
+            inode = operations.lookup(operations.lookup(1, b"d").ino, b"file")
+            nodes.append(inode.ino)
+            archives.append(operations.archive)
+            replace(archive, number)
+            snapshots._look()
+        assert len(set(nodes)) == 8
+        for node in nodes[:4]:
+            with pytest.raises(OSError, match="Stale file handle"):
+                snapshots.of(node)
+        for number, node in enumerate(nodes[4:], 4):
+            content = snapshots.of(node).read(node, 0, 10)
+            assert b"".join(content) == NEW[:10]
+            assert archives[number].blocks.capacity == (32 << 20) // archives[number].block_size
+
+
+def test_numbers_that_are_too_large(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would be taken for nodes of other snapshots."""
+    path = str(archive)
+    with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
+        opened = snapshots.current.archive
+        inode = opened.lookup(1, b"gone")
+        assert inode is not None
+        monkeypatch.setattr(opened, "lookup", lambda *_: inode._replace(ino=1 << 48))
+        with pytest.raises(CorruptIndexError, match="too large a number"):
+            snapshots.current.lookup(1, b"gone")

@@ -1,0 +1,116 @@
+"""What a mount counts, as stats/metrics tells it, and who looks at it from outside."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tree_helpers import pack
+
+from gompfs.mount.observe import MountState, observe_mounts
+from gompfs.mount.prometheus import MetricsText, parse_metrics
+
+CONTENT = random.Random(3).randbytes(400_000)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/noise").write_bytes(CONTENT)
+    pack(tmp_path / "a.gomp", tmp_path / "tree", block_size=16 << 10)
+    return tmp_path / "a.gomp"
+
+
+def observe(path: Path) -> MountState:
+    (state,) = observe_mounts([os.path.realpath(path)])
+    return state
+
+
+def test_odd_labels_and_values_come_back() -> None:
+    text = MetricsText()
+    labels = {"path": '\\"a\\n\nb,} 1', "empty": ""}
+    text.describe("x", "gauge", "Something.")
+    for value in (0, 3, 1 << 40, 2.5, 1e-06, 1.25e20):
+        text.sample("x", labels, value)
+    text.histogram("h", {}, [1e-06, 0.5], [3, 2, 1], 9.5)
+    samples = parse_metrics("\n".join(text.lines))
+    assert samples["x"] == [(labels, value) for value in (0, 3, 1 << 40, 2.5, 1e-06, 1.25e20)]
+    assert samples["h_bucket"] == [({"le": "1e-06"}, 3), ({"le": "0.5"}, 5), ({"le": "+Inf"}, 6)]
+    assert samples["h_sum"] == [({}, 9.5)]
+    assert samples["h_count"] == [({}, 6)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["", "x", "x nan", "x +Inf", "x 1e999", "x " + "9" * 400, 'x{a="b} 1', 'x{a="\\} 1', "x{} 1 2", "x -1", "# x 1"],
+)
+def test_lines_that_say_nothing(line: str) -> None:
+    assert parse_metrics(f"{line}\ny 1\n") == {"y": [({}, 1.0)]}
+
+
+def test_the_text_is_what_prometheus_reads(mount, archive: Path) -> None:
+    """Each sample comes behind the type of its name, and every line is one or the other."""
+    kinds: dict[str, str] = {}
+    for line in (mount(archive) / "stats/metrics").read_text().splitlines():
+        if line.startswith("#"):
+            _, word, name, rest = line.split(" ", 3)
+            assert word in ("HELP", "TYPE")
+            assert word == "HELP" or rest in ("counter", "gauge", "histogram")
+            kinds[name] = rest
+        else:
+            (name,) = parse_metrics(line)
+            base = re.sub("_(bucket|sum|count)$", "", name)
+            assert kinds.get(name) in ("counter", "gauge") or kinds[base] == "histogram"
+            assert name.endswith("_total") == (kinds.get(name) == "counter")
+
+
+def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    first = observe(mounted.path)
+    assert first.state == "serving"
+    assert first.label("archive") == str(archive)
+    assert first.label("engine") == "cpu"
+    assert first.label("pid") == str(mounted.process.pid)
+    assert first.value("gompfs_decoded_blocks_total") == 0
+    assert first.value("gompfs_cache_capacity_bytes") == 256 << 20
+    descriptor = os.open(mounted / "noise", os.O_RDONLY | os.O_DIRECT)
+    for _ in range(2):  # O_DIRECT: past the kernel's cache
+        for offset in range(0, 400_000, 4096):
+            assert os.pread(descriptor, 4096, offset) == CONTENT[offset : offset + 4096]
+    os.close(descriptor)
+    time.sleep(1.1)  # for so long they stay as they are
+    state = observe(mounted.path)
+    assert state.value("gompfs_decoded_blocks_total") == -(-400_000 // 16384)
+    assert state.value("gompfs_decoded_bytes_total") == 400_000
+    assert 0 < state.value("gompfs_decode_seconds_total") < 60
+    assert 800_000 <= state.value("gompfs_read_bytes_total") < 900_000  # and what reads of metrics took
+    num_reads = state.value("gompfs_request_seconds_count", request="read")
+    assert 196 <= num_reads < 210
+    answered = state.value("gompfs_request_seconds_count", request="read", answered_by="cpp")
+    assert 98 <= answered < 196
+    assert state.value("gompfs_request_seconds_bucket", request="read", le="+Inf") == num_reads
+    assert state.value("gompfs_cache_hits_total") >= 98
+    assert 1 <= state.value("gompfs_cache_misses_total") <= 25
+    assert 1.1 <= state.value("gompfs_uptime_seconds") < 120
+    assert state.value("process_resident_memory_bytes") > 1 << 20
+
+
+def test_mounts_that_say_nothing(mount, archive: Path) -> None:
+    hidden, dead, stopped = mount(archive, "stats=off"), mount(archive), mount(archive)
+    assert observe(hidden.path).state == "stats=off"
+    dead.process.kill()
+    dead.process.wait()
+    assert observe(dead.path).state == "dead"
+    stopped.process.send_signal(signal.SIGSTOP)
+    started = time.monotonic()
+    states = {state.mount.mountpoint: state.state for state in observe_mounts()}
+    assert time.monotonic() - started < 10
+    stopped.process.send_signal(signal.SIGCONT)
+    assert states[os.path.realpath(stopped.path)] == "no answer"
+    assert states[os.path.realpath(dead.path)] == "dead"
+    assert observe_mounts([str(archive.parent)]) == []

@@ -1,0 +1,133 @@
+"""mount(8), /etc/fstab and mount.fuse3 with the helper, each in a mount namespace of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT, pack
+
+from gompfs.cli.mount_helper import mount
+
+InNamespace = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def can_have_a_namespace() -> bool:
+    """Whether this is root, and may make mounts that nobody else sees."""
+    command = ["unshare", "--mount", "--propagation", "private", "true"]
+    return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+needs_root = pytest.mark.skipif(not can_have_a_namespace(), reason="needs root, and namespaces of mounts")
+
+
+def write_script(path: Path, module: str, function: str) -> None:
+    """What pip makes of an entry point."""
+    path.write_text(
+        f"#!{sys.executable} -P\nimport sys\nsys.path.insert(0, {PACKAGE_PARENT!r})\n"
+        f"from {module} import {function}\n{function}()\n"
+    )
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A directory with an archive a.gomp and an empty directory m."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/file").write_text("content\n")
+    pack(tmp_path / "a.gomp", tmp_path / "tree")
+    (tmp_path / "m").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def in_namespace(place: Path) -> InNamespace:
+    """Run a script of the shell where /sbin has the helper, and what is mounted ends with it."""
+    sbin = place / "sbin"
+    sbin.mkdir()
+    write_script(place / "mount.gompfs", "gompfs.cli.mount_helper", "main")
+    write_script(place / "gompfs", "gompfs.cli", "main")
+    for name in ("mount.gompfs", "mount.fuse.gompfs"):
+        (sbin / name).symlink_to(place / "mount.gompfs")
+    (sbin / "gompfs").symlink_to(place / "gompfs")  # what mount.fuse3 looks for, in the path that mount(8) gives it
+    for program in ("mount.fuse3", "mount.fuse"):
+        if found := shutil.which(program):
+            shutil.copy(found, sbin / program)
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        whole = f'mount --bind sbin "$(realpath /sbin)"\n{script}'
+        command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", whole]
+        environment = {"PATH": "/usr/bin:/bin"}
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=60, check=False, env=environment, cwd=place
+        )
+
+    return run
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mount -t gompfs a.gomp m",
+        "mount -t gompfs -o rw,nosuid,relatime,x-systemd.automount,nofail,cache_size=64M {place}/a.gomp m",
+        "mount -t fuse.gompfs a.gomp m",
+        "mount -t fuse3 gompfs#{place}/a.gomp m",
+        "mount -t fuse3 mount.gompfs#{place}/a.gomp m -o umask=022",
+    ],
+)
+def test_mount(in_namespace: InNamespace, place: Path, command: str) -> None:
+    if "fuse3" in command and not shutil.which("mount.fuse3"):
+        pytest.skip("mount.fuse3 is not installed")
+    look = "cat m/file\nfindmnt -rn -o SOURCE,FSTYPE,OPTIONS m\numount m\nls m"
+    done = in_namespace(f"{command.format(place=place)}\n{look}")
+    assert (done.returncode, done.stderr) == (0, "")
+    content, mounted = done.stdout.splitlines()
+    assert content == "content"
+    assert mounted.startswith(f"{place}/a.gomp fuse.gompfs ro,")
+
+
+@needs_root
+def test_fstab(in_namespace: InNamespace, place: Path) -> None:
+    """An entry with a space in its path and options of all kinds, by name, and with all others."""
+    (place / "a.gomp").rename(place / "a b.gomp")
+    (place / "fstab").write_text(
+        f"{place}/a\\040b.gomp {place}/m gompfs ro,allow_other,noauto,nofail,_netdev,subdir=.,x-systemd.automount 0 0\n"
+        f"{place}/a\\040b.gomp {place}/n gompfs defaults,stats=off 0 0\n"
+    )
+    (place / "n").mkdir()
+    script = "mount -T fstab {0}/m\ncat m/file\nmount -T fstab -a\ncat n/file\nls m n\numount m n"
+    done = in_namespace(script.format(place))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["content", "content", "m:", "file", "n:", "file"]
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("mount -t gompfs missing.gomp m", "No such file or directory"),
+        ("mount -t gompfs a.gomp m -o frobnicate", "unknown mount option 'frobnicate'"),
+        ("mount -t gompfs sbin/mount.gompfs m", "no gompfs archive"),
+    ],
+)
+def test_what_cannot_be_mounted(in_namespace: InNamespace, command: str, reason: str) -> None:
+    done = in_namespace(f"{command} || echo status $?\nls m")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("gompfs: ")
+    assert reason in line
+    assert done.stdout in ("status 1\n", "status 32\n")
+
+
+def test_how_it_is_called(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    archive, directory = str(place / "a.gomp"), str(place / "m")
+    assert mount([archive, directory, "-f", "-o", "rw"]) == 0
+    for wrong in ([archive], [], [archive, directory, directory], [archive, directory, "-x"]):
+        assert mount(wrong) == 1
+        assert capfd.readouterr().err == "gompfs: usage: mount.gompfs ARCHIVE DIRECTORY [-fnsv] [-o OPTIONS]\n"
+    assert not os.path.ismount(directory)

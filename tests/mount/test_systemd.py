@@ -1,0 +1,176 @@
+"""The units of systemd/, as systemd reads them, and what a mount tells it. systemd itself is never started."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT, pack
+
+UNITS = Path(__file__).parents[2] / "systemd"
+needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+
+
+class Listener:
+    """The socket to which a service writes."""
+
+    def __init__(self, address: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(address.replace("@", "\0", 1))
+        self.socket.settimeout(20)
+
+    def messages(self, last: str) -> list[str]:
+        """What comes, up to a message with `last`."""
+        found: list[str] = []
+        while not found or last not in found[-1]:
+            found.append(self.socket.recv(1 << 16).decode())
+        return found
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/file").write_text("content\n")
+    pack(tmp_path / "a.gomp", tmp_path / "tree")
+    return tmp_path / "a.gomp"
+
+
+@pytest.fixture(params=["path", "abstract"])
+def listener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
+    address = str(tmp_path / "notify") if request.param == "path" else f"@{tmp_path}/notify"
+    monkeypatch.setenv("NOTIFY_SOCKET", address)
+    made = Listener(address)
+    yield made
+    made.socket.close()
+
+
+def test_systemd_is_told(mount, archive: Path, listener: Listener) -> None:
+    mounted = mount(archive)
+    (ready,) = listener.messages("READY=1")
+    assert ready == f"READY=1\nSTATUS={archive} is mounted at {mounted.path}"
+    assert (mounted / "file").read_text() == "content\n"
+    assert mounted.stop() == 0
+    assert listener.messages("STATUS") == ["STOPPING=1", "STATUS=unmounted"]
+    assert mounted.log == ""
+
+
+def test_an_unmount_by_hand_is_told(mount, archive: Path, listener: Listener) -> None:
+    mounted = mount(archive)
+    listener.messages("READY=1")
+    subprocess.run(["umount", mounted.path], check=True)
+    assert mounted.wait() == 0
+    assert listener.messages("STATUS") == ["STOPPING=1", "STATUS=unmounted"]
+
+
+@pytest.mark.parametrize("missing", ["archive", "mountpoint"])
+def test_what_is_missing_is_told(gompfs_command, archive: Path, listener: Listener, missing: str) -> None:
+    tmp_path = archive.parent
+    places = {"archive": archive, "mountpoint": tmp_path}
+    places[missing] = tmp_path / "missing\nline"
+    done = gompfs_command("mount", "-f", places["archive"], places["mountpoint"])
+    assert done.returncode == 1
+    (status,) = listener.messages("STATUS")
+    assert re.search(r"missing\\nline: (No such file or directory|the mount point is no directory)$", status)
+
+
+def test_nobody_listens(mount, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It mounts nevertheless, and says so in the log."""
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nowhere"))
+    mounted = mount(archive)
+    assert (mounted / "file").read_text() == "content\n"
+    assert mounted.stop() == 0
+    assert "systemd was not told 'READY=1" in mounted.log
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """All units, with a program in the place of gompfs that is there for sure."""
+    target = tmp_path / "units"
+    shutil.copytree(UNITS, target)
+    for unit in target.rglob("*.service"):
+        text, count = re.subn(r"^(Exec\w+=-?)gompfs ", r"\1/bin/true ", unit.read_text(), flags=re.MULTILINE)
+        assert count == 2
+        unit.write_text(text)
+    return target
+
+
+def verify(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@needs_systemd
+@pytest.mark.parametrize(
+    "names", [["gompfs@.service"], ["gompfs@corpus.service"], ["mnt-corpus.mount", "mnt-corpus.automount"]]
+)
+def test_units_of_the_system(units: Path, names: list[str]) -> None:
+    if names == ["gompfs@corpus.service"]:
+        (units / names[0]).symlink_to("gompfs@.service")
+    done = verify(*(units / name for name in names))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_systemd
+def test_unit_of_a_user(units: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    done = verify("--user", units / "user/gompfs@.service")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_systemd
+def test_a_wrong_unit_is_found(units: Path) -> None:
+    unit = units / "gompfs@.service"
+    unit.write_text(unit.read_text().replace("RestrictRealtime=yes", "RestrictRealtime=perhaps"))
+    assert "gompfs@.service:" in verify(unit).stderr
+
+
+def settings(unit: str) -> dict[str, str]:
+    lines = (UNITS / unit).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+
+
+def test_nothing_hides_the_mount() -> None:
+    """What gives a service a namespace of mounts, after systemd.exec(5)."""
+    hiding = re.compile(
+        "Protect|Private|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|ExecPaths|NoExecPaths|TemporaryFileSystem|Bind"
+        "|Root|DynamicUser|Mount|.*Directory$|Extension"
+    )
+    for unit in ("gompfs@.service", "user/gompfs@.service"):
+        assert [name for name in settings(unit) if hiding.match(name)] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up capabilities")
+def test_the_capabilities_of_the_unit_are_enough(tmp_path: Path, archive: Path, gompfs_command) -> None:
+    """Of an archive of somebody else that only they may read, too."""
+    os.chmod(archive, 0o400)
+    os.chown(archive, 65534, 65534)
+    kept = settings("gompfs@.service")["CapabilityBoundingSet"].lower().replace("cap_", "+").replace(" ", ",")
+    place = tmp_path / "place"
+    place.mkdir()
+    command = ["setpriv", f"--bounding-set=-all,{kept}", "--no-new-privs", sys.executable, "-P", "-m", "gompfs"]
+    server = subprocess.Popen(
+        [*command, "mount", "-f", "-o", "allow_other", archive, place],
+        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
+        stderr=subprocess.PIPE,
+    )
+    try:
+        while server.poll() is None and not os.path.ismount(place):
+            pass
+        assert (place / "file").read_text() == "content\n"
+        assert (place / "stats/wordcount").read_text() == "content\t1\n"
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=20) == 0
+        assert server.stderr is not None
+        assert server.stderr.read() == b""
+    finally:
+        gompfs_command("umount", "--lazy", place)
+        server.kill()
+        server.communicate()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
+import struct
 import subprocess
 import sys
+import termios
+import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -230,22 +236,28 @@ def test_debug_shows_where_it_happened(gompfs):
     assert "Traceback" in result.errors
 
 
+def unread_bytes(pipe: IO[bytes]) -> int:
+    """How much of what was written nobody has read yet."""
+    return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
+
+
 def test_interrupt_is_one_line(archive):
     """^C while pack waits for its input."""
     environment = {**os.environ, "PYTHONPATH": str(Path(gompfs_package.__file__).resolve().parents[1])}
-    script = (
-        "import os, signal, sys, threading; from gompfs.cli import main;"
-        "threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start();"
-        "sys.argv = ['gompfs', 'pack', '--no-stats', '-', 'never.gomp']; main()"
-    )
     with subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-P", "-m", "gompfs", "pack", "--no-stats", "-", "never.gomp"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
         cwd=archive.parent,
     ) as process:
+        assert process.stdin is not None
         assert process.stderr is not None
+        process.stdin.write(b"the beginning of a tar")
+        process.stdin.flush()
+        while unread_bytes(process.stdin):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
         errors = process.stderr.read()
         assert process.wait(timeout=60) == 130
     assert errors == b"gompfs: interrupted\n"

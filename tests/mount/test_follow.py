@@ -17,6 +17,8 @@ from gompfs.mount.observe import observe_mounts
 from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
 
+FUSE_APIS = ("low", "high")
+
 OLD = random.Random(4).randbytes(300_000)
 NEW = random.Random(5).randbytes(200_000)
 

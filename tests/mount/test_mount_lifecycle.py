@@ -17,6 +17,8 @@ from tree_helpers import PACKAGE_PARENT, add, pack
 from gompfs.errors import MountError
 from gompfs.mount.umount import is_stale
 
+FUSE_APIS = ("low", "high")
+
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:

@@ -18,6 +18,8 @@ from gompfs.errors import OptionError
 from gompfs.mount.mount_table import mount_at
 from gompfs.options import MountOptions
 
+FUSE_APIS = ("low", "high")
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:

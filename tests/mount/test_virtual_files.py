@@ -22,6 +22,8 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.mount import spool, virtual_files
 from gompfs.mount.virtual_files import NotReadyError, VirtualFile
 
+FUSE_APIS = ("low", "high")
+
 SECONDS = 20
 MIB = 1 << 20
 

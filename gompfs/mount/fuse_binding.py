@@ -164,4 +164,4 @@ def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
 
 def _joined(options: dict[str, str | bool]) -> bytes:
     """As `-o` takes them."""
-    return os.fsencode(",".join(name if value is True else f"{name}={value}" for name, value in options.items() if value))
+    return os.fsencode(",".join(name if value is True else f"{name}={value}" for name, value in options.items()))

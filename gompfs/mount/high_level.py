@@ -70,13 +70,9 @@ class HighLevelSession:
         """
         self._operations = _Operations(content, self._options, self._connection)
         self._thread.start()
+        # The mount is not asked whether it answers: a daemon that is killed while it asks itself never ends.
         if self._connection.wait():
-            try:
-                os.statvfs(self._mountpoint)
-            except OSError:
-                pass  # it was unmounted meanwhile
-            else:
-                on_ready()
+            on_ready()
         self._thread.join()
         if self._connection.error is not None:
             raise MountError(self._connection.error, path=self._mountpoint)
@@ -197,13 +193,16 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     ) -> None:
         self._content = content
         self._follows = options.follow
+        self._readahead = options.readahead
         self._connection = connection
         # Where another archive may be shown, a path does not lead to the same node for ever.
         keep = functools.lru_cache(0 if options.follow else _MAX_DIRECTORIES)
         self._directory = keep(lambda path: self._inode(path).ino)
 
-    def init_with_config(self, _connection: Any, config: Any) -> None:
+    def init_with_config(self, limits: Any, config: Any) -> None:
         """libfuse's settings, of which there is one set for all files."""
+        # The kernel takes the less of this and what it is set to by set_read_ahead, maybe already.
+        limits.max_readahead = self._readahead
         config.use_ino = config.nullpath_ok = 1
         config.kernel_cache = not self._follows
         seconds = _FOLLOW_SECONDS if self._follows else CACHE_SECONDS

@@ -8,7 +8,7 @@ from gompfs.options import MountOptions
 def libfuse_options(source: str, options: MountOptions) -> dict[str, str | bool]:
     """Names and values as in `-o NAME=VALUE,NAME`, for a mount of `source`; True is a name without a value."""
     escaped = (options.fsname or source).replace("\\", "\\\\").replace(",", "\\,")
-    return {
+    values = {
         "ro": True,
         "subtype": "gompfs",
         "fsname": escaped,
@@ -17,3 +17,4 @@ def libfuse_options(source: str, options: MountOptions) -> dict[str, str | bool]
         "default_permissions": options.allow_other,
         "auto_unmount": options.auto_unmount,
     }
+    return {name: value for name, value in values.items() if value}

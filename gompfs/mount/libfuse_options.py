@@ -8,7 +8,7 @@ from gompfs.options import MountOptions
 def libfuse_options(source: str, options: MountOptions) -> dict[str, str | bool]:
     """Names and values as in `-o NAME=VALUE,NAME`, for a mount of `source`; True is a name without a value."""
     escaped = (options.fsname or source).replace("\\", "\\\\").replace(",", "\\,")
-    values = {
+    values: dict[str, str | bool] = {
         "ro": True,
         "subtype": "gompfs",
         "fsname": escaped,

@@ -152,6 +152,7 @@ class _Connection:
     def end(self, error: str | None) -> None:
         """libfuse has returned."""
         self.error = error if self._has_begun or error is None else f"libfuse could not mount here: {error}"
+        self.forget()
         self._is_decided.set()
 
     def is_interrupted(self) -> bool:

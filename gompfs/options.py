@@ -50,6 +50,8 @@ _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
 SEVERAL_MODES = ("union", "subdirs")
+FUSE_APIS = ("low", "high")
+_CHOICES = {"api": FUSE_APIS, "stats": STATS_PLACES}
 _LEAST_GPU_MEMORY = 64 << 20
 
 
@@ -83,9 +85,11 @@ class MountOptions:
     `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
     virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`).
     `several` says how a mount shows several archives: as one tree (`union`), or each in a directory (`subdirs`).
+    `api` says who speaks to the kernel: gompfs itself (`low`), or libfuse (`high`).
     """
 
     engine: str = "auto"
+    api: str = "low"
     cache_size: int = 256 << 20
     readahead: int = 1 << 20
     verify: bool = False
@@ -122,9 +126,7 @@ class MountOptions:
                 values[name] = _number(name, value, 8)
             elif name in ("cache_size", "gpu_memory", "passthrough_size", "decode_ahead", "readahead"):
                 values[name] = parse_size(value)
-            elif (name == "stats" and value in STATS_PLACES) or (
-                name in ("engine", "fsname", "gpu_resident", "subdir") and value
-            ):
+            elif value in _CHOICES.get(name, ()) or (name in ("engine", "fsname", "gpu_resident", "subdir") and value):
                 values[name] = value
             elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
                 raise OptionError(f"unknown mount option {item!r}")

@@ -60,6 +60,8 @@ def mount_command(
       allow_other            let other users in, with the permissions of the files
       follow                 show what the archive's file holds when it is replaced or added to
       uid=N, gid=N, umask=N  show other owners and modes than those stored
+      api=low                how it speaks to the kernel: by itself; high: through libfuse, which is slower,
+                             where that cannot be
       auto_unmount           unmount when the daemon is killed
       fsname=NAME            the name of the source in /proc/mounts
     """

@@ -1,4 +1,4 @@
-"""The binding to libfuse 3, which mfusepy loads and describes; nothing else imports mfusepy.
+"""The binding of `-o api=low` to libfuse 3, which mfusepy loads and describes.
 
 libfuse mounts and unmounts. In between, requests are taken from the device by RequestLoop on Python's own threads.
 Passing each through libfuse and ctypes costs four times as much: a file tree is listed at 35,000 entries a second
@@ -20,6 +20,7 @@ import mfusepy
 
 from gompfs.errors import MountError
 from gompfs.mount.archive_set import ArchiveSet
+from gompfs.mount.libfuse_options import libfuse_options
 from gompfs.mount.passthrough import start_passthrough
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
@@ -71,7 +72,7 @@ class Session:
         self._passthrough_size = options.passthrough_size
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
-        arguments = [b"gompfs", b"-o", _mount_options(source, options)]
+        arguments = [b"gompfs", b"-o", _joined(libfuse_options(source, options))]
         values = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
         self._session = ctypes.c_void_p(
             _library.fuse_session_new(
@@ -161,12 +162,6 @@ def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
                 pass  # it has seen the end by itself just now
 
 
-def _mount_options(source: str, options: MountOptions) -> bytes:
-    escaped = (options.fsname or source).replace("\\", "\\\\").replace(",", "\\,")
-    names = ["ro", "subtype=gompfs", f"fsname={escaped}"]
-    if options.allow_other:
-        # Permissions must then be checked, and the kernel does that only when told to.
-        names += ["allow_other", "default_permissions"]
-    if options.auto_unmount:
-        names.append("auto_unmount")
-    return os.fsencode(",".join(names))
+def _joined(options: dict[str, str | bool]) -> bytes:
+    """As `-o` takes them."""
+    return os.fsencode(",".join(name if value is True else f"{name}={value}" for name, value in options.items()))

@@ -12,6 +12,7 @@ from gompfs.errors import GompfsError, display_path
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import MAX_NAME_SIZE, Tree
+from gompfs.mount.virtual_files import tell_fuse_api
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
@@ -29,6 +30,7 @@ class Operations:
         self._num_known = _MIN_KNOWN
         self._follows = options.follow
         self._tree = Tree(archive, options, snapshot)
+        tell_fuse_api(archive, options.api)
         self.root = self._tree.root
         self.statistics = self._tree.statistics
         self.has_xattrs = archive.has_xattrs

@@ -19,6 +19,8 @@ from gompfs.options import MountOptions
 
 if TYPE_CHECKING:
     from gompfs.mount.archive_set import ArchiveSet
+    from gompfs.mount.fuse_binding import Session
+    from gompfs.mount.high_level import HighLevelSession
     from gompfs.mount.snapshots import Snapshots
 
 log = logging.getLogger("gompfs")
@@ -117,7 +119,6 @@ def _serve(
     on_ready: Callable[[], None],
     on_stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    from gompfs.mount.fuse_binding import Session
     from gompfs.mount.virtual_files import load_analytics
 
     # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
@@ -125,7 +126,7 @@ def _serve(
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
     with _open(archives, options) as content:
-        session = Session(mountpoint, ":".join(archives), options)
+        session = _session(mountpoint, ":".join(archives), options)
 
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)
@@ -140,6 +141,17 @@ def _serve(
             session.close()
 
 
+def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:
+    """Who speaks to the kernel, as the options say."""
+    if options.api == "high":
+        from gompfs.mount.high_level import HighLevelSession
+
+        return HighLevelSession(mountpoint, source, options)
+    from gompfs.mount.fuse_binding import Session
+
+    return Session(mountpoint, source, options)
+
+
 def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet:
     """What the mount shows; all archives share an engine, and the memory for decoded blocks."""
     from gompfs.archive import Archive
@@ -149,6 +161,8 @@ def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet
 
     if options.passthrough_size and (options.several or options.follow or options.subdir):
         raise OptionError("passthrough_size is for a mount of one whole archive, without follow")
+    if options.passthrough_size and options.api == "high":
+        raise OptionError("passthrough_size needs api=low")
     engine = select_engine(options.engine, gpu=options.gpu_options(sum(map(os.path.getsize, paths))))
 
     def open_archive(path: str) -> Archive:

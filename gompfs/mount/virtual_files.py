@@ -75,6 +75,14 @@ def forget_grammars(archive: Archive) -> None:
     _kept.pop(archive).drop()
 
 
+_fuse_apis: WeakKeyDictionary[Archive, str] = WeakKeyDictionary()
+
+
+def tell_fuse_api(archive: Archive, api: str) -> None:
+    """Let `info` say by which interface of FUSE an archive is mounted."""
+    _fuse_apis[archive] = api
+
+
 def load_analytics() -> None:
     """Import what the first question would wait for otherwise."""
     import gompfs.analytics.device_statistics  # noqa: F401
@@ -324,6 +332,8 @@ def info(archive: Archive) -> bytes:
         "cache_hits": archive.blocks.hits,
         "cache_misses": archive.blocks.misses,
     }
+    if archive in _fuse_apis:
+        facts["fuse_api"] = _fuse_apis[archive]
     passthrough = describe_passthrough(archive)
     if passthrough is not None:
         facts["passthrough"] = passthrough

@@ -68,13 +68,20 @@ class Mount:
 MountArchive = Callable[..., Mount]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of a module that says `FUSE_APIS = ("low", "high")` run with both, those of others with the default."""
+    if "fuse_api" in metafunc.fixturenames:
+        metafunc.parametrize("fuse_api", getattr(metafunc.module, "FUSE_APIS", ("low",)), scope="session")
+
+
 @pytest.fixture
-def mount(tmp_path: Path) -> Iterator[MountArchive]:
+def mount(tmp_path: Path, fuse_api: str) -> Iterator[MountArchive]:
     """Mount an archive at a new place."""
     mounts: list[Mount] = []
 
     def make(archive: Path, *options: str, path: Path | None = None) -> Mount:
-        mounts.append(Mount(archive, path or tmp_path / f"mount-{len(mounts)}", *options))
+        place = path or tmp_path / f"mount-{len(mounts)}"
+        mounts.append(Mount(archive, place, f"api={fuse_api}", *options))
         return mounts[-1]
 
     yield make
@@ -97,9 +104,9 @@ def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def odd_mount(odd_archive: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def odd_mount(odd_archive: Path, fuse_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The odd tree's archive, mounted for all tests that only read."""
-    mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd")
+    mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd", f"api={fuse_api}")
     yield mounted.path
     mounted.clean_up()
 

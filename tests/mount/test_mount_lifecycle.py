@@ -15,7 +15,10 @@ import pytest
 from tree_helpers import PACKAGE_PARENT, add, pack
 
 from gompfs.errors import MountError
+from gompfs.mount.mount_table import mount_at
 from gompfs.mount.umount import is_stale
+
+FUSE_APIS = ("low", "high")
 
 
 @pytest.fixture
@@ -71,9 +74,9 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.timeout(600)
-def test_a_signal_while_mounting(archive: Path, place: Path) -> None:
+def test_a_signal_while_mounting(archive: Path, place: Path, fuse_api: str) -> None:
     """Whenever it comes: no mount is left that nobody serves."""
-    command = [sys.executable, "-P", "-m", "gompfs", "mount", "-f", archive, place]
+    command = [sys.executable, "-P", "-m", "gompfs", "mount", "-f", "-o", f"api={fuse_api}", archive, place]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     for number in range(6):
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as server:
@@ -152,13 +155,13 @@ def test_automatic_unmount_after_a_crash(mount, archive: Path) -> None:
     mounted.process.kill()
     mounted.process.wait()
     deadline = time.monotonic() + 10
-    while is_stale(str(mounted.path)) and time.monotonic() < deadline:
+    while mount_at(str(mounted.path)) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
     assert os.listdir(mounted.path) == []
 
 
-def test_the_daemon_outlives_its_command(archive: Path, place: Path, gompfs_command) -> None:
-    done = gompfs_command("mount", archive, place)
+def test_the_daemon_outlives_its_command(archive: Path, place: Path, fuse_api: str, gompfs_command) -> None:
+    done = gompfs_command("mount", "-o", f"api={fuse_api}", archive, place)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert (place / "d/text").read_bytes() == b"some text\n" * 10_000
     assert gompfs_command("umount", place).returncode == 0

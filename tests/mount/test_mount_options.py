@@ -18,6 +18,8 @@ from gompfs.errors import OptionError
 from gompfs.mount.mount_table import mount_at
 from gompfs.options import MountOptions
 
+FUSE_APIS = ("low", "high")
+
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
@@ -50,6 +52,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("gpu_memory=2G,gpu_resident=off", {"gpu_memory": 2 << 30, "gpu_resident": "off"}),
         ("passthrough_size=1G,decode_ahead=0", {"passthrough_size": 1 << 30, "decode_ahead": 0}),
         ("gpu_resident=on", {"gpu_resident": "on"}),
+        ("api=high", {"api": "high"}),
         ("stats=off,engine=cpu,fsname=a=b", {"stats": "off", "engine": "cpu", "fsname": "a=b"}),
     ],
 )
@@ -85,6 +88,8 @@ def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
         "cache_size=-1",
         "stats",
         "stats=maybe",
+        "api",
+        "api=auto",
         "engine=",
         "allow_other=1",
         "ro=1",
@@ -206,6 +211,24 @@ def test_how_far_the_kernel_reads_ahead(mount, archive: Path) -> None:
         while int(setting.read_text()) != size and time.monotonic() < deadline:
             time.sleep(0.01)  # it is set when the mount answers
         assert int(setting.read_text()) == size
+
+
+def test_who_speaks_to_the_kernel(mount, archive: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
+    assert f"\nfuse_api\t{fuse_api}\n" in (mount(archive) / "stats/info").read_text()
+    assert "fuse_api" not in gompfs_command("stats", archive, "info").stdout
+    (tmp_path / "place").mkdir()
+    done = gompfs_command("mount", "-o", "api=high,passthrough_size=1G", archive, tmp_path / "place")
+    assert done.returncode == 1
+    assert done.stderr == f"gompfs: {tmp_path / 'place'}: passthrough_size needs api=low\n"
+
+
+def test_what_changes_has_its_true_size_while_it_is_open(mount, archive: Path) -> None:
+    mounted = mount(archive)
+    for _ in range(4):
+        with open(mounted / "stats/metrics", "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            assert len(file.read()) == size
+        time.sleep(1.1)  # for so long they stay as they are
 
 
 def test_nothing_can_be_written(mount, archive: Path) -> None:

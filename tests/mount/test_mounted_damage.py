@@ -24,6 +24,8 @@ from gompfs.errors import (
 )
 from gompfs.mount.errno_map import errno_of, is_expected
 
+FUSE_APIS = ("low", "high")
+
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> tuple[Path, int, int]:

@@ -9,6 +9,8 @@ import pytest
 from manifests import GOLDEN, entry_lines, num_links, read_manifest
 from tree_helpers import list_directory
 
+FUSE_APIS = ("low", "high")
+
 
 @pytest.mark.parametrize("name", ["tree", "generations"])
 def test_mounted(mount: Callable[..., Any], name: str) -> None:

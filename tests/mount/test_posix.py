@@ -21,6 +21,8 @@ from typing import Any
 import pytest
 from tree_helpers import pack
 
+FUSE_APIS = ("low", "high")
+
 Call = Callable[[Path], Any]
 LONGEST_NAME = "n" * 255
 NUM_MANY = 4000
@@ -76,8 +78,8 @@ def archive(tree: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mounted(archive: Path, mount_type: type) -> Iterator[Path]:
-    served = mount_type(archive, archive.parent / "mounted")
+def mounted(archive: Path, fuse_api: str, mount_type: type) -> Iterator[Path]:
+    served = mount_type(archive, archive.parent / f"mounted-{fuse_api}", f"api={fuse_api}")
     yield served.path
     served.clean_up()
 

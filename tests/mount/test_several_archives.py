@@ -14,6 +14,7 @@ from tree_helpers import pack
 
 from gompfs.mount.observe import observe_mounts
 
+FUSE_APIS = ("low", "high")
 NAMES = ("one", "two", "three")
 CONTENTS = {name: os.urandom(100_000) for name in NAMES}
 
@@ -44,13 +45,13 @@ def archives(tmp_path: Path) -> list[Path]:
 
 
 @pytest.fixture
-def mount_all(tmp_path: Path, gompfs_command) -> Iterator[Callable[..., Path]]:
+def mount_all(tmp_path: Path, fuse_api: str, gompfs_command) -> Iterator[Callable[..., Path]]:
     """Mount archives with a daemon."""
     place = tmp_path / "place"
     place.mkdir()
 
     def run(archives: list[Path], *arguments: str) -> Path:
-        done = gompfs_command("mount", *arguments, *archives, place)
+        done = gompfs_command("mount", "-o", f"api={fuse_api}", *arguments, *archives, place)
         assert (done.returncode, done.stderr) == (0, "")
         return place
 

@@ -22,6 +22,8 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.mount import spool, virtual_files
 from gompfs.mount.virtual_files import NotReadyError, VirtualFile
 
+FUSE_APIS = ("low", "high")
+
 SECONDS = 20
 MIB = 1 << 20
 
@@ -152,17 +154,24 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
         wait(lambda: file.read(0, 2 * MIB))
 
 
-def test_a_reader_that_is_killed(mount: Callable[..., Any], tmp_path: Path) -> None:
-    """It need not wait for the end of what it asked for, and neither need others."""
+@pytest.fixture(scope="module")
+def many_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive whose sequences take seconds to count, beside the file that it is of."""
+    place = tmp_path_factory.mktemp("words")
     rng = random.Random(1)
     words = [b"%d" % number for number in range(40_000)]
-    (tmp_path / "text").write_bytes(b" ".join(rng.choices(words, k=3_000_000)))
-    pack(tmp_path / "a.gomp", tmp_path / "text")
-    mounted = mount(tmp_path / "a.gomp")
+    (place / "text").write_bytes(b" ".join(rng.choices(words, k=3_000_000)))
+    pack(place / "a.gomp", place / "text")
+    return place / "a.gomp"
+
+
+def test_a_reader_that_is_killed(mount: Callable[..., Any], many_words: Path) -> None:
+    """It need not wait for the end of what it asked for, and neither need others."""
+    mounted = mount(many_words)
     started = time.monotonic()
     readers = [subprocess.Popen(["cat", mounted / "stats/ranked_inverted_index"], stdout=subprocess.DEVNULL)]
     readers += [subprocess.Popen(["stat", mounted / f"stats/{name}"]) for name in ("sequence_count", "inverted_index")]
-    assert (mounted / "text").read_bytes()[:10] == (tmp_path / "text").read_bytes()[:10]
+    assert (mounted / "text").read_bytes()[:10] == (many_words.parent / "text").read_bytes()[:10]
     time.sleep(0.2)
     for reader in readers:
         reader.terminate()
@@ -170,3 +179,17 @@ def test_a_reader_that_is_killed(mount: Callable[..., Any], tmp_path: Path) -> N
     killed_after = time.monotonic() - started
     assert (mounted / "stats/ranked_inverted_index").stat().st_size > 0
     assert killed_after < time.monotonic() - started
+
+
+def test_a_mount_that_ends_meanwhile(mount: Callable[..., Any], many_words: Path) -> None:
+    """It does not wait for the statistic, and neither does who has asked."""
+    mounted = mount(many_words)
+    command = ["cat", mounted / "stats/ranked_inverted_index"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader:
+        time.sleep(0.3)
+        assert reader.poll() is None
+        started = time.monotonic()
+        mounted.stop()
+        assert reader.wait(SECONDS) == 1
+        assert time.monotonic() - started < 5
+    assert not os.path.ismount(mounted.path)

@@ -1,0 +1,340 @@
+"""The portable binding, `-o api=high`: libfuse's high-level interface, which asks by path, as mfusepy has it.
+
+Nothing here knows the kernel's protocol: libfuse speaks it, so this works with what only libfuse knows how to speak
+to. It is slower, see docs/decisions/0008-high-level-interface.md.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import logging
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, TypeVar
+
+import mfusepy
+
+from gompfs.errors import MountError
+from gompfs.model import ROOT_INO, Inode
+from gompfs.mount.archive_set import ArchiveSet
+from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.libfuse_options import libfuse_options
+from gompfs.mount.protocol import CACHE_SECONDS
+from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.virtual_files import NotReadyError
+from gompfs.options import MountOptions
+
+log = logging.getLogger(__name__)
+
+_STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_WAKE_UP = signal.SIGUSR1
+_THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # so many may wait for statistics, and others are answered
+_TAKES_THREADS = (3, 12)  # libfuse from this version on; older ones have no bound
+_MAX_DIRECTORIES = 1 << 14  # whose nodes are kept
+_FOLLOW_SECONDS = 1  # how long attributes and names stay true where another archive may be shown
+_POLL_SECONDS = 0.05  # until who waits for a statistic sees that it was interrupted
+_BEST_READ_SIZE = 1 << 20
+_STATFS_NAMES = ("f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree", "f_bsize", "f_namemax", "f_frsize")
+
+_library = mfusepy._libfuse
+
+Result = TypeVar("Result")
+
+
+class HighLevelSession:
+    """One mount, from mounting to unmounting; the same to its caller as fuse_binding.Session."""
+
+    def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
+        """Prepare to mount at `mountpoint`, with `source` as what is mounted."""
+        self._mountpoint = mountpoint
+        self._source = source
+        self._options = options
+        self._connection = _Connection()
+        self._thread = threading.Thread(target=self._run, name="gompfs-libfuse", daemon=True)
+        # libfuse leaves signals alone that have a handler. Those of Python run in the main thread, which must
+        # therefore not be the one that is in libfuse.
+        self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
+        self._handlers[_WAKE_UP] = signal.signal(_WAKE_UP, lambda _number, _frame: None)
+
+    def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
+        """Mount, and answer requests until the mount is gone; `on_ready` is called when it answers.
+
+        SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread. Raises MountError.
+        """
+        self._operations = _Operations(content, self._options, self._connection)
+        self._thread.start()
+        # The mount is not asked whether it answers: a daemon that is killed while it asks itself never ends.
+        if self._connection.wait():
+            on_ready()
+        self._thread.join()
+        if self._connection.error is not None:
+            raise MountError(self._connection.error, path=self._mountpoint)
+
+    def _run(self) -> None:
+        """The life of the thread that mounts and that libfuse has as its main thread."""
+        names = libfuse_options(self._source, self._options)
+        if (mfusepy.fuse_version_major, mfusepy.fuse_version_minor) >= _TAKES_THREADS:
+            names |= _THREADS
+        error = None
+        try:
+            _Fuse(
+                self._operations,
+                self._mountpoint,
+                raw_fi=True,
+                foreground=True,
+                encoding=sys.getfilesystemencoding(),
+                **names,
+            )
+        except RuntimeError as failure:
+            error = f"libfuse ended with status {failure}"
+        finally:
+            self._connection.end(error)
+
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        threading.Thread(target=self._stop, name="gompfs-stop", daemon=True).start()
+
+    def _stop(self) -> None:
+        """End libfuse's loop, which unmounts."""
+        while self._connection.wait() and self._thread.is_alive():
+            self._connection.stop(self._thread)
+            self._thread.join(_POLL_SECONDS)
+
+    def close(self) -> None:
+        """Unmount, where that has not happened."""
+        if self._thread.is_alive():
+            self._stop()
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+
+class _Connection:
+    """libfuse's side of a mount, from when the kernel has greeted it; safe for any number of threads."""
+
+    def __init__(self) -> None:
+        self.error: str | None = None
+        self.is_stopping = False
+        self._lock = threading.Lock()
+        self._fuse: ctypes.c_void_p | None = None
+        self._has_begun = False
+        self._is_decided = threading.Event()
+
+    def begin(self) -> None:
+        """Called by libfuse, in a request's thread."""
+        self._fuse = ctypes.c_void_p(_library.fuse_get_context().contents.fuse)
+        self._has_begun = True
+        self._is_decided.set()
+
+    def wait(self) -> bool:
+        """Wait until the mount begins, or has failed; whether it has begun."""
+        self._is_decided.wait()
+        return self._has_begun
+
+    def stop(self, thread: threading.Thread) -> None:
+        """Let the loop end, of which `thread` is the main thread."""
+        self.is_stopping = True
+        with self._lock:  # as long as it is held, libfuse has not gone
+            if self._fuse is not None and thread.ident is not None:
+                _library.fuse_exit(self._fuse)
+                signal.pthread_kill(thread.ident, _WAKE_UP)
+
+    def forget(self) -> None:
+        """Called by libfuse before it frees what it has."""
+        with self._lock:
+            self._fuse = None
+
+    def end(self, error: str | None) -> None:
+        """libfuse has returned."""
+        self.error = error if self._has_begun or error is None else f"libfuse could not mount here: {error}"
+        self.forget()
+        self._is_decided.set()
+
+    def is_interrupted(self) -> bool:
+        """Whether who made the request of this thread does not wait for an answer any more, or the mount ends."""
+        return self.is_stopping or bool(_library.fuse_interrupted())
+
+    def drop_attributes(self, path: bytes) -> None:
+        """Let the kernel ask again for what it knows of a path."""
+        _library.fuse_invalidate_path(self._fuse, path)
+
+
+def _answers(operation: Callable[..., Result]) -> Callable[..., Result]:
+    """Make an operation wait for what is being computed, and leave errors with the errno that the one map says."""
+
+    @functools.wraps(operation)
+    def answer(self: _Operations, *arguments: Any) -> Result:
+        while True:
+            try:
+                return operation(self, *arguments)
+            except NotReadyError as error:
+                self.wait_for(error)
+            except Exception as error:
+                number = errno_of(error)
+                if not is_expected(error):
+                    name = operation.__name__
+                    log.error("%s: %s", name, error, exc_info=log.isEnabledFor(logging.DEBUG))
+                raise OSError(number, os.strerror(number)) from error
+
+    return answer
+
+
+class _Operations(mfusepy.Operations):  # type: ignore[misc]
+    """Answers by path, or by the node that open() has put in a file's handle; any number of threads may call."""
+
+    use_ns = True
+
+    def __init__(
+        self, content: Snapshots | ArchiveSet, options: MountOptions, connection: _Connection
+    ) -> None:
+        self._content = content
+        self._follows = options.follow
+        self._readahead = options.readahead
+        self._connection = connection
+        # Where another archive may be shown, a path does not lead to the same node for ever.
+        keep = functools.lru_cache(0 if options.follow else _MAX_DIRECTORIES)
+        self._directory = keep(lambda path: self._inode(path).ino)
+
+    def init_with_config(self, limits: Any, config: Any) -> None:
+        """libfuse's settings, of which there is one set for all files."""
+        # The kernel takes the less of this and what it is set to by set_read_ahead, maybe already.
+        limits.max_readahead = self._readahead
+        config.use_ino = config.nullpath_ok = 1
+        config.kernel_cache = not self._follows
+        seconds = _FOLLOW_SECONDS if self._follows else CACHE_SECONDS
+        config.entry_timeout = config.negative_timeout = config.attr_timeout = seconds
+        self._connection.begin()
+
+    def destroy(self, _path: str) -> None:
+        """The mount is gone."""
+        self._connection.forget()
+
+    def wait_for(self, error: NotReadyError) -> None:
+        """Wait until more is known; raises OSError for who was interrupted."""
+        told = threading.Event()
+        error.call_later(told.set)
+        while not told.wait(_POLL_SECONDS):
+            if self._connection.is_interrupted():
+                raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
+
+    def _inode(self, path: bytes) -> Inode:
+        """What a path leads to; no symlinks are followed, that is the kernel's work."""
+        if path in (b"", b"/"):
+            return self._content.of(ROOT_INO).inode(ROOT_INO)
+        directory, _, name = path.rpartition(b"/")
+        parent = self._directory(directory)
+        inode = self._content.of(parent).lookup(parent, name)
+        if inode is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return inode
+
+    # Names and attributes
+
+    @_answers
+    def getattr(self, path: str | None, info: Any = None) -> dict[str, int]:
+        """The fields of struct stat."""
+        if info is not None:
+            inode = self._content.of(info.fh).inode(info.fh)
+        elif path is not None:
+            inode = self._inode(os.fsencode(path))
+        return {
+            "st_ino": inode.ino,
+            "st_mode": inode.mode,
+            "st_nlink": inode.nlink,
+            "st_uid": inode.uid,
+            "st_gid": inode.gid,
+            "st_rdev": inode.rdev,
+            "st_size": inode.size,
+            "st_blocks": -(-inode.size // 512),
+            "st_blksize": _BEST_READ_SIZE,
+            "st_atime": inode.mtime_ns,
+            "st_mtime": inode.mtime_ns,
+            "st_ctime": inode.mtime_ns,
+        }
+
+    @_answers
+    def readlink(self, path: str) -> str:
+        """The target of a symlink."""
+        node = self._inode(os.fsencode(path)).ino
+        return os.fsdecode(self._content.of(node).readlink(node))
+
+    @_answers
+    def opendir(self, path: str) -> int:
+        """The handle of a directory: its node."""
+        return self._inode(os.fsencode(path)).ino
+
+    @_answers
+    def readdir(self, _path: str | None, node: int) -> list[tuple[str, dict[str, int], int]]:
+        """The entries of a directory; mfusepy passes on their types and inode numbers only."""
+        dots = {"st_mode": stat.S_IFDIR, "st_ino": node}
+        entries = [(".", dots, 0), ("..", dots, 0)]
+        entries += [
+            (os.fsdecode(name), {"st_mode": inode.mode, "st_ino": inode.ino}, 0)
+            for name, inode in self._content.of(node).children(node)
+        ]
+        return entries
+
+    @_answers
+    def statfs(self, _path: str) -> dict[str, int]:
+        """The fields of struct statvfs."""
+        return dict(zip(_STATFS_NAMES, self._content.of(ROOT_INO).statfs(), strict=False))
+
+    @_answers
+    def getxattr(self, path: str, name: str) -> bytes:
+        """The value of an extended attribute."""
+        if not self._content.has_xattrs():
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # which makes the kernel stop asking
+        value = self._xattrs(path).get(os.fsencode(name))
+        if value is None:
+            raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
+        return value
+
+    @_answers
+    def listxattr(self, path: str) -> list[str]:
+        """The names of extended attributes."""
+        return [os.fsdecode(name) for name in self._xattrs(path)]
+
+    def _xattrs(self, path: str) -> dict[bytes, bytes]:
+        node = self._inode(os.fsencode(path)).ino
+        return self._content.of(node).xattrs(node)
+
+    # Contents
+
+    @_answers
+    def open(self, path: str, info: Any) -> int:
+        """Put the node of a file in its handle."""
+        encoded = os.fsencode(path)
+        node = info.fh = self._inode(encoded).ino
+        is_virtual = self._content.of(node).cache_seconds(node) == 0
+        # What the kernel keeps, it keeps by path: another file may be there, or in it, the next time.
+        info.direct_io = is_virtual or self._follows
+        if is_virtual:
+            self._connection.drop_attributes(encoded)
+        return 0
+
+    @_answers
+    def read(self, _path: str | None, size: int, file_offset: int, info: Any) -> Sequence[bytes | memoryview]:
+        """Up to `size` bytes of a file, in pieces."""
+        operations = self._content.of(info.fh)
+        pieces = operations.read(info.fh, file_offset, size)
+        operations.add_read_bytes(sum(map(len, pieces)))
+        return pieces
+
+
+class _Fuse(mfusepy.FUSE):  # type: ignore[misc]
+    """mfusepy's binding, with reads that are copied but once."""
+
+    def read(self, path: bytes | None, buffer: Any, size: int, file_offset: int, info: Any) -> int:
+        """Copy pieces to where libfuse wants them; how many bytes that were."""
+        pieces = self.operations.read(path, size, file_offset, info.contents)
+        target = memoryview((ctypes.c_char * size).from_address(ctypes.addressof(buffer.contents))).cast("B")
+        end = 0
+        for piece in pieces:
+            start, end = end, end + len(piece)
+            target[start:end] = piece
+        return end

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
+import os
 
 import click
 
@@ -77,6 +79,10 @@ def mount_command(
     if clear_dead_mounts(mountpoint):
         print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount here had died; that is cleared up")
     mount_archives(archives, mountpoint, options, foreground=foreground)
+    if foreground:
+        # A statistic may still be computed, in C++: when that came back to an interpreter that ends, it would abort.
+        logging.shutdown()
+        os._exit(0)
 
 
 @click.command("umount")

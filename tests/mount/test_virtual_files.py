@@ -189,7 +189,7 @@ def test_a_mount_that_ends_meanwhile(mount: Callable[..., Any], many_words: Path
         time.sleep(0.3)
         assert reader.poll() is None
         started = time.monotonic()
-        mounted.stop()
+        assert mounted.stop() == 0
         assert reader.wait(SECONDS) == 1
         assert time.monotonic() - started < 5
     assert not os.path.ismount(mounted.path)

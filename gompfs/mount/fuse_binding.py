@@ -20,6 +20,7 @@ import mfusepy
 
 from gompfs.errors import MountError
 from gompfs.mount.archive_set import ArchiveSet
+from gompfs.mount.joining import join_threads
 from gompfs.mount.libfuse_options import libfuse_options
 from gompfs.mount.passthrough import start_passthrough
 from gompfs.mount.protocol import (
@@ -116,8 +117,7 @@ class Session:
         if self._is_stopping:
             stop()
         on_ready()
-        for thread in threads:
-            thread.join()
+        join_threads(threads)
         loop.close()
         if passthrough is not None:
             passthrough.close()

@@ -25,6 +25,7 @@ from gompfs.errors import MountError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.joining import join_threads
 from gompfs.mount.libfuse_options import libfuse_options
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.snapshots import Snapshots
@@ -73,7 +74,7 @@ class HighLevelSession:
         # The mount is not asked whether it answers: a daemon that is killed while it asks itself never ends.
         if self._connection.wait():
             on_ready()
-        self._thread.join()
+        join_threads([self._thread])
         if self._connection.error is not None:
             raise MountError(self._connection.error, path=self._mountpoint)
 

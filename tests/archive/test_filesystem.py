@@ -215,7 +215,7 @@ def test_another_process_opens_it_anew(fs: GompfsFileSystem, sound_archive: Path
     program = "import sys, pickle; print(pickle.load(sys.stdin.buffer).cat('small/deep/deeper/leaf').decode())"
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     done = subprocess.run(
-        [sys.executable, "-c", program], input=pickle.dumps(fs), capture_output=True, check=True, env=environment
+        [sys.executable, "-P", "-c", program], input=pickle.dumps(fs), capture_output=True, check=True, env=environment
     )
     assert done.stdout == b"the leaf\n"
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
+from gompfs.errors import GompfsError
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
@@ -117,8 +118,11 @@ class RequestLoop:
         self._reply(unique, status, pieces)
 
     def _lasts(self, node: int) -> bool:
-        """Whether what is said of a node stays true."""
-        return self._operations(node).cache_seconds(node) == CACHE_SECONDS
+        """Whether what is said of a node stays true; not where it has just gone."""
+        try:
+            return self._operations(node).cache_seconds(node) == CACHE_SECONDS
+        except (GompfsError, OSError):
+            return False
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
         """Answer a request that was put aside, unless whoever asked has given up."""

@@ -7,7 +7,6 @@ namespace gompfs {
 namespace {
 
 constexpr std::uint64_t kEntriesForNames = 64;
-constexpr std::size_t kMaxWanted = 16;
 
 }  // namespace
 
@@ -22,7 +21,7 @@ ListingTable::Kept ListingTable::use(std::uint64_t node) {
         entry = found->second;
     }
     if (entry.following && !entry.following->is_taken.exchange(true)) {
-        want(entry.following->wanted);
+        wanted_.push(entry.following->wanted);
     }
     return entry.listing;
 }
@@ -56,38 +55,8 @@ void ListingTable::insert(Batch batch, std::optional<WantedListing> following) {
 
 void ListingTable::note_missed(std::uint64_t node) {
     if (last_missed_.exchange(node) == node) {
-        want({node, kEntriesForNames});
+        wanted_.push({node, kEntriesForNames});
     }
-}
-
-void ListingTable::want(WantedListing wanted) {
-    {
-        const std::lock_guard lock(wanted_mutex_);
-        wanted_.push_back(wanted);
-        if (wanted_.size() > kMaxWanted) {
-            wanted_.pop_front();
-        }
-    }
-    wanted_some_.notify_one();
-}
-
-std::optional<WantedListing> ListingTable::wait() {
-    std::unique_lock lock(wanted_mutex_);
-    wanted_some_.wait(lock, [this] { return closed_ || !wanted_.empty(); });
-    if (closed_) {
-        return std::nullopt;
-    }
-    const WantedListing wanted = wanted_.front();
-    wanted_.pop_front();
-    return wanted;
-}
-
-void ListingTable::close() {
-    {
-        const std::lock_guard lock(wanted_mutex_);
-        closed_ = true;
-    }
-    wanted_some_.notify_all();
 }
 
 std::size_t ListingTable::num_bytes() const {

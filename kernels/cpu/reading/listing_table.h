@@ -2,18 +2,17 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "common/latest_wanted.h"
 #include "reading/listing.h"
 
 namespace gompfs {
@@ -47,8 +46,8 @@ class ListingTable {
     void note_missed(std::uint64_t node);
 
     // Waits for what should be listed ahead; nothing once the table is closed.
-    std::optional<WantedListing> wait();
-    void close();
+    std::optional<WantedListing> wait() { return wanted_.wait(); }
+    void close() { wanted_.close(); }
 
     std::size_t num_bytes() const;
 
@@ -63,8 +62,6 @@ class ListingTable {
         std::shared_ptr<Following> following;
     };
 
-    void want(WantedListing wanted);
-
     const std::size_t max_bytes_;
     mutable std::shared_mutex mutex_;
     std::unordered_map<std::uint64_t, Entry> entries_;
@@ -72,10 +69,7 @@ class ListingTable {
     std::size_t num_bytes_ = 0;
 
     std::atomic<std::uint64_t> last_missed_ = 0;
-    std::mutex wanted_mutex_;
-    std::condition_variable wanted_some_;
-    std::deque<WantedListing> wanted_;  // the latest few
-    bool closed_ = false;
+    LatestWanted<WantedListing> wanted_{16};
 };
 
 }  // namespace gompfs

@@ -22,7 +22,7 @@ bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
 std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
                                      std::uint64_t max_ahead) {
     const std::lock_guard lock(mutex_);
-    if (closed_) {
+    if (wanted_.is_closed()) {
         return 0;
     }
     const BlockRange range{first, first + count};
@@ -78,30 +78,7 @@ void SequentialReaders::want(Reader& reader) {
         return;
     }
     reader.requested = reader.backwards ? range.first : range.end;
-    wanted_.push_back(range);
-    if (wanted_.size() > kMaxReaders) {
-        wanted_.pop_front();  // it was read by now, or somebody has waited too long
-    }
-    wanted_some_.notify_one();
-}
-
-std::optional<BlockRange> SequentialReaders::wait() {
-    std::unique_lock lock(mutex_);
-    wanted_some_.wait(lock, [this] { return closed_ || !wanted_.empty(); });
-    if (closed_) {
-        return std::nullopt;
-    }
-    const BlockRange range = wanted_.front();
-    wanted_.pop_front();
-    return range;
-}
-
-void SequentialReaders::close() {
-    {
-        const std::lock_guard lock(mutex_);
-        closed_ = true;
-    }
-    wanted_some_.notify_all();
+    wanted_.push(range);
 }
 
 }  // namespace gompfs

@@ -1,12 +1,12 @@
 // Recognises sequential readers by what they ask for, and says what to decode ahead of them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <mutex>
 #include <optional>
+
+#include "common/latest_wanted.h"
 
 namespace gompfs {
 
@@ -28,9 +28,9 @@ class SequentialReaders {
     std::int64_t note(std::uint64_t first, std::uint64_t count, std::uint64_t max_ahead);
 
     // Waits for blocks that should be decoded ahead; nothing once the readers are closed.
-    std::optional<BlockRange> wait();
+    std::optional<BlockRange> wait() { return wanted_.wait(); }
 
-    void close();
+    void close() { wanted_.close(); }
 
   private:
     // What it read last, and how far blocks were asked for in its name: the end of those, or the
@@ -48,10 +48,8 @@ class SequentialReaders {
     const std::uint64_t num_blocks_;
     const std::uint64_t capacity_;  // of the cache, in blocks
     std::mutex mutex_;
-    std::condition_variable wanted_some_;
     std::list<Reader> readers_;  // the latest last
-    std::deque<BlockRange> wanted_;
-    bool closed_ = false;
+    LatestWanted<BlockRange> wanted_{16};
 };
 
 }  // namespace gompfs

@@ -1,6 +1,6 @@
 """Native word grammars (kernels/cpu/grammar). Buffers are contiguous bytes-like objects; the GIL is released."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,12 @@ class GrammarBuilder:
     def add_bytes(self, piece: Buffer) -> None: ...
     def end_file(self) -> None: ...
     def take_texts(
-        self, least: int, most: int
-    ) -> tuple[list[int], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint32]] | None:
-        """Of parts that are to be built elsewhere: their numbers, then the three arrays of PartsInText."""
+        self, least: int, most: int, allocate: Callable[[int], Buffer], num_threads: int
+    ) -> tuple[list[int], Buffer, NDArray[np.uint32], NDArray[np.uint32]] | None:
+        """Of parts that are to be built elsewhere: their numbers, then what PartsInText has.
+
+        The text is in memory that `allocate` gives for its size.
+        """
 
     def give_rules(
         self,

@@ -45,8 +45,10 @@ class GpuArrays:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
 
     def upload(self, array: NDArray[Any]) -> cupy.ndarray:
-        """See ArrayDevice.upload."""
-        return cupy.asarray(array)
+        """See ArrayDevice.upload; at once where the array lies in pinned memory."""
+        copy = cupy.empty(array.shape, array.dtype)
+        copy.set(array)  # cupy.asarray would keep a pinned copy of it
+        return copy
 
     def download(self, array: cupy.ndarray) -> NDArray[Any]:
         """See ArrayDevice.download."""

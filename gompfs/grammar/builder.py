@@ -66,22 +66,25 @@ class GrammarBuilder:
         words: str = "whitespace",
         num_threads: int = 0,
         build_rules: RuleBuilder | None = None,
+        allocate: Callable[[int], memoryview] = lambda size: np.empty(size, np.uint8).data,
     ) -> None:
         """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES; 0 threads: one per core.
 
-        With `build_rules`, `repair` leaves some parts at once to that, on a thread of its own.
+        With `build_rules`, `repair` leaves some parts at once to that, on a thread of its own, their text in memory
+        that `allocate` gives.
         """
         if builder not in KINDS or words not in WORD_RULES:
             raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
         self._word_characters = word_character_bitmap() if words == "letters" else b""
-        num_threads = num_threads or len(os.sched_getaffinity(0))
+        self._num_threads = num_threads or len(os.sched_getaffinity(0))
+        self._allocate = allocate
         self._build_rules = build_rules if builder == "repair" else None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-rules")
         self._giver = ThreadPoolExecutor(1, thread_name_prefix="gompfs-give-rules")
         self._batch: Future[Future[None]] | None = None
         elsewhere = self._build_rules is not None
         self._native = _grammar.GrammarBuilder(
-            KINDS.index(builder), self._word_characters, num_threads, elsewhere
+            KINDS.index(builder), self._word_characters, self._num_threads, elsewhere
         )
 
     def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:
@@ -120,10 +123,12 @@ class GrammarBuilder:
 
     def _build_batches(self, least: int) -> None:
         """Have parts built elsewhere, as long as so many wait: while one batch is, the one before is checked."""
-        while self._build_rules and (taken := self._native.take_texts(least, _PARTS_OF_A_BATCH)):
+        how = least, _PARTS_OF_A_BATCH, self._allocate, self._num_threads
+        while self._build_rules and (taken := self._native.take_texts(*how)):
+            numbers, text, file_ends, part_files = taken
             given = None if self._batch is None else self._batch.result()
-            parts = PartsInText(taken[1], taken[2], taken[3], self._word_characters)
-            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, taken[0], parts)
+            parts = PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, self._word_characters)
+            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, numbers, parts)
 
     def _build_batch(
         self, build_rules: RuleBuilder, given: Future[None] | None, numbers: list[int], parts: PartsInText

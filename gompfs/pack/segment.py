@@ -24,8 +24,8 @@ _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
     """What builds the grammar that options ask for, on the engine's device if it has one for that."""
-    builder = GrammarBuilder(options.grammar_builder, options.words, options.jobs, engine.build_rules)
-    return GrammarCollector(builder)
+    how = options.grammar_builder, options.words, options.jobs
+    return GrammarCollector(GrammarBuilder(*how, engine.build_rules, engine.allocate))
 
 
 def grammar_codec(options: PackOptions) -> CodecOptions:

@@ -26,11 +26,12 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
         builder = _grammar.GrammarBuilder(0, b"", 1, True)
         builder.add_files(list(enumerate(texts, 1)))
         builder.finish()
-        taken = builder.take_texts(1, 1)
+        taken = builder.take_texts(1, 1, bytearray, 1)
         assert taken is not None
-        assert builder.take_texts(1, 1) is None
+        assert builder.take_texts(1, 1, bytearray, 1) is None
         builders.append(builder)
-        parts.append((taken[0], PartsInText(*taken[1:], b"")))
+        numbers, text, file_ends, part_files = taken
+        parts.append((numbers, PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, b"")))
     rules = build_rules(_join([part for _, part in parts]))
     sections = []
     for index, builder in enumerate(builders):

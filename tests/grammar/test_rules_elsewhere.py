@@ -76,6 +76,26 @@ def test_parts_come_in_batches() -> None:
     assert counts_of(grammar) == {word: 8 * count for word, count in expected.items()}
 
 
+def test_the_text_is_in_memory_of_a_choice() -> None:
+    given = []
+
+    def allocate(size: int) -> memoryview:
+        given.append(bytearray(size))
+        return memoryview(given[-1])
+
+    builder = GrammarBuilder(build_rules=roots_alone, allocate=allocate)
+    builder.add_files([(1, b"a b"), (2, b""), (3, b"c\n")])
+    assert texts_of(Grammar.from_bytes(b"".join(builder.finish()))) == [(1, [b"a", b"b"]), (2, []), (3, [b"c"])]
+    assert given == [b"a b\n\nc\n\n"]
+
+
+def test_memory_of_another_size_is_refused() -> None:
+    builder = GrammarBuilder(build_rules=roots_alone, allocate=lambda size: memoryview(bytearray(size + 1)))
+    builder.add_files([(1, b"a")])
+    with pytest.raises(ValueError, match="memory of its size"):
+        list(builder.finish())
+
+
 def test_sequitur_builds_its_own_rules() -> None:
     text = make_text(2, 20_000)
     builder = GrammarBuilder("sequitur", build_rules=roots_alone)

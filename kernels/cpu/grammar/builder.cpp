@@ -13,6 +13,7 @@
 #include "grammar/numbers.h"
 #include "grammar/repair.h"
 #include "grammar/sequitur.h"
+#include "grammar/word_head.h"
 #include "grammar/word_table.h"
 
 namespace gompfs {
@@ -59,17 +60,15 @@ void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens)
 
 // The numbers of words in byte order of the words.
 std::vector<std::uint32_t> sort_words(const std::vector<std::string_view>& words) {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> keys(words.size());
-    for (std::uint32_t number = 0; number < words.size(); ++number) {
-        keys[number] = {word_head(words[number]), number};
+    std::vector<WordHead> heads;
+    heads.reserve(words.size());
+    for (const std::string_view word : words) {
+        heads.emplace_back(word, static_cast<std::uint32_t>(heads.size()));
     }
-    std::sort(keys.begin(), keys.end(), [&](const auto& left, const auto& right) {
-        return left.first != right.first ? left.first < right.first
-                                         : words[left.second] < words[right.second];
-    });
+    sort_heads(heads, words);
     std::vector<std::uint32_t> sorted(words.size());
-    std::transform(keys.begin(), keys.end(), sorted.begin(),
-                   [](const auto& key) { return key.second; });
+    std::transform(heads.begin(), heads.end(), sorted.begin(),
+                   [](const WordHead& head) { return head.number; });
     return sorted;
 }
 
@@ -232,7 +231,7 @@ GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> wo
       elsewhere_(elsewhere),
       tokenizer_(word_characters),
       words_of_characters_(!word_characters.empty()),
-      text_(std::make_unique<Text>()) {
+      text_(std::make_unique<PartText>()) {
     for (unsigned number = 0; number < num_threads_ && !elsewhere_; ++number) {
         threads_.emplace_back([this] { work(); });
     }
@@ -321,7 +320,7 @@ void GrammarBuilder::dispatch() {
     text_->number = parts_.size();
     parts_.emplace_back();
     word_lists_.emplace_back();
-    std::unique_ptr<Text> text = std::exchange(text_, std::make_unique<Text>());
+    std::unique_ptr<PartText> text = std::exchange(text_, std::make_unique<PartText>());
     if (elsewhere_) {
         texts_.push_back(std::move(text));
     } else {
@@ -338,7 +337,7 @@ void GrammarBuilder::work() {
         if (waiting_ == nullptr) {
             return;
         }
-        const std::unique_ptr<Text> text = std::move(waiting_);
+        const std::unique_ptr<PartText> text = std::move(waiting_);
         ++num_running_;
         lock.unlock();
         changed_.notify_all();
@@ -355,7 +354,7 @@ void GrammarBuilder::work() {
     }
 }
 
-void GrammarBuilder::build_part(const Text& text, Workspace& workspace) {
+void GrammarBuilder::build_part(const PartText& text, Workspace& workspace) {
     Tokens& tokens = workspace.tokens;
     tokens.clear();
     std::size_t start = 0;
@@ -389,52 +388,47 @@ void GrammarBuilder::add_rules(BuiltPart& part, Rules rules) const {
 }
 
 std::optional<PartsInText> GrammarBuilder::take_texts(std::size_t least, std::size_t most) {
-    std::vector<std::unique_ptr<Text>> taken;
+    PartsInText parts;
     {
         const std::lock_guard lock(mutex_);
         if (texts_.empty() || texts_.size() < least) {
             return std::nullopt;
         }
-        for (; !texts_.empty() && taken.size() < most; texts_.pop_front()) {
+        for (; !texts_.empty() && parts.texts.size() < most; texts_.pop_front()) {
             BuiltPart& part = parts_[texts_.front()->number];
             part.head.continues = texts_.front()->continues;
             part.head.inos = texts_.front()->inos;
-            taken.push_back(std::move(texts_.front()));
+            parts.texts.push_back(std::move(texts_.front()));
         }
     }
-    std::size_t size = 0, num_files = 0;
-    PartsInText parts;
-    for (const auto& text : taken) {
-        parts.numbers.push_back(text->number);
-        parts.part_files.push_back(static_cast<std::uint32_t>(num_files));
-        num_files += text->ends.size();
-        size += text->bytes.size() + text->ends.size();
+    std::size_t start = 0;
+    for (const auto& text : parts.texts) {
+        parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
+        for (const std::size_t end : text->ends) {
+            const std::size_t num_newlines = parts.file_ends.size() - parts.part_files.back();
+            parts.file_ends.push_back(static_cast<std::uint32_t>(start + end + num_newlines));
+        }
+        start += text->bytes.size() + text->ends.size();
     }
-    parts.part_files.push_back(static_cast<std::uint32_t>(num_files));
-    if (size >= std::size_t{1} << 32) {
+    parts.part_files.push_back(static_cast<std::uint32_t>(parts.file_ends.size()));
+    if (start >= std::size_t{1} << 32) {
         throw std::length_error("a word of several gigabytes is too much for a device");
     }
-    std::vector<std::size_t> starts(taken.size());
-    for (std::size_t part = 1; part < taken.size(); ++part) {
-        const Text& before = *taken[part - 1];
-        starts[part] = starts[part - 1] + before.bytes.size() + before.ends.size();
-    }
-    parts.bytes.resize(size);
-    parts.file_ends.resize(num_files);
-    parallel_for(taken.size(), num_threads_, [&](std::size_t part) {
-        std::uint8_t* place = parts.bytes.data() + starts[part];
-        std::uint32_t* file_end = parts.file_ends.data() + parts.part_files[part];
+    return parts;
+}
+
+void PartsInText::move_to(std::uint8_t* bytes, unsigned num_threads) {
+    parallel_for(texts.size(), num_threads, [&](std::size_t part) {
+        const std::unique_ptr<PartText> text = std::move(texts[part]);
+        const std::uint32_t file = part_files[part];
+        std::uint8_t* place = bytes + (file == 0 ? 0 : file_ends[file - 1] + std::size_t{1});
         std::size_t start = 0;
-        for (const std::size_t end : taken[part]->ends) {
-            const char* const bytes = taken[part]->bytes.data();
-            place = std::copy(bytes + start, bytes + end, place);
-            *file_end++ = static_cast<std::uint32_t>(place - parts.bytes.data());
+        for (const std::size_t end : text->ends) {
+            place = std::copy(text->bytes.data() + start, text->bytes.data() + end, place);
             *place++ = '\n';
             start = end;
         }
-        taken[part].reset();
     });
-    return parts;
 }
 
 void GrammarBuilder::give_rules(const std::vector<std::size_t>& numbers,

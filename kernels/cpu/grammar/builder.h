@@ -15,19 +15,30 @@
 #include <utility>
 #include <vector>
 
-#include "common/large_vector.h"
 #include "grammar/grammar.h"
 #include "grammar/tokenizer.h"
 #include "grammar/word_list.h"
 
 namespace gompfs {
 
-// Some parts as text, one behind the other, which are built elsewhere.
+// The text of a part: of whole files, or of a piece of one.
+struct PartText {
+    std::size_t number;  // of the part
+    bool continues = false;
+    std::string bytes;
+    std::vector<std::uint64_t> inos;
+    std::vector<std::size_t> ends;  // of each file, in bytes
+};
+
+// Some parts that are built elsewhere, their text one behind the other.
 struct PartsInText {
-    std::vector<std::size_t> numbers;       // of the parts
-    LargeVector<std::uint8_t> bytes;        // with a newline behind each file
-    std::vector<std::uint32_t> file_ends;   // where these newlines are
+    std::vector<std::unique_ptr<PartText>> texts;
+    std::vector<std::uint32_t> file_ends;   // where each file has a newline behind it
     std::vector<std::uint32_t> part_files;  // the first file of each part, and the end
+
+    std::size_t size() const { return file_ends.back() + std::size_t{1}; }
+    // Writes the text, with the newlines, to as many bytes, and lets go of it.
+    void move_to(std::uint8_t* bytes, unsigned num_threads);
 };
 
 // The words of these parts, those of each one behind the other in the order in which they first
@@ -74,14 +85,6 @@ class GrammarBuilder {
     Grammar take();
 
   private:
-    struct Text {
-        std::size_t number;
-        bool continues = false;
-        std::string bytes;
-        std::vector<std::uint64_t> inos;
-        std::vector<std::size_t> ends;  // of each file, in bytes
-    };
-
     struct Workspace;
     // A part whose words are places in its own list.
     struct BuiltPart {
@@ -97,7 +100,7 @@ class GrammarBuilder {
     void dispatch();
     void wait_until_built(std::unique_lock<std::mutex>& lock);
     void work();
-    void build_part(const Text& text, Workspace& workspace);
+    void build_part(const PartText& text, Workspace& workspace);
     void give_part(BuiltPart& part, WordList& list, const PartsInRules& rules, std::size_t index);
     void merge();
     void add_rules(BuiltPart& part, Rules rules) const;
@@ -107,7 +110,7 @@ class GrammarBuilder {
     const bool elsewhere_;
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
-    std::unique_ptr<Text> text_;  // collected now
+    std::unique_ptr<PartText> text_;  // collected now
     bool in_file_ = false;
     bool finished_ = false;
     bool merged_ = false;
@@ -117,13 +120,13 @@ class GrammarBuilder {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::unique_ptr<Text> waiting_;
+    std::unique_ptr<PartText> waiting_;
     std::size_t num_running_ = 0;
     bool stopping_ = false;
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
     std::vector<BuiltPart> parts_;
-    std::deque<std::unique_ptr<Text>> texts_;        // that are to be built elsewhere
+    std::deque<std::unique_ptr<PartText>> texts_;    // that are to be built elsewhere
     std::vector<WordList> word_lists_;               // of each part
     std::vector<std::vector<std::uint32_t>> ranks_;  // of each part's words in the dictionary
     std::vector<std::vector<std::uint8_t>> pieces_;  // of the section

@@ -93,8 +93,13 @@ nb::object next_piece(GrammarBuilder& builder) {
     return piece ? nb::object(to_bytes(*piece)) : nb::none();
 }
 
-// (part numbers, bytes, file ends, first files of parts), or None.
-nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most) {
+using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>;
+
+// (part numbers, file ends, first files of parts), and the text in an array that `allocate` gives
+// for its size; or None.
+nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most,
+                      nb::callable allocate, unsigned num_threads) {
     std::optional<PartsInText> parts;
     {
         const nb::gil_scoped_release release;
@@ -103,13 +108,22 @@ nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t mo
     if (!parts) {
         return nb::none();
     }
-    return nb::make_tuple(nb::cast(parts->numbers), to_array(std::move(parts->bytes)),
-                          to_array(std::move(parts->file_ends)),
+    std::vector<std::size_t> numbers;
+    for (const auto& text : parts->texts) {
+        numbers.push_back(text->number);
+    }
+    const nb::object text = allocate(parts->size());
+    const BufferView view(text, PyBUF_SIMPLE | PyBUF_WRITABLE);
+    if (view.bytes().size() != parts->size()) {
+        throw nb::value_error("the text needs memory of its size");
+    }
+    {
+        const nb::gil_scoped_release release;
+        parts->move_to(view.mutable_bytes().data(), num_threads);
+    }
+    return nb::make_tuple(nb::cast(numbers), text, to_array(std::move(parts->file_ends)),
                           to_array(std::move(parts->part_files)));
 }
-
-using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>;
 
 void give_rules(GrammarBuilder& builder, const std::vector<std::size_t>& numbers,
                 const Bytes& word_bytes, const Numbers& word_ends, const Numbers& part_words,
@@ -434,7 +448,7 @@ NB_MODULE(_grammar, module) {
              nb::call_guard<nb::gil_scoped_release>())
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &GrammarBuilder::end_file)
-        .def("take_texts", &take_texts, "least"_a, "most"_a)
+        .def("take_texts", &take_texts, "least"_a, "most"_a, "allocate"_a, "num_threads"_a)
         .def("give_rules", &give_rules, "numbers"_a, "word_bytes"_a, "word_ends"_a, "part_words"_a,
              "symbols"_a, "rule_ends"_a, "part_rules"_a)
         .def("finish", &finish)

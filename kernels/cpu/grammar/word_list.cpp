@@ -1,11 +1,10 @@
 #include "grammar/word_list.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 
 #include "common/parallel.h"
 #include "grammar/numbers.h"
+#include "grammar/word_head.h"
 
 namespace gompfs {
 namespace {
@@ -17,13 +16,6 @@ std::size_t shared_prefix(std::string_view left, std::string_view right) {
 }
 
 }  // namespace
-
-std::uint64_t word_head(std::string_view word) {
-    std::uint64_t head = 0;
-    std::memcpy(&head, word.data(), std::min<std::size_t>(word.size(), sizeof head));
-    static_assert(std::endian::native == std::endian::little);
-    return __builtin_bswap64(head);
-}
 
 void WordList::append(std::string_view word) {
     std::size_t shared = shared_prefix(last_, word);

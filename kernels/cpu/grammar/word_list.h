@@ -52,8 +52,6 @@ class WordCursor {
     std::uint64_t head_ = 0;
 };
 
-std::uint64_t word_head(std::string_view word);
-
 // Some consecutive words of a dictionary in the three streams of the grammar section.
 struct DictionaryRange {
     std::uint32_t num_words = 0;

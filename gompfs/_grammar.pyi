@@ -19,8 +19,8 @@ class GrammarBuilder:
     def add_bytes(self, piece: Buffer) -> None: ...
     def end_file(self) -> None: ...
     def take_texts(
-        self, least: int, most: int, allocate: Callable[[int], Buffer], num_threads: int
-    ) -> tuple[list[int], Buffer, NDArray[np.uint32], NDArray[np.uint32]] | None:
+        self, least: int, most: int, allocate: Callable[[int], memoryview], num_threads: int
+    ) -> tuple[list[int], memoryview, NDArray[np.uint32], NDArray[np.uint32]] | None:
         """Of parts that are to be built elsewhere: their numbers, then what PartsInText has.
 
         The text is in memory that `allocate` gives for its size.

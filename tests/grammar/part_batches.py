@@ -26,9 +26,9 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
         builder = _grammar.GrammarBuilder(0, b"", 1, True)
         builder.add_files(list(enumerate(texts, 1)))
         builder.finish()
-        taken = builder.take_texts(1, 1, bytearray, 1)
+        taken = builder.take_texts(1, 1, allocate, 1)
         assert taken is not None
-        assert builder.take_texts(1, 1, bytearray, 1) is None
+        assert builder.take_texts(1, 1, allocate, 1) is None
         builders.append(builder)
         numbers, text, file_ends, part_files = taken
         parts.append((numbers, PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, b"")))
@@ -38,6 +38,11 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
         builder.give_rules(parts[index][0], *dataclasses.astuple(_rules_of(rules, index)))
         sections.append(b"".join(iter(builder.next_piece, None)))
     return sections
+
+
+def allocate(size: int) -> memoryview:
+    """Memory of a size."""
+    return memoryview(bytearray(size))
 
 
 def section_of_core(texts: Texts) -> bytes:

@@ -39,7 +39,7 @@ class GrammarBuilder:
         """What became of the parts with these numbers, as in PartsInRules; ValueError where it makes no sense."""
 
     def finish(self) -> None: ...
-    def next_piece(self) -> bytes | None: ...
+    def next_piece(self) -> NDArray[np.uint8] | None: ...
     def take(self) -> Grammar: ...
 
 class Forest:
@@ -126,24 +126,31 @@ def grammar_of_tokens(
 ) -> Grammar:
     """See Grammar.of_tokens; raises ValueError where the numbers contradict each other."""
 
-def count_section(section: Buffer, inos: Sequence[int] | None, num_threads: int) -> tuple[Grammar, NDArray[np.uint64]]:
-    """A grammar without parts, and its word_counts; raises what read_grammar raises."""
+class CountedSection:
+    """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
+
+    def __init__(self, section: Buffer, inos: Sequence[int] | None, num_threads: int) -> None: ...
+    num_words: int
+    counts: NDArray[np.uint64]
 
 class Report:
     """A text in pieces; `size` in bytes, where it is known."""
 
     size: int | None
-    num_pieces: int
     def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
-        """Some of the pieces, or those there are of them."""
+        """Some of the pieces, or those there are of them; the first one alone may take much less time."""
 
 def count_word_starts(text: Buffer, in_word: bool, positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """How many words (whitespace rule) begin up to and with each position; these ascend and lie in the text."""
 
 def word_count_report(
-    grammars: list[Grammar], counts: list[NDArray[np.uint64]], by_count: bool, top: int, num_threads: int
+    sources: list[Grammar | CountedSection],
+    counts: list[NDArray[np.uint64]],
+    by_count: bool,
+    top: int,
+    num_threads: int,
 ) -> Report:
-    """Lines of word, tab and count, of all grammars together."""
+    """Lines of word, tab and count, of all sources together."""
 
 def report(corpus: Corpus, task: int, top: int, postings: Postings, num_threads: int) -> Report:
     """Lines of a task. Raises ValueError beyond the limit of the postings, OSError."""

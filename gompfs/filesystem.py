@@ -198,6 +198,12 @@ class StoredFile:
             content += self._tail[max(archive_offset - self._tail_start, 0) : end - self._tail_start]
         return content
 
+    def read_into(self, buffer: memoryview, archive_offset: int) -> int:
+        """See ArchiveFile.read_into."""
+        content = self.read(len(buffer), archive_offset)
+        buffer[: len(content)] = content
+        return len(content)
+
     def close(self) -> None:
         """See ArchiveFile.close; the store belongs to fsspec."""
 

@@ -30,7 +30,7 @@ class HostDevice:
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:
         return array.copy()
 
-    def download(self, array: NDArray[Any]) -> NDArray[Any]:
+    def download(self, array: NDArray[Any], *, pinned: bool = False) -> NDArray[Any]:
         return array.copy()
 
     def launch(

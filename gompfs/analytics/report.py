@@ -46,7 +46,6 @@ class FixedReport(Report):
 
 class _NativeReport(Protocol):
     size: int | None
-    num_pieces: int
 
     def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]: ...
 
@@ -72,10 +71,12 @@ class PiecewiseReport(Report):
 
     def __iter__(self) -> Iterator[bytes]:
         first, count = 0, 1  # the first one alone, as somebody waits for it
-        while first < self._native.num_pieces:
+        while True:
             with self._timed():
                 pieces = self._native.pieces(first, count, self._num_threads)
             yield from pieces
+            if len(pieces) < count:
+                return
             first += count
             count = min(_PIECES_PER_THREAD * self._num_threads, max(_MOST_PIECES, self._num_threads))
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from gompfs import _grammar
 from gompfs.analytics.report import PiecewiseReport
-from gompfs.grammar import CountedWords
+from gompfs.grammar import CountedWords, Grammar
 
 
 class SortOrder(Enum):
@@ -28,7 +28,7 @@ def word_count_report(
     Memory beside the sources: 12 bytes for each word.
     """
     num_threads = num_threads or len(os.sched_getaffinity(0))
-    grammars = [source.grammar.native for source in sources]
+    words = [source.native if isinstance(source, Grammar) else source for source, _ in sources]
     counts = [source.counts for source in sources]
-    native = _grammar.word_count_report(grammars, counts, order is SortOrder.BY_COUNT, top, num_threads)
+    native = _grammar.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
     return PiecewiseReport(native, num_threads)

@@ -52,6 +52,7 @@ from gompfs.model import (
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 256  # blocks that are decoded at once
+_LARGE_RUN = 1 << 20  # is read to memory that is used again: to touch fresh memory takes as long as to read
 _SECTION_READERS = 4
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
 _MAX_CACHED_INODES = 1 << 17
@@ -439,7 +440,7 @@ class Archive:
         sizes = places.compressed_sizes[first : first + count].tolist()
         start, end = offsets[0], offsets[-1] + sizes[-1]
         if offsets == sorted(offsets) and end - start <= sum(sizes) + count * BLOCK_HEADER_SIZE:
-            run = memoryview(self._file.read(end - start, start))
+            run = self._read_run(end - start, start)
             return [
                 run[offset - start : offset - start + size]
                 for offset, size in zip(offsets, sizes, strict=True)
@@ -448,6 +449,12 @@ class Archive:
             memoryview(self._file.read(size, offset))
             for offset, size in zip(offsets, sizes, strict=True)
         ]
+
+    def _read_run(self, size: int, archive_offset: int) -> memoryview:
+        if size < _LARGE_RUN:
+            return memoryview(self._file.read(size, archive_offset))
+        buffer = self.engine.allocate(size)
+        return buffer[: self._file.read_into(buffer, archive_offset)]
 
 
 def _with_neighbours(look_up: Callable[[int, int], dict[int, _Found]], ino: int) -> dict[int, _Found]:

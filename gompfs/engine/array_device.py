@@ -39,8 +39,11 @@ class ArrayDevice(Protocol):
     def upload(self, array: NDArray[Any]) -> Array:
         """A copy in the device's memory."""
 
-    def download(self, array: Array) -> NDArray[Any]:
-        """A copy in the host's memory; waits for it."""
+    def download(self, array: Array, *, pinned: bool = False) -> NDArray[Any]:
+        """A copy in the host's memory; waits for it.
+
+        In pinned memory it takes a tenth of the time, but that is kept for later copies.
+        """
 
     def launch(
         self,

@@ -159,7 +159,7 @@ class _Repair:
         root_ends = self._device.download(symbol_ends[self._upload(self._starts[1:] - 1)])
         lengths_at[self._upload(places[:-1])] = self._upload(np.diff(root_ends, prepend=np.uint32(0)))
         ends = self._xp.cumsum(lengths_at, dtype=np.uint32)
-        host_ends = self._device.download(ends)
+        host_ends = self._device.download(ends, pinned=True)
         output = self._xp.empty(int(host_ends[-1]), np.uint32)
         part_starts, num_parts = self._parts
         self._for_each(
@@ -169,7 +169,7 @@ class _Repair:
         )
         words = self._parts_in_words
         of_words = (words.word_bytes, words.word_ends, words.part_words)
-        return PartsInRules(*of_words, self._device.download(output), host_ends, places)
+        return PartsInRules(*of_words, self._device.download(output, pinned=True), host_ends, places)
 
     def _dissolve(self) -> tuple[Any, Any]:
         """How often each rule is used, 0 for those that are dissolved, and how long each is then."""

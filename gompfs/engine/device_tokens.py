@@ -62,4 +62,5 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     up_to = np.append(np.uint32(0), device.download(numbers[device.upload(part_tokens[part_tokens > 0] - 1)]))
     part_words = up_to[np.cumsum(part_tokens > 0)]
     starts = part_tokens + parts.part_files
-    return PartsInWords(symbols, starts, part_words, device.download(word_bytes), device.download(word_ends))
+    of_words = (device.download(array, pinned=True) for array in (word_bytes, word_ends))
+    return PartsInWords(symbols, starts, part_words, *of_words)

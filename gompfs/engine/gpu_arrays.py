@@ -9,6 +9,7 @@ import cupy
 from numpy.typing import NDArray
 
 from gompfs.engine.array_device import Tile, as_argument
+from gompfs.engine.gpu_device import pinned_array
 from gompfs.engine.kernel_source import compile_options, read_source
 from gompfs.errors import EngineUnavailableError
 
@@ -50,9 +51,10 @@ class GpuArrays:
         copy.set(array)  # cupy.asarray would keep a pinned copy of it
         return copy
 
-    def download(self, array: cupy.ndarray) -> NDArray[Any]:
+    def download(self, array: cupy.ndarray, *, pinned: bool = False) -> NDArray[Any]:
         """See ArrayDevice.download."""
-        host: NDArray[Any] = cupy.asnumpy(array)
+        out = pinned_array(array.nbytes).view(array.dtype).reshape(array.shape) if pinned else None
+        host: NDArray[Any] = cupy.asnumpy(array, out=out)
         return host
 
     def launch(

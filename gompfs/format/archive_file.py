@@ -18,6 +18,9 @@ class ArchiveFile(Protocol):
     def read(self, size: int, archive_offset: int) -> bytes:
         """Up to `size` bytes from `archive_offset` on: fewer only where the file ends, or above 2 GiB."""
 
+    def read_into(self, buffer: memoryview, archive_offset: int) -> int:
+        """Read so many bytes as the buffer has room for, to its beginning; likewise. Returns how many came."""
+
     def close(self) -> None:
         """Let go of the file."""
 
@@ -45,6 +48,10 @@ class LocalFile:
     def read(self, size: int, archive_offset: int) -> bytes:
         """See ArchiveFile.read."""
         return os.pread(self._descriptor, size, archive_offset)
+
+    def read_into(self, buffer: memoryview, archive_offset: int) -> int:
+        """See ArchiveFile.read_into."""
+        return os.preadv(self._descriptor, [buffer], archive_offset)
 
     def close(self) -> None:
         """See ArchiveFile.close."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
 _PARTS_OF_A_BATCH = 16
+_GIVEN_AT_ONCE = 2  # batches: where one has its last parts checked, there are threads for the next one
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,9 @@ class GrammarBuilder:
         self._allocate = allocate
         self._build_rules = build_rules if builder == "repair" else None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-rules")
-        self._giver = ThreadPoolExecutor(1, thread_name_prefix="gompfs-give-rules")
-        self._batch: Future[Future[None]] | None = None
+        self._giver = ThreadPoolExecutor(_GIVEN_AT_ONCE, thread_name_prefix="gompfs-give-rules")
+        self._batch: Future[None] | None = None
+        self._given: deque[Future[None]] = deque()
         elsewhere = self._build_rules is not None
         self._native = _grammar.GrammarBuilder(
             KINDS.index(builder), self._word_characters, self._num_threads, elsewhere
@@ -105,14 +108,16 @@ class GrammarBuilder:
         """The file is complete."""
         self._native.end_file()
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[memoryview]:
         """The grammar section of all files in pieces (docs/format.md); nothing can be added afterwards."""
         self._native.finish()
         self._build_batches(least=1)
         if self._batch is not None:
-            self._batch.result().result()
+            self._batch.result()
+        while self._given:
+            self._given.popleft().result()
         while (piece := self._native.next_piece()) is not None:
-            yield piece
+            yield piece.data
 
     def take(self) -> Grammar:
         """With NO_RULES, at any time instead: all that came since the last call.
@@ -122,20 +127,19 @@ class GrammarBuilder:
         return Grammar(self._native.take())
 
     def _build_batches(self, least: int) -> None:
-        """Have parts built elsewhere, as long as so many wait: while one batch is, the one before is checked."""
+        """Have parts built elsewhere, as long as so many wait: while one batch is, those before are checked."""
         how = least, _PARTS_OF_A_BATCH, self._allocate, self._num_threads
         while self._build_rules and (taken := self._native.take_texts(*how)):
             numbers, text, file_ends, part_files = taken
-            given = None if self._batch is None else self._batch.result()
+            if self._batch is not None:
+                self._batch.result()
             parts = PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, self._word_characters)
-            self._batch = self._executor.submit(self._build_batch, self._build_rules, given, numbers, parts)
+            self._batch = self._executor.submit(self._build_batch, self._build_rules, numbers, parts)
 
-    def _build_batch(
-        self, build_rules: RuleBuilder, given: Future[None] | None, numbers: list[int], parts: PartsInText
-    ) -> Future[None]:
+    def _build_batch(self, build_rules: RuleBuilder, numbers: list[int], parts: PartsInText) -> None:
         rules = build_rules(parts)
-        if given is not None:
-            given.result()
+        if len(self._given) == _GIVEN_AT_ONCE:
+            self._given.popleft().result()
         columns = (rules.word_bytes, rules.word_ends, rules.part_words)
         of_rules = (rules.symbols, rules.rule_ends, rules.part_rules)
-        return self._giver.submit(self._native.give_rules, numbers, *columns, *of_rules)
+        self._given.append(self._giver.submit(self._native.give_rules, numbers, *columns, *of_rules))

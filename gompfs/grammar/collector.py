@@ -68,7 +68,7 @@ class GrammarCollector:
         if self._in_text:
             self._builder.end_file()
 
-    def finish(self) -> Iterator[bytes]:
+    def finish(self) -> Iterator[memoryview]:
         """The grammar of all text: its section, in pieces."""
         self._flush()
         return self._builder.finish()

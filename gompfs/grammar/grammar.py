@@ -143,22 +143,22 @@ class Grammar:
 
 
 class CountedWords(NamedTuple):
-    """A dictionary and how often its words occur, `counts` (uint64) of shape (grammar.num_words,)."""
+    """The words of a grammar, or of a section, and how often each occurs: `counts` (uint64) of shape (num_words,)."""
 
-    grammar: Grammar
+    source: Grammar | _grammar.CountedSection
     counts: NDArray[np.uint64]
 
     @classmethod
     def from_section(cls, section: memoryview | bytes, inos: Collection[int] | None = None) -> CountedWords:
-        """Count while reading, which needs less time and memory; the grammar has no parts then.
+        """Count while reading, which needs less time and memory; the words stay as the section stores them.
 
         Raises ArchiveFormatError for a damaged section.
         """
         try:
-            native, counts = _grammar.count_section(section, _listed(inos), len(os.sched_getaffinity(0)))
+            counted = _grammar.CountedSection(section, _listed(inos), len(os.sched_getaffinity(0)))
         except ValueError as error:
             raise _damaged(error) from None
-        return cls(Grammar(native), counts)
+        return cls(counted, counted.counts)
 
 
 def _listed(inos: Collection[int] | None) -> list[int] | None:

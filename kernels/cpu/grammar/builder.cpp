@@ -269,7 +269,8 @@ void GrammarBuilder::add_bytes(std::string_view bytes) {
     require(true);
     while (!bytes.empty()) {
         const std::size_t size = std::min(bytes.size(), next_cut_ - text_->bytes.size());
-        text_->bytes.append(bytes.substr(0, size));
+        text_->bytes.insert(text_->bytes.end(), bytes.begin(),
+                            bytes.begin() + static_cast<std::ptrdiff_t>(size));
         bytes.remove_prefix(size);
         if (text_->bytes.size() == next_cut_) {
             cut_file();
@@ -292,20 +293,20 @@ void GrammarBuilder::search_from(std::size_t size) {
 
 // Hands on the text up to the last place where the present file has a whole word before it.
 void GrammarBuilder::cut_file() {
-    const std::string_view fresh = std::string_view(text_->bytes).substr(searched_);
+    const std::string_view fresh = text_->view().substr(searched_);
     const std::size_t complete = searched_ + tokenizer_.complete_prefix(fresh);
     if (complete == searched_) {
         search_from(text_->bytes.size());
         return;
     }
     const std::uint64_t ino = text_->inos.back();
-    const std::string rest = text_->bytes.substr(complete);
+    const std::string rest(text_->view().substr(complete));
     text_->bytes.resize(complete);
     text_->ends.push_back(complete);
     dispatch();
     text_->continues = true;
     text_->inos.push_back(ino);
-    text_->bytes = rest;
+    text_->bytes.assign(rest.begin(), rest.end());
     search_from(rest.size());
 }
 
@@ -359,7 +360,7 @@ void GrammarBuilder::build_part(const PartText& text, Workspace& workspace) {
     tokens.clear();
     std::size_t start = 0;
     for (const std::size_t end : text.ends) {
-        tokenize(tokenizer_, std::string_view(text.bytes).substr(start, end - start), tokens);
+        tokenize(tokenizer_, text.view().substr(start, end - start), tokens);
         tokens.symbols.push_back(kSplitter);
         start = end;
     }
@@ -520,16 +521,15 @@ void GrammarBuilder::merge() {
         }
     }
     const std::size_t num_before = pieces_.size();
-    pieces_.resize(num_before + parts_.size());
+    pieces_.resize(num_before + 2 * parts_.size());
     parallel_for(parts_.size(), num_threads_, [&](std::size_t number) {
         BuiltPart part = std::move(parts_[number]);
         for (std::uint32_t& word : part.head.words) {
             word = ranks_[number][word];
         }
         ranks_[number] = {};
-        std::vector<std::uint8_t>& piece = pieces_[num_before + number] =
-            write_part_head(part.head);
-        piece.insert(piece.end(), part.rules.begin(), part.rules.end());
+        pieces_[num_before + 2 * number] = write_part_head(part.head);
+        pieces_[num_before + 2 * number + 1] = std::move(part.rules);
     });
 }
 

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "grammar/grammar.h"
 #include "grammar/tokenizer.h"
 #include "grammar/word_list.h"
@@ -25,9 +26,11 @@ namespace gompfs {
 struct PartText {
     std::size_t number;  // of the part
     bool continues = false;
-    std::string bytes;
+    LargeVector<char> bytes;
     std::vector<std::uint64_t> inos;
     std::vector<std::size_t> ends;  // of each file, in bytes
+
+    std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
 
 // Some parts that are built elsewhere, their text one behind the other.

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -64,29 +62,5 @@ struct SectionHeader {
 std::vector<std::uint8_t> write_header(const SectionHeader& header);
 std::vector<std::uint8_t> write_part_head(const PartHead& part);
 std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_words);
-
-// A section to be read: where its pieces lie is known, the rest is checked when it is read. The
-// bytes must stay. All throw std::invalid_argument, naming what is wrong.
-class GrammarSection {
-  public:
-    GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads);
-    ~GrammarSection();
-
-    std::uint32_t num_words() const;
-    std::size_t num_parts() const;
-
-    // Gives all but the parts. These go to `take` with their numbers, in any order and from all
-    // threads, to be moved from or looked at; what it took counts only if nothing is thrown.
-    using TakePart = std::function<void(std::size_t, Part&)>;
-    Grammar read(const TakePart& take) const;
-
-  private:
-    struct Outline;
-    std::unique_ptr<Outline> outline_;
-    unsigned num_threads_;
-};
-
-// Reads and checks a whole section, on up to num_threads threads.
-Grammar read_grammar(std::span<const std::uint8_t> section, unsigned num_threads);
 
 }  // namespace gompfs

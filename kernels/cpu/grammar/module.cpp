@@ -51,10 +51,10 @@ nb::object to_array(Values&& values) {
 }
 
 // Values that belong to an object as an array that keeps it.
-template <typename Owner, typename Value>
-nb::object to_view(const Owner& owner, const std::vector<Value>& values) {
-    return nb::cast(nb::ndarray<nb::numpy, const Value, nb::ndim<1>>(values.data(), {values.size()},
-                                                                     nb::find(owner)));
+template <typename Owner, typename Values>
+nb::object to_view(const Owner& owner, const Values& values) {
+    return nb::cast(nb::ndarray<nb::numpy, const typename Values::value_type, nb::ndim<1>>(
+        values.data(), {values.size()}, nb::find(owner)));
 }
 
 void add_files(GrammarBuilder& builder, nb::sequence files) {
@@ -90,7 +90,7 @@ nb::object next_piece(GrammarBuilder& builder) {
         const nb::gil_scoped_release release;
         piece = builder.next_piece();
     }
-    return piece ? nb::object(to_bytes(*piece)) : nb::none();
+    return piece ? to_array(std::move(*piece)) : nb::none();
 }
 
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
@@ -252,44 +252,56 @@ nb::object count_words(const Grammar& grammar, std::optional<std::vector<std::ui
     return to_array(std::move(counts));
 }
 
-// A grammar without parts, and the counts of its words.
-nb::tuple count_words_of_section(nb::handle section, std::optional<std::vector<std::uint64_t>> inos,
-                                 unsigned num_threads) {
-    const BufferView view(section, PyBUF_SIMPLE);
-    CountedSection counted;
-    {
+// A section of whose words the counts are known, with its bytes.
+class HeldSection {
+  public:
+    HeldSection(nb::handle section, std::optional<std::vector<std::uint64_t>> inos,
+                unsigned num_threads)
+        : view_(section, PyBUF_SIMPLE) {
         const nb::gil_scoped_release release;
-        counted = count_section(view.bytes(), counted_files(std::move(inos)), num_threads);
+        counted_.emplace(view_.bytes(), counted_files(std::move(inos)), num_threads);
     }
-    return nb::make_tuple(std::move(counted.grammar), to_array(std::move(counted.counts)));
-}
+    const CountedSection& counted() const { return *counted_; }
+
+  private:
+    BufferView view_;
+    std::optional<CountedSection> counted_;
+};
 
 using CountsArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>;
 
-// The grammars and the arrays must stay: the report reads them.
-Report* report_word_counts(nb::list grammars, nb::list counts, bool by_count, std::uint64_t top,
+// Each source is a section, or a grammar with an array of counts. Both must stay.
+Report* report_word_counts(nb::list sources, nb::list counts, bool by_count, std::uint64_t top,
                            unsigned num_threads) {
-    std::vector<CountedWords> sources;
-    std::vector<CountsArray> arrays;
-    for (std::size_t index = 0; index < nb::len(grammars); ++index) {
-        const Dictionary& dictionary = nb::cast<const Grammar&>(grammars[index]).dictionary;
-        arrays.push_back(nb::cast<CountsArray>(counts[index]));
-        if (arrays.back().size() != dictionary.size()) {
+    std::vector<CountedWords> counted;
+    for (std::size_t index = 0; index < nb::len(sources); ++index) {
+        CountedWords& words = counted.emplace_back();
+        const auto array = nb::cast<CountsArray>(counts[index]);
+        words.counts = {array.data(), array.size()};
+        if (nb::isinstance<HeldSection>(sources[index])) {
+            words.section = &nb::cast<const HeldSection&>(sources[index]).counted();
+        } else {
+            words.dictionary = &nb::cast<const Grammar&>(sources[index]).dictionary;
+        }
+        const std::size_t num_words =
+            words.section != nullptr ? words.section->words().size() : words.dictionary->size();
+        if (words.counts.size() != num_words) {
             throw nb::value_error("there is not one count for each word");
         }
-        sources.push_back({&dictionary, {arrays.back().data(), arrays.back().size()}});
     }
     const nb::gil_scoped_release release;
-    return new WordCountReport(sources, by_count, top, num_threads);
+    return new WordCountReport(std::move(counted), by_count, top, num_threads);
 }
 
 nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
                      unsigned num_threads) {
-    count = std::min(count, report.num_pieces() - std::min(first, report.num_pieces()));
-    std::vector<std::string> texts(count);
+    std::vector<std::string> texts;
     {
         const nb::gil_scoped_release release;
-        parallel_for_all(count, num_threads,
+        while (texts.size() < count && report.has_piece(first + texts.size())) {
+            texts.emplace_back();
+        }
+        parallel_for_all(texts.size(), num_threads,
                          [&](std::size_t index) { texts[index] = report.piece(first + index); });
     }
     nb::list pieces;
@@ -490,13 +502,18 @@ NB_MODULE(_grammar, module) {
     module.def("grammar_of_tokens", &take_tokens, "starts"_a, "content"_a, "words_of_characters"_a,
                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
-    module.def("count_section", &count_words_of_section, "section"_a, "inos"_a.none(),
-               "num_threads"_a);
+    nb::class_<HeldSection>(module, "CountedSection")
+        .def(nb::init<nb::handle, std::optional<std::vector<std::uint64_t>>, unsigned>(),
+             "section"_a, "inos"_a.none(), "num_threads"_a)
+        .def_prop_ro("num_words",
+                     [](const HeldSection& self) { return self.counted().words().size(); })
+        .def_prop_ro("counts", [](const HeldSection& self) {
+            return to_view(self, self.counted().counts());
+        });
     nb::class_<Report>(module, "Report")
         .def_prop_ro("size", [](const Report& self) { return self.size(); })
-        .def_prop_ro("num_pieces", [](const Report& self) { return self.num_pieces(); })
         .def("pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a);
-    module.def("word_count_report", &report_word_counts, "grammars"_a, "counts"_a, "by_count"_a,
+    module.def("word_count_report", &report_word_counts, "sources"_a, "counts"_a, "by_count"_a,
                "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
                nb::rv_policy::take_ownership);
     nb::class_<Corpus>(module, "Corpus")

@@ -16,6 +16,9 @@ class Report {
 
     virtual ~Report() = default;
     virtual std::size_t num_pieces() const = 0;
+    // Whether there is one at an index: for the first one, that may be known sooner than their
+    // number.
+    virtual bool has_piece(std::size_t index) const { return index < num_pieces(); }
     // Pieces may be made by several threads at once, and more than once.
     virtual std::string piece(std::size_t index) const = 0;
     // Of the whole text in bytes, if that is known before it is made.

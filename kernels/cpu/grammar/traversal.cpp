@@ -101,13 +101,20 @@ WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsign
     return counts;
 }
 
-CountedSection count_section(std::span<const std::uint8_t> bytes, const CountedFiles& files,
-                             unsigned num_threads) {
-    const GrammarSection section(bytes, num_threads);
-    WordCounts counts = zeros(section.num_words(), num_threads);
-    Grammar grammar =
-        section.read([&](std::size_t, Part& part) { add_word_counts(part, files, counts); });
-    return {std::move(grammar), std::move(counts)};
+CountedSection::CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
+                               unsigned num_threads)
+    : section_(section, num_threads), counts_(zeros(section_.words().size(), num_threads)) {
+    section_.read([this](std::size_t range) { section_.words().check(range); },
+                  [&](std::size_t, Part& part) { add_word_counts(part, files, counts_); });
+}
+
+const Dictionary& CountedSection::dictionary(unsigned num_threads) const {
+    std::call_once(is_expanded_, [&] {
+        dictionary_ = section_.words().room();
+        parallel_for(section_.words().num_ranges(), num_threads,
+                     [this](std::size_t range) { section_.words().expand(range, dictionary_); });
+    });
+    return dictionary_;
 }
 
 }  // namespace gompfs

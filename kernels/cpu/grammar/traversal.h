@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "common/large_vector.h"
 #include "grammar/grammar.h"
+#include "grammar/section_reader.h"
 
 namespace gompfs {
 
@@ -40,13 +42,24 @@ using WordCounts = LargeVector<std::uint64_t>;  // by word of a dictionary
 // visited once.
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads);
 
-// The same of a section, whose parts are counted as they are read and not kept. Throws
+// The words of a section and how often each occurs, counted while it is read: its parts are not
+// kept, and its words stay as they are stored. The section's bytes must stay. Throws
 // std::invalid_argument where the section is damaged.
-struct CountedSection {
-    Grammar grammar;  // without parts
-    WordCounts counts;
+class CountedSection {
+  public:
+    CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
+                   unsigned num_threads);
+
+    const SectionWords& words() const { return section_.words(); }
+    const WordCounts& counts() const { return counts_; }
+    // The words again, expanded by the first call.
+    const Dictionary& dictionary(unsigned num_threads) const;
+
+  private:
+    GrammarSection section_;
+    WordCounts counts_;
+    mutable std::once_flag is_expanded_;
+    mutable Dictionary dictionary_;
 };
-CountedSection count_section(std::span<const std::uint8_t> section, const CountedFiles& files,
-                             unsigned num_threads);
 
 }  // namespace gompfs

@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "common/parallel.h"
 
 namespace gompfs {
 namespace {
 
-std::vector<const Dictionary*> dictionaries(const std::vector<CountedWords>& sources) {
-    std::vector<const Dictionary*> dictionaries;
-    for (const CountedWords& source : sources) {
-        dictionaries.push_back(source.dictionary);
-    }
-    return dictionaries;
-}
+constexpr std::size_t kStep = 64;  // lines, of which a piece has some
+constexpr std::size_t kFirstPieceSize = Report::kPieceSize / 16;  // somebody waits for it
 
 // Words by falling count are sorted by counting, as most counts are small: class 0 has the words of
 // large counts, which are then sorted, class c those that occur kSmall - c times.
@@ -34,50 +30,77 @@ unsigned num_digits(std::uint64_t count) {
 
 }  // namespace
 
-WordCountReport::WordCountReport(const std::vector<CountedWords>& sources, bool by_count,
+WordCountReport::WordCountReport(std::vector<CountedWords> sources, bool by_count,
                                  std::uint64_t top, unsigned num_threads)
-    : words_(dictionaries(sources)) {
-    add_up(sources, num_threads);
-    choose_order(by_count, num_threads);
+    : sources_(std::move(sources)), num_threads_(std::max(num_threads, 1u)) {
+    const CountedSection* const section = only_section();
+    if (section == nullptr) {
+        words_.emplace(dictionaries());
+    }
+    add_up();
+    choose_order(by_count);
     if (top != 0) {
         lines_.resize(std::min<std::uint64_t>(lines_.size(), top));
     }
-    cut_pieces(num_threads);
-}
-
-void WordCountReport::add_up(const std::vector<CountedWords>& sources, unsigned num_threads) {
-    if (sources.size() == 1) {
-        counts_ = sources[0].counts;
+    if (section != nullptr && top == 0) {
+        size_ = measure(*section);
         return;
     }
-    sums_.resize(words_.size(), 0);
+    std::call_once(are_cut_, [&] {
+        if (section != nullptr) {
+            words_.emplace(dictionaries());
+        }
+        size_ = cut_pieces();
+    });
+}
+
+const CountedSection* WordCountReport::only_section() const {
+    return sources_.size() == 1 ? sources_[0].section : nullptr;
+}
+
+std::vector<const Dictionary*> WordCountReport::dictionaries() const {
+    std::vector<const Dictionary*> dictionaries;
+    for (const CountedWords& source : sources_) {
+        dictionaries.push_back(source.section == nullptr
+                                   ? source.dictionary
+                                   : &source.section->dictionary(num_threads_));
+    }
+    return dictionaries;
+}
+
+void WordCountReport::add_up() {
+    if (sources_.size() == 1) {
+        counts_ = sources_[0].counts;
+        return;
+    }
+    sums_.resize(words_->size(), 0);
     counts_ = sums_;
-    for (std::size_t source = 0; source < sources.size(); ++source) {
-        const std::span<const std::uint64_t> counts = sources[source].counts;
-        parallel_for(num_threads, num_threads, [&](std::size_t part) {
-            const auto end = static_cast<std::uint32_t>(counts.size() * (part + 1) / num_threads);
-            auto number = static_cast<std::uint32_t>(counts.size() * part / num_threads);
+    for (std::size_t source = 0; source < sources_.size(); ++source) {
+        const std::span<const std::uint64_t> counts = sources_[source].counts;
+        parallel_for(num_threads_, num_threads_, [&](std::size_t part) {
+            const auto end = static_cast<std::uint32_t>(counts.size() * (part + 1) / num_threads_);
+            auto number = static_cast<std::uint32_t>(counts.size() * part / num_threads_);
             for (; number < end; ++number) {
-                sums_[words_.rank(source, number)] += counts[number];
+                sums_[words_->rank(source, number)] += counts[number];
             }
         });
     }
 }
 
-void WordCountReport::choose_order(bool by_count, unsigned num_threads) {
+void WordCountReport::choose_order(bool by_count) {
     // Each thread has a range of the words, and of each class the lines behind those of the ranges
     // before.
-    std::vector<std::array<std::size_t, kSmall>> places(num_threads);
+    std::vector<std::array<std::size_t, kSmall>> places(num_threads_);
     const auto for_each_word = [&](std::size_t range, auto&& take) {
-        const std::size_t end = counts_.size() * (range + 1) / num_threads;
-        for (std::size_t rank = counts_.size() * range / num_threads; rank < end; ++rank) {
+        const std::size_t end = counts_.size() * (range + 1) / num_threads_;
+        for (std::size_t rank = counts_.size() * range / num_threads_; rank < end; ++rank) {
             if (counts_[rank] != 0) {
                 take(static_cast<std::uint32_t>(rank),
                      places[range][count_class(counts_[rank], by_count)]);
             }
         }
     };
-    parallel_for(num_threads, num_threads, [&](std::size_t range) {
+    parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
         places[range].fill(0);
         for_each_word(range, [](std::uint32_t, std::size_t& size) { ++size; });
     });
@@ -89,7 +112,7 @@ void WordCountReport::choose_order(bool by_count, unsigned num_threads) {
         num_large = count == 0 ? num_lines : num_large;
     }
     lines_.resize(num_lines);
-    parallel_for(num_threads, num_threads, [&](std::size_t range) {
+    parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
         for_each_word(range,
                       [&](std::uint32_t rank, std::size_t& place) { lines_[place++] = rank; });
     });
@@ -101,46 +124,88 @@ void WordCountReport::choose_order(bool by_count, unsigned num_threads) {
     }
 }
 
-std::uint64_t WordCountReport::line_size(std::uint32_t rank) const {
-    return words_.word(rank).size() + num_digits(counts_[rank]) + 2;
+// The size of the text, from that of each word in their order.
+std::uint64_t WordCountReport::measure(const CountedSection& section) const {
+    std::atomic<std::uint64_t> total = 0;
+    parallel_for(section.words().num_ranges(), num_threads_, [&](std::size_t range) {
+        std::uint64_t of_range = 0;
+        section.words().for_each_size(range, [&](std::uint32_t rank, std::uint64_t word_size) {
+            of_range += counts_[rank] == 0 ? 0 : word_size + num_digits(counts_[rank]) + 2;
+        });
+        total += of_range;
+    });
+    return total;
 }
 
-void WordCountReport::cut_pieces(unsigned num_threads) {
-    constexpr std::size_t kStep = 64;
+std::uint64_t WordCountReport::line_size(std::uint32_t rank) const {
+    return words_->word(rank).size() + num_digits(counts_[rank]) + 2;
+}
+
+const std::vector<std::size_t>& WordCountReport::piece_starts() const {
+    std::call_once(are_cut_, [this] {
+        words_.emplace(dictionaries());
+        cut_pieces();
+    });
+    return piece_starts_;
+}
+
+// Returns the size of the text.
+std::uint64_t WordCountReport::cut_pieces() const {
     std::vector<std::uint64_t> sizes((lines_.size() + kStep - 1) / kStep);
-    parallel_for(num_threads, num_threads, [&](std::size_t range) {
-        const std::size_t end = sizes.size() * (range + 1) / num_threads;
-        for (std::size_t step = sizes.size() * range / num_threads; step < end; ++step) {
+    parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
+        const std::size_t end = sizes.size() * (range + 1) / num_threads_;
+        for (std::size_t step = sizes.size() * range / num_threads_; step < end; ++step) {
             const std::size_t last = std::min(lines_.size(), (step + 1) * kStep);
             for (std::size_t line = step * kStep; line < last; ++line) {
                 sizes[step] += line_size(lines_[line]);
             }
         }
     });
-    // The first piece is a small one: somebody waits for it.
-    std::uint64_t piece_size = kPieceSize - kPieceSize / 16;
+    std::uint64_t size = 0, piece_size = kPieceSize - kFirstPieceSize;
     for (std::size_t step = 0; step < sizes.size(); ++step) {
         if (piece_size >= kPieceSize) {
             piece_starts_.push_back(step * kStep);
             piece_size = 0;
         }
         piece_size += sizes[step];
-        size_ += sizes[step];
+        size += sizes[step];
     }
     if (!lines_.empty()) {
         piece_starts_.push_back(lines_.size());
     }
+    return size;
 }
 
 std::string WordCountReport::piece(std::size_t index) const {
+    if (index == 0 && only_section() != nullptr) {
+        return first_piece(*only_section());
+    }
+    const std::vector<std::size_t>& starts = piece_starts();
     std::string text;
     text.reserve(kPieceSize + kPieceSize / 8);
-    for (std::size_t line = piece_starts_[index]; line < piece_starts_[index + 1]; ++line) {
-        text.append(words_.word(lines_[line])).push_back('\t');
-        append_count(text, counts_[lines_[line]]);
-        text.push_back('\n');
+    for (std::size_t line = starts[index]; line < starts[index + 1]; ++line) {
+        append_line(text, words_->word(lines_[line]), lines_[line]);
     }
     return text;
+}
+
+// As cut_pieces would cut it.
+std::string WordCountReport::first_piece(const CountedSection& section) const {
+    std::string text;
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+        if (line % kStep == 0 && text.size() >= kFirstPieceSize) {
+            break;
+        }
+        append_line(text, section.words().word(lines_[line]), lines_[line]);
+    }
+    return text;
+}
+
+void WordCountReport::append_line(std::string& text, std::string_view word,
+                                  std::uint32_t rank) const {
+    text.append(word).push_back('\t');
+    append_count(text, counts_[rank]);
+    text.push_back('\n');
 }
 
 }  // namespace gompfs

@@ -1,7 +1,11 @@
 // Word count and sort as the text of virtual files.
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "grammar/report.h"
@@ -10,9 +14,11 @@
 
 namespace gompfs {
 
-// How often the words of a dictionary occur, by their numbers.
+// How often the words of a dictionary occur, by their numbers; the dictionary of a section is
+// expanded when it is needed.
 struct CountedWords {
-    const Dictionary* dictionary;
+    const Dictionary* dictionary = nullptr;
+    const CountedSection* section = nullptr;  // instead
     std::span<const std::uint64_t> counts;
 };
 
@@ -22,25 +28,38 @@ struct CountedWords {
 class WordCountReport : public Report {
   public:
     // `top` above 0 is how many lines there are at most. The sources must stay.
-    WordCountReport(const std::vector<CountedWords>& sources, bool by_count, std::uint64_t top,
+    WordCountReport(std::vector<CountedWords> sources, bool by_count, std::uint64_t top,
                     unsigned num_threads);
 
-    std::size_t num_pieces() const override { return piece_starts_.size() - 1; }
+    std::size_t num_pieces() const override { return piece_starts().size() - 1; }
+    bool has_piece(std::size_t index) const override {
+        return index == 0 ? !lines_.empty() : index < num_pieces();
+    }
     std::string piece(std::size_t index) const override;
     std::optional<std::uint64_t> size() const override { return size_; }
 
   private:
-    void add_up(const std::vector<CountedWords>& sources, unsigned num_threads);
-    void choose_order(bool by_count, unsigned num_threads);
-    void cut_pieces(unsigned num_threads);
+    const CountedSection* only_section() const;
+    std::vector<const Dictionary*> dictionaries() const;
+    const std::vector<std::size_t>& piece_starts() const;
+    void add_up();
+    void choose_order(bool by_count);
+    std::uint64_t measure(const CountedSection& section) const;
+    std::uint64_t cut_pieces() const;
     std::uint64_t line_size(std::uint32_t rank) const;
+    std::string first_piece(const CountedSection& section) const;
+    void append_line(std::string& text, std::string_view word, std::uint32_t rank) const;
 
-    Vocabulary words_;
+    const std::vector<CountedWords> sources_;
+    const unsigned num_threads_;
     WordCounts sums_;                        // of several sources
     std::span<const std::uint64_t> counts_;  // by rank
     LargeVector<std::uint32_t> lines_;       // ranks of their words
-    std::vector<std::size_t> piece_starts_{0};
     std::uint64_t size_ = 0;
+    // Of a section alone, for all pieces but the first.
+    mutable std::once_flag are_cut_;
+    mutable std::optional<Vocabulary> words_;
+    mutable std::vector<std::size_t> piece_starts_{0};
 };
 
 }  // namespace gompfs

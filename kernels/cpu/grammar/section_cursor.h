@@ -1,0 +1,113 @@
+// Reading a grammar section from front to back, every number checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+#include "common/little_endian.h"
+
+namespace gompfs {
+
+[[noreturn]] inline void fail_section(const char* what) { throw std::invalid_argument(what); }
+
+// All of it throws std::invalid_argument where the bytes end too early or make no sense.
+class SectionCursor {
+  public:
+    using Bytes = std::span<const std::uint8_t>;
+
+    explicit SectionCursor(Bytes bytes) : next_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+
+    std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
+    bool at_end() const { return next_ == end_; }
+    const std::uint8_t* place() const { return next_; }
+
+    Bytes take(std::uint64_t size) {
+        if (size > left()) {
+            fail_section("it ends too early");
+        }
+        next_ += size;
+        return {next_ - size, static_cast<std::size_t>(size)};
+    }
+
+    template <typename Integer>
+    Integer fixed() {
+        return load<Integer>(take(sizeof(Integer)).data());
+    }
+
+    std::uint64_t number() {
+        // Most numbers have up to three bytes.
+        if (left() >= 3) {
+            std::uint64_t value = next_[0];
+            if (value < 0x80) {
+                next_ += 1;
+                return value;
+            }
+            value = (value & 0x7f) | std::uint64_t{next_[1]} << 7;
+            if (next_[1] < 0x80) {
+                next_ += 2;
+                return value;
+            }
+            value = (value & 0x3fff) | std::uint64_t{next_[2]} << 14;
+            if (next_[2] < 0x80) {
+                next_ += 3;
+                return value;
+            }
+        }
+        return long_number();
+    }
+
+    std::uint64_t number_behind(std::uint64_t from) {
+        const std::uint64_t coded = number();
+        return from + (coded >> 1 ^ (~(coded & 1) + 1));
+    }
+
+    // How many items follow, of which each takes at least one byte.
+    std::uint64_t count() {
+        const std::uint64_t value = number();
+        if (value > left()) {
+            fail_section("it counts more items than it can hold");
+        }
+        return value;
+    }
+
+    // Goes on behind some numbers, whose bytes it gives, without looking at their values. Numbers
+    // end in a byte without the highest bit, and 64 bytes hold no more than 64 ends.
+    Bytes skip_numbers(std::uint64_t count) {
+        const std::uint8_t* const start = next_;
+        for (; count >= 64 && left() >= 64; next_ += 64) {
+            for (std::size_t at = 0; at < 64; at += 8) {
+                const std::uint64_t ends = ~load<std::uint64_t>(next_ + at) >> 7 & kLowBits;
+                count -= ends * kLowBits >> 56;
+            }
+        }
+        for (; count != 0; ++next_) {
+            if (next_ == end_) {
+                fail_section("it ends too early");
+            }
+            count -= *next_ < 0x80;
+        }
+        return {start, next_};
+    }
+
+  private:
+    std::uint64_t long_number() {
+        std::uint64_t value = 0;
+        for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
+            const std::uint8_t byte = *next_++;
+            value |= std::uint64_t{byte & 0x7fu} << shift;
+            if (byte < 0x80) {
+                return value;
+            }
+        }
+        fail_section("a number in it is cut off or too long");
+    }
+
+    static constexpr std::uint64_t kLowBits = 0x0101010101010101u;
+
+    const std::uint8_t* next_;
+    const std::uint8_t* end_;
+};
+
+}  // namespace gompfs

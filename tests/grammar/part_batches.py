@@ -36,8 +36,13 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
     sections = []
     for index, builder in enumerate(builders):
         builder.give_rules(parts[index][0], *dataclasses.astuple(_rules_of(rules, index)))
-        sections.append(b"".join(iter(builder.next_piece, None)))
+        sections.append(b"".join(_pieces_of(builder)))
     return sections
+
+
+def _pieces_of(builder: _grammar.GrammarBuilder) -> Iterator[NDArray[np.uint8]]:
+    while (piece := builder.next_piece()) is not None:
+        yield piece
 
 
 def allocate(size: int) -> memoryview:

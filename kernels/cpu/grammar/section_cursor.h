@@ -1,6 +1,7 @@
 // Reading a grammar section from front to back, every number checked.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -36,23 +37,17 @@ class SectionCursor {
         return load<Integer>(take(sizeof(Integer)).data());
     }
 
+    // Most numbers have up to four bytes; how many cannot be foretold, so there is no branch.
     std::uint64_t number() {
-        // Most numbers have up to three bytes.
-        if (left() >= 3) {
-            std::uint64_t value = next_[0];
-            if (value < 0x80) {
-                next_ += 1;
-                return value;
-            }
-            value = (value & 0x7f) | std::uint64_t{next_[1]} << 7;
-            if (next_[1] < 0x80) {
-                next_ += 2;
-                return value;
-            }
-            value = (value & 0x3fff) | std::uint64_t{next_[2]} << 14;
-            if (next_[2] < 0x80) {
-                next_ += 3;
-                return value;
+        if (left() >= 4) [[likely]] {
+            const std::uint32_t bytes = load<std::uint32_t>(next_);
+            const std::uint32_t ends = ~bytes & 0x80808080u;
+            if (ends != 0) [[likely]] {
+                const int last_bit = std::countr_zero(ends);
+                const std::uint32_t value = (bytes & 0x7f) | (bytes >> 1 & 0x3f80) |
+                                            (bytes >> 2 & 0x1fc000) | (bytes >> 3 & 0xfe00000);
+                next_ += last_bit / 8 + 1;
+                return value & (~0u >> (31 - last_bit) >> (last_bit / 8 + 1));
             }
         }
         return long_number();

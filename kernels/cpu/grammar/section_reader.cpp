@@ -42,10 +42,10 @@ void read_rules(SectionCursor& in, Part& part) {
         for (const Symbol* const end = part.rules.symbols.data() + starts[rule + 1]; symbol != end;
              ++symbol) {
             const std::uint64_t coded = in.number();
-            const std::uint64_t value = coded / 2;
-            if ((coded & 1) != 0 ? value < num_words : value != 0 && value < num_rules - rule) {
-                *symbol =
-                    static_cast<Symbol>((coded & 1) != 0 ? value : num_words + num_rules - value);
+            const std::uint64_t value = coded / 2, is_rule = ~coded & 1;
+            const std::uint64_t limit = is_rule != 0 ? num_rules - rule : num_words;
+            if (value - is_rule < limit - is_rule) [[likely]] {
+                *symbol = static_cast<Symbol>(is_rule != 0 ? num_words + num_rules - value : value);
             } else if (coded == 0 && rule == 0) {
                 *symbol = kSplitter;
                 ++num_splitters;
@@ -103,9 +103,6 @@ void read_part(Bytes bytes, std::uint32_t dictionary_size, Part& part) {
         value = static_cast<std::uint32_t>(number);
     }
     read_rules(in, part);
-    if (part.num_tokens >= kMaxTokens || rule_sizes(part)[0] != part.num_tokens) {
-        fail_section("a part does not stand for as many words as it says");
-    }
 }
 
 // Finds the parts one after another, for whoever reads the next one.
@@ -198,12 +195,21 @@ void GrammarSection::read(const TakeRange& take_range, const TakePart& take_part
     }
 }
 
+void check_num_tokens(const Part& part, std::uint64_t num_tokens) {
+    if (num_tokens >= kMaxTokens || num_tokens != part.num_tokens) {
+        fail_section("a part does not stand for as many words as it says");
+    }
+}
+
 Grammar read_grammar(Bytes bytes, unsigned num_threads) {
     GrammarSection section(bytes, num_threads);
     Grammar grammar{section.words_of_characters(), section.builder(), section.words().room(), {}};
     grammar.parts.resize(section.num_parts());
     section.read([&](std::size_t range) { section.words().expand(range, grammar.dictionary); },
-                 [&](std::size_t part, Part& read) { grammar.parts[part] = std::move(read); });
+                 [&](std::size_t index, Part& part) {
+                     check_num_tokens(part, rule_sizes(part)[0]);
+                     grammar.parts[index] = std::move(part);
+                 });
     return grammar;
 }
 

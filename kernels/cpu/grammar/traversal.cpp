@@ -8,11 +8,15 @@
 namespace gompfs {
 namespace {
 
-// Adds the counts of a part's words; other threads may add to the same counts meanwhile.
-void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& total) {
+// Sums stay below kMaxTokens, whatever rules a hostile section has.
+void add_to(std::uint64_t& sum, std::uint64_t weight) { sum = std::min(sum + weight, kMaxTokens); }
+
+// Adds the counts of a part's words; other threads may add to the same counts meanwhile. Returns
+// how many words were counted, with their repetitions.
+std::uint64_t add_word_counts(const Part& part, const CountedFiles& files, WordCounts& total) {
     if (std::none_of(part.inos.begin(), part.inos.end(),
                      [&](std::uint64_t ino) { return files.contains(ino); })) {
-        return;
+        return 0;
     }
     const auto num_words = static_cast<Symbol>(part.words.size());
     const Rules& rules = part.rules;
@@ -27,14 +31,16 @@ void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& to
             ++file;
             weight = weight_of_file();
         } else {
-            weights[rules.symbols[at]] += weight;
+            add_to(weights[rules.symbols[at]], weight);
         }
     }
     for (std::uint32_t rule = 1; rule < rules.size(); ++rule) {
+        const std::uint64_t weight_of_rule = weights[num_words + rule];
         for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
-            weights[rules.symbols[at]] += weights[num_words + rule];
+            add_to(weights[rules.symbols[at]], weight_of_rule);
         }
     }
+    std::uint64_t num_tokens = 0;
     // An addition waits for memory and nothing overtakes it, so what later ones need is fetched
     // early.
     constexpr std::size_t kAhead = 16;
@@ -44,7 +50,9 @@ void add_word_counts(const Part& part, const CountedFiles& files, WordCounts& to
         }
         std::atomic_ref(total[part.words[word]])
             .fetch_add(weights[word], std::memory_order_relaxed);
+        add_to(num_tokens, weights[word]);
     }
+    return num_tokens;
 }
 
 // Each thread is the first to touch its share of the memory, which takes longer than to clear it.
@@ -105,7 +113,11 @@ CountedSection::CountedSection(std::span<const std::uint8_t> section, const Coun
                                unsigned num_threads)
     : section_(section, num_threads), counts_(zeros(section_.words().size(), num_threads)) {
     section_.read([this](std::size_t range) { section_.words().check(range); },
-                  [&](std::size_t, Part& part) { add_word_counts(part, files, counts_); });
+                  [&](std::size_t, Part& part) {
+                      const std::uint64_t num_tokens = add_word_counts(part, files, counts_);
+                      const bool is_whole = files.contain_all(part.inos);
+                      check_num_tokens(part, is_whole ? num_tokens : rule_sizes(part)[0]);
+                  });
 }
 
 const Dictionary& CountedSection::dictionary(unsigned num_threads) const {

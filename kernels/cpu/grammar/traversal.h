@@ -30,6 +30,10 @@ class CountedFiles {
     bool contains(std::uint64_t ino) const {
         return !inos_ || std::binary_search(inos_->begin(), inos_->end(), ino);
     }
+    bool contain_all(const std::vector<std::uint64_t>& inos) const {
+        return !inos_ || std::all_of(inos.begin(), inos.end(),
+                                     [this](std::uint64_t ino) { return contains(ino); });
+    }
 
   private:
     std::optional<std::vector<std::uint64_t>> inos_;

@@ -17,6 +17,7 @@ from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.archive.decode_work import DecodeWork
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
 from gompfs.engine import Engine, select_engine
+from gompfs.engine.buffers import BufferPool
 from gompfs.errors import (
     CorruptBlockError,
     CorruptIndexError,
@@ -83,6 +84,7 @@ class Archive:
         self.engine = engine or select_engine()
         self.verifies_content = verify
         self.decode_work = DecodeWork()
+        self._runs = BufferPool()  # what is read of the file at once
         self._file = file or LocalFile.open(self.path)
         self.is_closed = False
         try:
@@ -379,6 +381,7 @@ class Archive:
                         archive=self.path,
                         block=number,
                     )
+        self._runs.drop_free()
         return content.toreadonly()
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
@@ -453,7 +456,7 @@ class Archive:
     def _read_run(self, size: int, archive_offset: int) -> memoryview:
         if size < _LARGE_RUN:
             return memoryview(self._file.read(size, archive_offset))
-        buffer = self.engine.allocate(size)
+        buffer = self._runs.allocate(size)
         return buffer[: self._file.read_into(buffer, archive_offset)]
 
 

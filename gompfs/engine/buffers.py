@@ -30,6 +30,11 @@ class BufferPool:
         weakref.finalize(lent, self._take_back, buffer).atexit = False
         return lent.data
 
+    def drop_free(self) -> None:
+        """Give free memory back to the system."""
+        with self._lock:
+            self._free.clear()
+
     def _take_back(self, buffer: NDArray[np.uint8]) -> None:
         with self._lock:
             if sum(free.size for free in self._free) + buffer.size <= _MAX_FREE:

@@ -106,11 +106,11 @@ class Grammar:
     def part_sizes(self) -> list[tuple[int, int]]:
         """Of each part: how many files and how many symbols it has."""
 
-    def forest(self, inos: Sequence[int] | None, begin: int, end: int, num_threads: int) -> Forest:
+    def forest(self, inos: NDArray[np.uint64] | None, begin: int, end: int, num_threads: int) -> Forest:
         """See Corpus.forest; words are numbered by their places in the dictionary, and all files are number 0."""
 
     def words_have_whitespace(self) -> bool: ...
-    def word_counts(self, inos: Sequence[int] | None, num_threads: int) -> NDArray[np.uint64]:
+    def word_counts(self, inos: NDArray[np.uint64] | None, num_threads: int) -> NDArray[np.uint64]:
         """How often each word occurs in these files, None for all."""
 
 def read_grammar(section: Buffer, num_threads: int) -> Grammar:
@@ -129,7 +129,7 @@ def grammar_of_tokens(
 class CountedSection:
     """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
 
-    def __init__(self, section: Buffer, inos: Sequence[int] | None, num_threads: int) -> None: ...
+    def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None: ...
     num_words: int
     counts: NDArray[np.uint64]
 

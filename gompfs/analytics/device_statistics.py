@@ -17,19 +17,20 @@ from gompfs.analytics.traversal import Direction, Method, PhaseTimes, Traversal
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar
+from gompfs.grammar.grammar import ino_array
 
 _Result = TypeVar("_Result")
 # Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
 _BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
-_MOST_SYMBOLS = 4 << 20  # of a range: their postings are on the host too, before they are merged
+_MOST_SYMBOLS = 3 << 20  # of a range: their postings are on the host too, before they are merged
 
 
 def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
     """Count the words of a grammar on `traversal.device`, in these files, None for all."""
     assert traversal.device is not None
     counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
-    counts = counter.word_counts(grammar.native, None if inos is None else list(inos))
+    counts = counter.word_counts(grammar.native, ino_array(inos))
     return CountedWords(grammar, counts)
 
 
@@ -45,7 +46,7 @@ class DeviceCounter:
         self._times = times
         self._in_rounds = traversal.method is Method.ROUNDS
 
-    def word_counts(self, grammar: _grammar.Grammar, inos: Sequence[int] | None = None) -> NDArray[np.uint64]:
+    def word_counts(self, grammar: _grammar.Grammar, inos: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
         """How often each word of a dictionary occurs (uint64) in these files, None for all."""
 
         def count(begin: int, end: int) -> NDArray[np.uint64]:

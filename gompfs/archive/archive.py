@@ -268,6 +268,10 @@ class Archive:
 
     def inode_numbers(self) -> set[int]:
         """The numbers of all inodes."""
+        return set(self.inode_number_array().tolist())
+
+    def inode_number_array(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+        """The same, ascending, which takes less time."""
         return self._index.inode_numbers()
 
     def path_of(self, ino: int) -> bytes:

@@ -130,22 +130,32 @@ class AutoEngine:
             if self._is_started or self._seconds < _SECONDS_BEFORE_START:
                 return
             self._is_started = True
-        threading.Thread(target=self.start_gpu, name="gompfs-start-gpu", daemon=True).start()
+        # The interpreter waits for it at its end: a process that ends while CUDA starts in it crashes.
+        threading.Thread(target=self.start_gpu, name="gompfs-start-gpu").start()
 
     def start_gpu(self) -> None:
         """Start the GPU, if there is one, and measure what batches cost; decoding goes on meanwhile."""
         try:
             from gompfs.engine.gpu import GpuEngine
 
+            if _is_ending():
+                return
             gpu = GpuEngine(num_threads=self.num_threads, reason="auto", options=self._options)
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, as {error}"
             log.info("%s", self.reason)
             return
+        if _is_ending():
+            return
         self._costs = {"cpu": measure_cost(self._cpu), "gpu": measure_cost(gpu)}
         self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
         self._gpu = gpu
         log.info("%s", self.reason)
+
+
+def _is_ending() -> bool:
+    """Whether the interpreter only waits for other threads any more."""
+    return not threading.main_thread().is_alive()
 
 
 def measure_cost(engine: Engine) -> Cost:

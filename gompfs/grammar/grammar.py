@@ -139,7 +139,7 @@ class Grammar:
 
     def word_counts(self, inos: Collection[int] | None = None, num_threads: int = 0) -> NDArray[np.uint64]:
         """How often each word occurs, shape (num_words,), by top-down traversal; in these files, None for all."""
-        return self.native.word_counts(_listed(inos), num_threads or len(os.sched_getaffinity(0)))
+        return self.native.word_counts(ino_array(inos), num_threads or len(os.sched_getaffinity(0)))
 
 
 class CountedWords(NamedTuple):
@@ -149,20 +149,23 @@ class CountedWords(NamedTuple):
     counts: NDArray[np.uint64]
 
     @classmethod
-    def from_section(cls, section: memoryview | bytes, inos: Collection[int] | None = None) -> CountedWords:
+    def from_section(
+        cls, section: memoryview | bytes, inos: Collection[int] | NDArray[np.uint64] | None = None
+    ) -> CountedWords:
         """Count while reading, which needs less time and memory; the words stay as the section stores them.
 
         Raises ArchiveFormatError for a damaged section.
         """
         try:
-            counted = _grammar.CountedSection(section, _listed(inos), len(os.sched_getaffinity(0)))
+            counted = _grammar.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
         except ValueError as error:
             raise _damaged(error) from None
         return cls(counted, counted.counts)
 
 
-def _listed(inos: Collection[int] | None) -> list[int] | None:
-    return None if inos is None else list(inos)
+def ino_array(inos: Collection[int] | NDArray[np.uint64] | None) -> NDArray[np.uint64] | None:
+    """Inode numbers as the C++ core takes them; None for all files."""
+    return inos if inos is None or isinstance(inos, np.ndarray) else np.fromiter(inos, np.uint64, len(inos))
 
 
 def _damaged(error: ValueError) -> ArchiveFormatError:

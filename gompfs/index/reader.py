@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
 from gompfs.errors import CorruptIndexError
@@ -283,18 +284,18 @@ class IndexReader:
         )
         return int(count), int(size)
 
-    def inode_numbers(self) -> set[int]:
-        """The numbers of all inodes.
+    def inode_numbers(self) -> NDArray[np.uint64]:
+        """The numbers of all inodes, ascending.
 
         They come as text, a lot at a time: so many rows would keep other threads from the interpreter for longer.
         """
-        numbers: set[int] = set()
+        numbers: list[NDArray[np.uint64]] = []
         last = -1
         while True:
             ((joined, last),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
             if joined is None:
-                return numbers
-            numbers.update(map(int, joined.split(",")))
+                return np.concatenate([*numbers, np.zeros(0, np.uint64)])
+            numbers.append(np.fromstring(joined, np.uint64, sep=","))
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A parent of an inode, and its name there."""

@@ -248,7 +248,7 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         with ThreadPoolExecutor(1) as executor:
-            counted = executor.submit(_counted_inos, archive, query)  # while a section is read
+            counted = executor.submit(archive.inode_number_array)  # while a section is read
             texts = map(archive.read_section, sections)
             sources = [CountedWords.from_section(text, counted.result()) for text in texts]
     else:

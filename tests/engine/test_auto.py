@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -34,3 +36,22 @@ def test_text_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
     assert AutoEngine(num_threads=1).text_device(1 << 40) is None
+
+
+def test_the_interpreter_waits_for_a_gpu_that_starts() -> None:
+    """A process that ends while CUDA starts in it crashes."""
+    program = """
+import threading, time
+from gompfs.engine import auto
+
+def start(engine):
+    threading.main_thread().join()
+    time.sleep(0.1)
+    print("started", auto._is_ending(), flush=True)
+
+auto.AutoEngine.start_gpu = start
+auto.AutoEngine(num_threads=1)._count(seconds=1.5)
+print("ended", auto._is_ending(), flush=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "ended False\nstarted True\n"

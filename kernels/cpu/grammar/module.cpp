@@ -238,16 +238,18 @@ nb::object word_starts(
     return to_array(counts);
 }
 
-CountedFiles counted_files(std::optional<std::vector<std::uint64_t>> inos) {
-    return inos ? CountedFiles(std::move(*inos)) : CountedFiles();
+// Inode numbers, or None for all files.
+using Inos = std::optional<Array<std::uint64_t>>;
+
+CountedFiles counted_files(const Inos& inos) {
+    return inos ? CountedFiles({inos->data(), inos->data() + inos->size()}) : CountedFiles();
 }
 
-nb::object count_words(const Grammar& grammar, std::optional<std::vector<std::uint64_t>> inos,
-                       unsigned num_threads) {
+nb::object count_words(const Grammar& grammar, const Inos& inos, unsigned num_threads) {
     WordCounts counts;
     {
         const nb::gil_scoped_release release;
-        counts = word_counts(grammar, counted_files(std::move(inos)), num_threads);
+        counts = word_counts(grammar, counted_files(inos), num_threads);
     }
     return to_array(std::move(counts));
 }
@@ -255,11 +257,10 @@ nb::object count_words(const Grammar& grammar, std::optional<std::vector<std::ui
 // A section of whose words the counts are known, with its bytes.
 class HeldSection {
   public:
-    HeldSection(nb::handle section, std::optional<std::vector<std::uint64_t>> inos,
-                unsigned num_threads)
+    HeldSection(nb::handle section, const Inos& inos, unsigned num_threads)
         : view_(section, PyBUF_SIMPLE) {
         const nb::gil_scoped_release release;
-        counted_.emplace(view_.bytes(), counted_files(std::move(inos)), num_threads);
+        counted_.emplace(view_.bytes(), counted_files(inos), num_threads);
     }
     const CountedSection& counted() const { return *counted_; }
 
@@ -341,10 +342,10 @@ Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t e
 }
 
 // Its words are numbered by their places in the dictionary; all files are number 0.
-Forest* grammar_forest(const Grammar& grammar, std::optional<std::vector<std::uint64_t>> inos,
-                       std::uint64_t begin, std::uint64_t end, unsigned num_threads) {
+Forest* grammar_forest(const Grammar& grammar, const Inos& inos, std::uint64_t begin,
+                       std::uint64_t end, unsigned num_threads) {
     const nb::gil_scoped_release release;
-    const CountedFiles files = counted_files(std::move(inos));
+    const CountedFiles files = counted_files(inos);
     std::vector<ForestPart> parts;
     for (const Part& part : grammar.parts) {
         parts.push_back({&part, nullptr});
@@ -503,8 +504,8 @@ NB_MODULE(_grammar, module) {
                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
     nb::class_<HeldSection>(module, "CountedSection")
-        .def(nb::init<nb::handle, std::optional<std::vector<std::uint64_t>>, unsigned>(),
-             "section"_a, "inos"_a.none(), "num_threads"_a)
+        .def(nb::init<nb::handle, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
+             "num_threads"_a)
         .def_prop_ro("num_words",
                      [](const HeldSection& self) { return self.counted().words().size(); })
         .def_prop_ro("counts", [](const HeldSection& self) {

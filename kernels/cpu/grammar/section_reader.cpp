@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
-#include <utility>
+#include <optional>
+#include <vector>
 
 #include "common/failures.h"
 #include "grammar/section.h"
+#include "grammar/section_part.h"
 #include "grammar/traversal.h"
 
 namespace gompfs {
@@ -19,115 +22,53 @@ using Bytes = SectionCursor::Bytes;
 
 constexpr std::size_t kMinPartSize = 6;  // of one rule without symbols
 
-void read_rules(SectionCursor& in, Part& part) {
-    const std::uint64_t num_words = part.words.size();
-    const std::uint64_t num_rules = in.count();
-    if (num_rules == 0 || num_words + num_rules >= kSplitter) {
-        fail_section("a part has an impossible number of rules");
-    }
-    std::vector<std::uint64_t>& starts = part.rules.starts;
-    starts.assign(1, 0);
-    starts.reserve(num_rules + 1);
-    for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
-        const std::uint64_t length = in.number();
-        if (length > in.left() || starts.back() + length > in.left()) {
-            fail_section("a rule is longer than the section");
-        }
-        starts.push_back(starts.back() + length);
-    }
-    part.rules.symbols.resize(starts.back());
-    Symbol* symbol = part.rules.symbols.data();
-    std::size_t num_splitters = 0;
-    for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
-        for (const Symbol* const end = part.rules.symbols.data() + starts[rule + 1]; symbol != end;
-             ++symbol) {
-            const std::uint64_t coded = in.number();
-            const std::uint64_t value = coded / 2, is_rule = ~coded & 1;
-            const std::uint64_t limit = is_rule != 0 ? num_rules - rule : num_words;
-            if (value - is_rule < limit - is_rule) [[likely]] {
-                *symbol = static_cast<Symbol>(is_rule != 0 ? num_words + num_rules - value : value);
-            } else if (coded == 0 && rule == 0) {
-                *symbol = kSplitter;
-                ++num_splitters;
-            } else {
-                fail_section("a rule holds an impossible symbol");
-            }
-        }
-    }
-    if (starts[1] != 0 && part.rules.symbols[starts[1] - 1] != kSplitter) {
-        fail_section("words follow the last file of a part");
-    }
-    if (num_splitters != part.inos.size()) {
-        fail_section("a part has not as many splitters as files");
-    }
-}
-
-Bytes skip_part(SectionCursor& in) {
-    const std::uint8_t* const start = in.place();
-    in.skip_numbers(2);
-    in.skip_numbers(in.count());  // inodes
-    in.skip_numbers(in.count());  // words
-    std::uint64_t num_symbols = 0;
-    for (std::uint64_t num_rules = in.count(); num_rules != 0; --num_rules) {
-        const std::uint64_t length = in.number();
-        if (length > in.left() || num_symbols + length > in.left()) {
-            fail_section("a rule is longer than the section");
-        }
-        num_symbols += length;
-    }
-    in.skip_numbers(num_symbols);
-    return {start, in.place()};
-}
-
-// Into a part that may have been used before.
-void read_part(Bytes bytes, std::uint32_t dictionary_size, Part& part) {
-    SectionCursor in(bytes);
-    const std::uint64_t flags = in.number();
-    if (flags > kPartContinues) {
-        fail_section("a part has unknown flags");
-    }
-    part.continues = flags != 0;
-    part.num_tokens = in.number();
-    part.inos.resize(in.count());
-    std::uint64_t ino = 0;
-    for (std::uint64_t& value : part.inos) {
-        value = ino = in.number_behind(ino);
-    }
-    part.words.resize(in.count());
-    std::uint64_t number = 0;
-    for (std::uint32_t& value : part.words) {
-        number = in.number_behind(number);
-        if (number >= dictionary_size) {
-            fail_section("a part has a word that the dictionary lacks");
-        }
-        value = static_cast<std::uint32_t>(number);
-    }
-    read_rules(in, part);
-}
-
-// Finds the parts one after another, for whoever reads the next one.
-class PartFinder {
+// Where the parts lie: found one after another by one thread, while others read those it has found.
+class FoundParts {
   public:
-    PartFinder(SectionCursor in, std::size_t num_parts) : in_(in), num_parts_(num_parts) {}
+    FoundParts(SectionCursor in, std::size_t num_parts) : in_(in), parts_(num_parts) {}
 
-    // False when all are found. Throws where one cannot be found, and then finds no more.
-    bool next(std::size_t& index, Bytes& bytes) {
-        const std::lock_guard lock(mutex_);
-        if (num_found_ == num_parts_) {
-            return false;
+    // Throws where one cannot be found, and then finds no more.
+    void find() {
+        const Ended ended(*this);
+        for (std::size_t index = 0; index < parts_.size(); ++index) {
+            parts_[index] = skip_part(in_);
+            set_found(index + 1);
         }
-        index = std::exchange(num_found_, num_parts_);
-        bytes = skip_part(in_);
-        num_found_ = index + 1;
-        return true;
+        if (!in_.at_end()) {
+            fail_section("bytes follow its last part");
+        }
     }
-    bool at_end() const { return in_.at_end(); }
+
+    // Waits for one; nothing where it is not found.
+    std::optional<Bytes> wait_for(std::size_t index) {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return index < num_found_ || has_ended_; });
+        return index < num_found_ ? std::optional(parts_[index]) : std::nullopt;
+    }
 
   private:
-    std::mutex mutex_;
+    struct Ended {
+        explicit Ended(FoundParts& parts) : parts(parts) {}
+        ~Ended() {
+            const std::lock_guard lock(parts.mutex_);
+            parts.has_ended_ = true;
+            parts.changed_.notify_all();
+        }
+        FoundParts& parts;
+    };
+
+    void set_found(std::size_t num_found) {
+        const std::lock_guard lock(mutex_);
+        num_found_ = num_found;
+        changed_.notify_all();
+    }
+
     SectionCursor in_;
-    const std::size_t num_parts_;
+    std::vector<Bytes> parts_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
     std::size_t num_found_ = 0;
+    bool has_ended_ = false;
 };
 
 }  // namespace
@@ -165,40 +106,26 @@ GrammarSection::GrammarSection(Bytes bytes, unsigned num_threads)
     }
 }
 
-void GrammarSection::read(const TakeRange& take_range, const TakePart& take_part) const {
+void GrammarSection::read(const TakeRange& take_range, const MakeTaker& make_taker) const {
+    const std::size_t num_ranges = words_.num_ranges();
     Failures failures;
-    std::atomic<std::size_t> next_range = 0;
-    PartFinder parts(SectionCursor(parts_), num_parts());
-    parallel_for(num_threads_, num_threads_, [&](std::size_t) {
-        for (std::size_t index; (index = next_range++) < words_.num_ranges();) {
+    std::atomic<std::size_t> next_range = 0, next_part = 0;
+    FoundParts parts(SectionCursor(parts_), num_parts());
+    parallel_for(num_threads_, num_threads_, [&](std::size_t thread) {
+        if (thread == 0) {
+            failures.watch(num_ranges + num_parts(), [&] { parts.find(); });
+        }
+        for (std::size_t index; (index = next_range++) < num_ranges;) {
             failures.watch(index, [&] { take_range(index); });
         }
-        Part part;
-        for (;;) {
-            std::size_t index = 0;
-            Bytes bytes;
-            bool found = false;
-            failures.watch(words_.num_ranges() + num_parts(),
-                           [&] { found = parts.next(index, bytes); });
-            if (!found) {
-                break;
+        const TakePart take_part = make_taker();
+        for (std::size_t index; (index = next_part++) < num_parts();) {
+            if (const std::optional<Bytes> bytes = parts.wait_for(index)) {
+                failures.watch(num_ranges + index, [&] { take_part(index, *bytes); });
             }
-            failures.watch(words_.num_ranges() + index, [&] {
-                read_part(bytes, head_.num_words, part);
-                take_part(index, part);
-            });
         }
     });
     failures.rethrow();
-    if (!parts.at_end()) {
-        fail_section("bytes follow its last part");
-    }
-}
-
-void check_num_tokens(const Part& part, std::uint64_t num_tokens) {
-    if (num_tokens >= kMaxTokens || num_tokens != part.num_tokens) {
-        fail_section("a part does not stand for as many words as it says");
-    }
 }
 
 Grammar read_grammar(Bytes bytes, unsigned num_threads) {
@@ -206,9 +133,12 @@ Grammar read_grammar(Bytes bytes, unsigned num_threads) {
     Grammar grammar{section.words_of_characters(), section.builder(), section.words().room(), {}};
     grammar.parts.resize(section.num_parts());
     section.read([&](std::size_t range) { section.words().expand(range, grammar.dictionary); },
-                 [&](std::size_t index, Part& part) {
-                     check_num_tokens(part, rule_sizes(part)[0]);
-                     grammar.parts[index] = std::move(part);
+                 [&] {
+                     return [&](std::size_t index, Bytes part_bytes) {
+                         Part& part = grammar.parts[index];
+                         read_part(part_bytes, section.words().size(), part);
+                         check_num_tokens(part, rule_sizes(part)[0]);
+                     };
                  });
     return grammar;
 }

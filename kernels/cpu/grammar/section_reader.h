@@ -24,12 +24,12 @@ class GrammarSection {
     const SectionWords& words() const { return words_; }
 
     // Gives the ranges of words to `take_range`, which checks or expands each, and the parts with
-    // their numbers to `take_part`, to be moved from or looked at: in any order and from all
-    // threads. Of a part, check_num_tokens is left to them. What they took counts only if nothing
-    // is thrown.
+    // their numbers to what `make_taker` makes for each thread, to be read: in any order. What they
+    // took counts only if nothing is thrown.
     using TakeRange = std::function<void(std::size_t)>;
-    using TakePart = std::function<void(std::size_t, Part&)>;
-    void read(const TakeRange& take_range, const TakePart& take_part) const;
+    using TakePart = std::function<void(std::size_t, std::span<const std::uint8_t>)>;
+    using MakeTaker = std::function<TakePart()>;
+    void read(const TakeRange& take_range, const MakeTaker& make_taker) const;
 
   private:
     struct Head : SectionHeader {
@@ -42,9 +42,6 @@ class GrammarSection {
     SectionWords words_;
     std::span<const std::uint8_t> parts_;
 };
-
-// Throws where a part stands for more or fewer words than it says.
-void check_num_tokens(const Part& part, std::uint64_t num_tokens);
 
 // Reads and checks a whole section, on up to num_threads threads.
 Grammar read_grammar(std::span<const std::uint8_t> section, unsigned num_threads);

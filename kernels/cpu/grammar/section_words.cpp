@@ -79,7 +79,11 @@ void SectionWords::check(std::size_t index) {
             until_anchor = kWordsOfAnchor - 1;
         }
         const std::uint64_t size = read_number(length);
-        check_order(std::string_view(word).substr(shared), as_text(rest, size));
+        // Where words share all that they can, the next byte tells.
+        if (shared == word.size() || size == 0 ||
+            *rest <= static_cast<std::uint8_t>(word[shared])) {
+            check_order(std::string_view(word).substr(shared), as_text(rest, size));
+        }
         word.resize(shared);
         word.append(as_text(rest, size));
         rest += size;

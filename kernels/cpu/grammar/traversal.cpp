@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "common/parallel.h"
+#include "grammar/section_part.h"
 
 namespace gompfs {
 namespace {
@@ -11,46 +12,101 @@ namespace {
 // Sums stay below kMaxTokens, whatever rules a hostile section has.
 void add_to(std::uint64_t& sum, std::uint64_t weight) { sum = std::min(sum + weight, kMaxTokens); }
 
-// Adds the counts of a part's words; other threads may add to the same counts meanwhile. Returns
-// how many words were counted, with their repetitions.
-std::uint64_t add_word_counts(const Part& part, const CountedFiles& files, WordCounts& total) {
-    if (std::none_of(part.inos.begin(), part.inos.end(),
-                     [&](std::uint64_t ino) { return files.contains(ino); })) {
-        return 0;
+// Carries weights down the rules of a part, from each to the words and rules that it has. Rules
+// come in an order that has every use of a rule before the rule.
+class Carrier {
+  public:
+    // `weights` are those of the words, then of the rules: zeros at first.
+    Carrier(const PartHead& head, const CountedFiles& files, std::vector<std::uint64_t>& weights)
+        : head_(head), files_(files), weights_(weights.data()) {}
+
+    void begin(std::uint32_t rule) {
+        weight_ = rule == 0 ? weight_of_file() : weights_[head_.words.size() + rule];
     }
-    const auto num_words = static_cast<Symbol>(part.words.size());
-    const Rules& rules = part.rules;
-    std::vector<std::uint64_t> weights(num_words + rules.size());  // of words, then rules
-    std::size_t file = 0;
-    const auto weight_of_file = [&]() -> std::uint64_t {
-        return file < part.inos.size() && files.contains(part.inos[file]);
-    };
-    std::uint64_t weight = weight_of_file();
-    for (std::uint64_t at = 0; at < rules.starts[1]; ++at) {
-        if (rules.symbols[at] == kSplitter) {
-            ++file;
-            weight = weight_of_file();
+    void take(Symbol symbol) {
+        if (symbol == kSplitter) [[unlikely]] {
+            ++file_;
+            weight_ = weight_of_file();
         } else {
-            add_to(weights[rules.symbols[at]], weight);
+            add_to(weights_[symbol], weight_);
         }
     }
-    for (std::uint32_t rule = 1; rule < rules.size(); ++rule) {
-        const std::uint64_t weight_of_rule = weights[num_words + rule];
-        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
-            add_to(weights[rules.symbols[at]], weight_of_rule);
+
+  private:
+    std::uint64_t weight_of_file() const {
+        return file_ < head_.inos.size() && files_.contains(head_.inos[file_]);
+    }
+
+    const PartHead& head_;
+    const CountedFiles& files_;
+    std::uint64_t* const weights_;
+    std::size_t file_ = 0;
+    std::uint64_t weight_ = 0;
+};
+
+// Counts the words of one part after another; other threads may add to the same counts meanwhile.
+class PartCounter {
+  public:
+    PartCounter(const CountedFiles& files, WordCounts& total) : files_(&files), total_(&total) {}
+
+    // Of a part that has been read.
+    void count(const Part& part) {
+        const Rules& rules = part.rules;
+        weights_.assign(part.words.size() + rules.size(), 0);
+        Carrier carrier(part, *files_, weights_);
+        for (std::uint32_t rule = 0; rule < rules.size(); ++rule) {
+            carrier.begin(rule);
+            for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
+                carrier.take(rules.symbols[at]);
+            }
+        }
+        add_to_total(part);
+    }
+
+    // Of a part while it is read and checked.
+    void count(std::span<const std::uint8_t> bytes) {
+        const auto num_words = static_cast<std::uint32_t>(total_->size());
+        SectionCursor in(bytes);
+        read_part_head(in, num_words, head_);
+        read_rule_starts(in, head_.words.size(), starts_);
+        weights_.assign(head_.words.size() + starts_.size() - 1, 0);
+        Carrier carrier(head_, *files_, weights_);
+        read_symbols(
+            in, head_, starts_, [&](std::uint32_t rule) { carrier.begin(rule); },
+            [&](Symbol symbol) { carrier.take(symbol); });
+        const std::uint64_t num_tokens = add_to_total(head_);
+        if (files_->contain_all(head_.inos)) {
+            check_num_tokens(head_, num_tokens);
+        } else {
+            Part part;
+            read_part(bytes, num_words, part);
+            check_num_tokens(part, rule_sizes(part)[0]);
         }
     }
+
+  private:
+    std::uint64_t add_to_total(const PartHead& head);
+
+    const CountedFiles* files_;
+    WordCounts* total_;
+    PartHead head_;
+    std::vector<std::uint64_t> starts_;
+    std::vector<std::uint64_t> weights_;
+};
+
+// Returns how many words were counted, with their repetitions.
+std::uint64_t PartCounter::add_to_total(const PartHead& head) {
     std::uint64_t num_tokens = 0;
     // An addition waits for memory and nothing overtakes it, so what later ones need is fetched
     // early.
     constexpr std::size_t kAhead = 16;
-    for (std::size_t word = 0; word < num_words; ++word) {
-        if (word + kAhead < num_words) {
-            __builtin_prefetch(&total[part.words[word + kAhead]], 1);
+    for (std::size_t word = 0; word < head.words.size(); ++word) {
+        if (word + kAhead < head.words.size()) {
+            __builtin_prefetch(&(*total_)[head.words[word + kAhead]], 1);
         }
-        std::atomic_ref(total[part.words[word]])
-            .fetch_add(weights[word], std::memory_order_relaxed);
-        add_to(num_tokens, weights[word]);
+        std::atomic_ref((*total_)[head.words[word]])
+            .fetch_add(weights_[word], std::memory_order_relaxed);
+        add_to(num_tokens, weights_[word]);
     }
     return num_tokens;
 }
@@ -104,8 +160,11 @@ std::vector<std::uint64_t> file_sizes(const Part& part) {
 
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads) {
     WordCounts counts = zeros(grammar.dictionary.size(), num_threads);
-    parallel_for(grammar.parts.size(), num_threads,
-                 [&](std::size_t index) { add_word_counts(grammar.parts[index], files, counts); });
+    parallel_for(grammar.parts.size(), num_threads, [&](std::size_t index) {
+        if (files.contain_any(grammar.parts[index].inos)) {
+            PartCounter(files, counts).count(grammar.parts[index]);
+        }
+    });
     return counts;
 }
 
@@ -113,10 +172,11 @@ CountedSection::CountedSection(std::span<const std::uint8_t> section, const Coun
                                unsigned num_threads)
     : section_(section, num_threads), counts_(zeros(section_.words().size(), num_threads)) {
     section_.read([this](std::size_t range) { section_.words().check(range); },
-                  [&](std::size_t, Part& part) {
-                      const std::uint64_t num_tokens = add_word_counts(part, files, counts_);
-                      const bool is_whole = files.contain_all(part.inos);
-                      check_num_tokens(part, is_whole ? num_tokens : rule_sizes(part)[0]);
+                  [&] {
+                      return [counter = PartCounter(files, counts_)](
+                                 std::size_t, std::span<const std::uint8_t> part) mutable {
+                          counter.count(part);
+                      };
                   });
 }
 

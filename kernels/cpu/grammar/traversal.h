@@ -34,6 +34,10 @@ class CountedFiles {
         return !inos_ || std::all_of(inos.begin(), inos.end(),
                                      [this](std::uint64_t ino) { return contains(ino); });
     }
+    bool contain_any(const std::vector<std::uint64_t>& inos) const {
+        return !inos_ || std::any_of(inos.begin(), inos.end(),
+                                     [this](std::uint64_t ino) { return contains(ino); });
+    }
 
   private:
     std::optional<std::vector<std::uint64_t>> inos_;

@@ -1,0 +1,65 @@
+// One part of a grammar section.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/section_cursor.h"
+
+namespace gompfs {
+
+// All of it throws std::invalid_argument for what is wrong, and fills what may have been used
+// before, which saves the time that fresh memory takes.
+
+// Goes on behind a part, whose bytes it gives, without looking at more than it must.
+std::span<const std::uint8_t> skip_part(SectionCursor& in);
+
+// What comes before the rules.
+void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& head);
+
+// How long the rules are, as the starts of Rules.
+void read_rule_starts(SectionCursor& in, std::uint64_t num_words,
+                      std::vector<std::uint64_t>& starts);
+
+void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_size, Part& part);
+
+// Throws where a part stands for more or fewer words than it says.
+void check_num_tokens(const PartHead& head, std::uint64_t num_tokens);
+
+[[noreturn]] void fail_symbol();
+void check_splitters(const PartHead& head, std::size_t num_splitters, bool are_last);
+
+// Reads the symbols of all rules: begin(rule) for each rule, then take(symbol) for each of its
+// symbols, splitters too.
+template <typename Begin, typename Take>
+void read_symbols(SectionCursor& in, const PartHead& head, const std::vector<std::uint64_t>& starts,
+                  Begin&& begin, Take&& take) {
+    const std::uint64_t num_words = head.words.size(), num_rules = starts.size() - 1;
+    std::size_t num_splitters = 0;
+    bool is_splitter = true;
+    for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
+        begin(static_cast<std::uint32_t>(rule));
+        for (std::uint64_t left = starts[rule + 1] - starts[rule]; left != 0; --left) {
+            const std::uint64_t coded = in.number();
+            const std::uint64_t value = coded / 2, is_rule = ~coded & 1;
+            const std::uint64_t limit = is_rule != 0 ? num_rules - rule : num_words;
+            is_splitter = false;
+            if (value - is_rule < limit - is_rule) [[likely]] {
+                take(static_cast<Symbol>(is_rule != 0 ? num_words + num_rules - value : value));
+            } else if (coded == 0 && rule == 0) {
+                take(kSplitter);
+                ++num_splitters;
+                is_splitter = true;
+            } else {
+                fail_symbol();
+            }
+        }
+        if (rule == 0) {
+            check_splitters(head, num_splitters, is_splitter);
+        }
+    }
+}
+
+}  // namespace gompfs

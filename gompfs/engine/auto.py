@@ -141,15 +141,15 @@ class AutoEngine:
             if _is_ending():
                 return
             gpu = GpuEngine(num_threads=self.num_threads, reason="auto", options=self._options)
+            self._costs = {"cpu": measure_cost(self._cpu), "gpu": measure_cost(gpu)}
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, as {error}"
-            log.info("%s", self.reason)
-            return
-        if _is_ending():
-            return
-        self._costs = {"cpu": measure_cost(self._cpu), "gpu": measure_cost(gpu)}
-        self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
-        self._gpu = gpu
+        except RuntimeError:
+            if not _is_ending():  # then no thread can be given work any more
+                raise
+        else:
+            self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
+            self._gpu = gpu
         log.info("%s", self.reason)
 
 

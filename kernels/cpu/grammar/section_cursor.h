@@ -37,25 +37,48 @@ class SectionCursor {
         return load<Integer>(take(sizeof(Integer)).data());
     }
 
-    // Most numbers have up to four bytes; how many cannot be foretold, so there is no branch.
     std::uint64_t number() {
-        if (left() >= 4) [[likely]] {
-            const std::uint32_t bytes = load<std::uint32_t>(next_);
-            const std::uint32_t ends = ~bytes & 0x80808080u;
-            if (ends != 0) [[likely]] {
-                const int last_bit = std::countr_zero(ends);
-                const std::uint32_t value = (bytes & 0x7f) | (bytes >> 1 & 0x3f80) |
-                                            (bytes >> 2 & 0x1fc000) | (bytes >> 3 & 0xfe00000);
-                next_ += last_bit / 8 + 1;
-                return value & (~0u >> (31 - last_bit) >> (last_bit / 8 + 1));
+        // Most numbers have up to three bytes.
+        if (left() >= 3) {
+            std::uint64_t value = next_[0];
+            if (value < 0x80) {
+                next_ += 1;
+                return value;
+            }
+            value = (value & 0x7f) | std::uint64_t{next_[1]} << 7;
+            if (next_[1] < 0x80) {
+                next_ += 2;
+                return value;
+            }
+            value = (value & 0x3fff) | std::uint64_t{next_[2]} << 14;
+            if (next_[2] < 0x80) {
+                next_ += 3;
+                return value;
             }
         }
         return long_number();
     }
 
-    std::uint64_t number_behind(std::uint64_t from) {
-        const std::uint64_t coded = number();
-        return from + (coded >> 1 ^ (~(coded & 1) + 1));
+    // Some numbers that must be below 2^32. Where the next one begins is known late, and how long
+    // it is cannot be foretold: two at once are read twice as fast as one after another.
+    void numbers(std::span<std::uint32_t> out) {
+        std::size_t at = 0;
+        while (at + 2 <= out.size() && left() >= 8) {
+            const auto bytes = load<std::uint64_t>(next_);
+            const std::uint64_t ends = ~bytes & kHighBits, later_ends = ends & (ends - 1);
+            const int first = std::countr_zero(ends), second = std::countr_zero(later_ends);
+            if (first > 31 || second - first > 32) [[unlikely]] {
+                out[at++] = short_number();
+                continue;
+            }
+            out[at] = join_bits(bytes, first + 1);
+            out[at + 1] = join_bits(bytes >> (first + 1), second - first);
+            at += 2;
+            next_ += second / 8 + 1;
+        }
+        for (; at < out.size(); ++at) {
+            out[at] = short_number();
+        }
     }
 
     // How many items follow, of which each takes at least one byte.
@@ -87,6 +110,21 @@ class SectionCursor {
     }
 
   private:
+    // The number in the lowest bits of a word, up to 32 of them.
+    static std::uint32_t join_bits(std::uint64_t word, int num_bits) {
+        const auto bytes = static_cast<std::uint32_t>(word & ((std::uint64_t{1} << num_bits) - 1));
+        return (bytes & 0x7f) | (bytes >> 1 & 0x3f80) | (bytes >> 2 & 0x1fc000) |
+               (bytes >> 3 & 0xfe00000);
+    }
+
+    std::uint32_t short_number() {
+        const std::uint64_t value = number();
+        if (value >> 32 != 0) {
+            fail_section("a number in it is cut off or too long");
+        }
+        return static_cast<std::uint32_t>(value);
+    }
+
     std::uint64_t long_number() {
         std::uint64_t value = 0;
         for (int shift = 0; next_ != end_ && shift < 63; shift += 7) {
@@ -100,6 +138,7 @@ class SectionCursor {
     }
 
     static constexpr std::uint64_t kLowBits = 0x0101010101010101u;
+    static constexpr std::uint64_t kHighBits = 0x8080808080808080u;
 
     const std::uint8_t* next_;
     const std::uint8_t* end_;

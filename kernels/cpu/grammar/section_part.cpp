@@ -3,6 +3,14 @@
 #include "grammar/section.h"
 
 namespace gompfs {
+namespace {
+
+// Of either sign: differences are coded as 0, -1, 1, -2, ...
+std::uint64_t number_behind(std::uint64_t from, std::uint64_t coded) {
+    return from + (coded >> 1 ^ (~(coded & 1) + 1));
+}
+
+}  // namespace
 
 std::span<const std::uint8_t> skip_part(SectionCursor& in) {
     const std::uint8_t* const start = in.place();
@@ -31,12 +39,13 @@ void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& 
     head.inos.resize(in.count());
     std::uint64_t ino = 0;
     for (std::uint64_t& value : head.inos) {
-        value = ino = in.number_behind(ino);
+        value = ino = number_behind(ino, in.number());
     }
     head.words.resize(in.count());
+    in.numbers(head.words);
     std::uint64_t number = 0;
     for (std::uint32_t& value : head.words) {
-        number = in.number_behind(number);
+        number = number_behind(number, value);
         if (number >= dictionary_size) {
             fail_section("a part has a word that the dictionary lacks");
         }

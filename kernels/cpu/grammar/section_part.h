@@ -1,6 +1,8 @@
 // One part of a grammar section.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -41,20 +43,25 @@ void read_symbols(SectionCursor& in, const PartHead& head, const std::vector<std
     bool is_splitter = true;
     for (std::uint64_t rule = 0; rule < num_rules; ++rule) {
         begin(static_cast<std::uint32_t>(rule));
-        for (std::uint64_t left = starts[rule + 1] - starts[rule]; left != 0; --left) {
-            const std::uint64_t coded = in.number();
-            const std::uint64_t value = coded / 2, is_rule = ~coded & 1;
-            const std::uint64_t limit = is_rule != 0 ? num_rules - rule : num_words;
-            is_splitter = false;
-            if (value - is_rule < limit - is_rule) [[likely]] {
-                take(static_cast<Symbol>(is_rule != 0 ? num_words + num_rules - value : value));
-            } else if (coded == 0 && rule == 0) {
-                take(kSplitter);
-                ++num_splitters;
-                is_splitter = true;
-            } else {
-                fail_symbol();
+        std::array<std::uint32_t, 64> coded_symbols;
+        for (std::uint64_t left = starts[rule + 1] - starts[rule]; left != 0;) {
+            const std::span some =
+                std::span(coded_symbols).first(std::min(left, coded_symbols.size()));
+            in.numbers(some);
+            left -= some.size();
+            for (const std::uint32_t coded : some) {
+                const std::uint64_t value = coded / 2, is_rule = ~coded & 1;
+                const std::uint64_t limit = is_rule != 0 ? num_rules - rule : num_words;
+                if (value - is_rule < limit - is_rule) [[likely]] {
+                    take(static_cast<Symbol>(is_rule != 0 ? num_words + num_rules - value : value));
+                } else if (coded == 0 && rule == 0) {
+                    take(kSplitter);
+                    ++num_splitters;
+                } else {
+                    fail_symbol();
+                }
             }
+            is_splitter = some.back() == 0;
         }
         if (rule == 0) {
             check_splitters(head, num_splitters, is_splitter);

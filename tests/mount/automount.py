@@ -1,4 +1,6 @@
-"""An automounter for one mount, after the kernel's Documentation/filesystems/autofs.rst: automount.py DIRECTORY COMMAND...
+"""An automounter for one mount, after autofs.rst of the kernel's documentation.
+
+    python automount.py DIRECTORY COMMAND...
 
 COMMAND is to mount something at DIRECTORY, and is run while somebody reads DIRECTORY/file. Everybody else waits for
 that, but for the process group of this program.

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _TABLE = Path("/proc/self/mountinfo")
 _GOMPFS = "fuse.gompfs"
+_AUTOMOUNT = "autofs"
 
 
 class MountEntry(NamedTuple):
@@ -22,6 +23,11 @@ class MountEntry(NamedTuple):
     def is_gompfs(self) -> bool:
         """Whether a gompfs daemon serves it, or has served it."""
         return self.file_system == _GOMPFS
+
+    @property
+    def is_automount(self) -> bool:
+        """Whether it only waits for somebody to look, and then has something mounted over it."""
+        return self.file_system == _AUTOMOUNT
 
 
 def read_mount_table() -> list[MountEntry]:

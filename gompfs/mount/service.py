@@ -73,8 +73,8 @@ def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions
 def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions, pipe: int) -> None:
     """The child's whole life; never returns. Errors go to the caller until the mount is up, and to syslog."""
     status = 1
+    is_ready = False
     try:
-        os.setsid()
         os.chdir("/")
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -82,17 +82,19 @@ def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions,
         _log_to_syslog()
 
         def ready() -> None:
+            nonlocal is_ready
+            # Not before: an automount that waits for this mount lets nobody past but the caller's process group.
+            os.setsid()
             os.write(pipe, _READY)
             os.close(pipe)
+            is_ready = True
 
         _serve(archives, mountpoint, options, ready)
         status = 0
     except BaseException as error:
-        log.error("%s", error)
-        try:
+        log.error("%s", _describe(error))
+        if not is_ready:
             os.write(pipe, os.fsencode(_describe(error)))
-        except OSError:
-            pass  # the mount had been ready, and nobody listens any more
     finally:
         logging.shutdown()
         os._exit(status)

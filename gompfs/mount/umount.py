@@ -26,7 +26,8 @@ def check_mountpoint(mountpoint: str) -> None:
         raise MountError("what is mounted here does not answer any more, and is none of gompfs", path=mountpoint)
     if not Path(mountpoint).is_dir():
         raise MountError("the mount point is no directory", path=mountpoint)
-    if mount_at(mountpoint) is not None and os.path.ismount(mountpoint):
+    mount = mount_at(mountpoint)
+    if mount is not None and not mount.is_automount and os.path.ismount(mountpoint):
         raise MountError("something is mounted here already", path=mountpoint)
 
 

@@ -14,6 +14,7 @@ from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.cli.mount_helper import mount
 
+AUTOMOUNT = Path(__file__).with_name("automount.py")
 InNamespace = Callable[[str], subprocess.CompletedProcess[str]]
 
 
@@ -122,6 +123,17 @@ def test_what_cannot_be_mounted(in_namespace: InNamespace, command: str, reason:
     assert line.startswith("gompfs: ")
     assert reason in line
     assert done.stdout in ("status 1\n", "status 32\n")
+
+
+@needs_root
+@pytest.mark.skipif("autofs" not in Path("/proc/filesystems").read_text(), reason="the kernel has no autofs")
+@pytest.mark.parametrize("api", ["low", "high"])
+def test_an_automount(in_namespace: InNamespace, api: str) -> None:
+    """The daemon must not wait for itself."""
+    automount = f"{sys.executable} {AUTOMOUNT} m mount -t gompfs a.gomp m -o api={api}"
+    done = in_namespace(f"{automount}\nfindmnt -rn -o FSTYPE m\numount m")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["content", "autofs", "fuse.gompfs"]
 
 
 def test_how_it_is_called(place: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from tree_helpers import PACKAGE_PARENT, pack
+
+from gompfs.mount.mount_table import mount_at
 
 UNITS = Path(__file__).parents[2] / "systemd"
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
@@ -145,6 +148,21 @@ def test_nothing_hides_the_mount() -> None:
     )
     for unit in ("gompfs@.service", "user/gompfs@.service"):
         assert [name for name in settings(unit) if hiding.match(name)] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount as somebody else would")
+@pytest.mark.parametrize("unit", ["gompfs@.service", "user/gompfs@.service"])
+def test_only_a_dead_mount_is_let_go(mount, archive: Path, unit: str) -> None:
+    """ExecStopPost is run after a start that failed, too."""
+    mounted = mount(archive)
+    program, flag, script, _ = shlex.split(settings(unit)["ExecStopPost"].removeprefix("-").replace("$$", "$"))
+    command = [program, flag, script, mounted.path]
+    subprocess.run(command, check=True, timeout=20)
+    assert (mounted / "file").read_text() == "content\n"
+    mounted.process.kill()
+    mounted.process.wait()
+    subprocess.run(command, check=True, timeout=20)
+    assert mount_at(os.path.realpath(mounted.path)) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up capabilities")

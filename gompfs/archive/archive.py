@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -51,6 +52,7 @@ from gompfs.model import (
 )
 
 _Found = TypeVar("_Found")
+Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 256  # blocks that are decoded at once
 _LARGE_RUN = 1 << 20  # is read to memory that is used again: to touch fresh memory takes as long as to read
@@ -115,7 +117,7 @@ class Archive:
         self.sections: list[Section] = self._index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
         self.blocks = BlockService(
-            self.decode_stream_blocks,
+            self._decode_blocks,
             self.num_blocks,
             self.block_size,
             cache_size,
@@ -328,7 +330,6 @@ class Archive:
 
         The range must lie inside the file. Without `keep`, blocks are decoded past the cache.
         """
-        get_blocks = self.blocks.get if keep else self.decode_stream_blocks
         pieces: list[memoryview | bytes] = []
         position = file_offset
         end = file_offset + size
@@ -343,20 +344,20 @@ class Archive:
                 position = extent.file_offset
             piece_size = min(extent_end, end) - position
             stream_offset = extent.stream_offset + position - extent.file_offset
-            pieces.extend(self._stream(ino, stream_offset, piece_size, get_blocks))
+            pieces.extend(self._stream(ino, stream_offset, piece_size, keep))
             position += piece_size
         if position < end:
             pieces.append(bytes(end - position))
         return pieces
 
-    def _stream(
-        self, ino: int, stream_offset: int, size: int, get_blocks: Callable[[int, int], list[Block]]
-    ) -> Iterator[memoryview]:
+    def _stream(self, ino: int, stream_offset: int, size: int, keep: bool) -> Iterator[memoryview]:
         first = stream_offset // self.block_size
         last = (stream_offset + size - 1) // self.block_size
         if last >= self.num_blocks:
             raise CorruptIndexError(f"inode {ino} has bytes outside the stream", archive=self.path)
-        for number, block in enumerate(get_blocks(first, last - first + 1), first):
+        numbers = range(first, last + 1)
+        blocks = self.blocks.get(ino, stream_offset, size) if keep else self._decode_blocks(numbers)
+        for number, block in zip(numbers, blocks, strict=True):
             if block.status is not BlockStatus.OK:
                 raise CorruptBlockError(block.status.reason, archive=self.path, block=number)
             start = max(stream_offset - number * self.block_size, 0)
@@ -373,7 +374,7 @@ class Archive:
         def decode(first: int) -> list[Block]:
             count = min(_SECTION_BATCH, len(places) - first)
             out = content[first * self.block_size : (first + count) * self.block_size]
-            return self.decode_places(places, first, count, out=out)
+            return self.decode_places(places, np.arange(first, first + count), out=out)
 
         # While one batch is read from the file, others are decoded.
         with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
@@ -390,47 +391,49 @@ class Archive:
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
         """Decode blocks of the stream, past the cache; damage never raises."""
+        return self._decode_blocks(range(first, first + count))
+
+    def _decode_blocks(self, numbers: Sequence[int]) -> list[Block]:
         decoded: list[Block] = []
-        for segment, start, size in self._parts_of_segments(first, count):
-            decoded += self.decode_places(segment.places, start, size)
+        for segment, places in self._parts_of_segments(numbers):
+            decoded += self.decode_places(segment.places, places)
         return decoded
 
     def read_stream_blocks(self, first: int, count: int) -> tuple[list[memoryview], list[int]]:
         """Blocks of the stream as they are stored, not checked, and how many bytes each should hold."""
         blocks: list[memoryview] = []
         sizes: list[int] = []
-        for segment, start, size in self._parts_of_segments(first, count):
-            blocks += self._read_blocks(segment.places, start, size)
-            sizes += self._sizes(segment.places, start, size).tolist()
+        for segment, numbers in self._parts_of_segments(range(first, first + count)):
+            blocks += self._read_blocks(segment.places, numbers)
+            sizes += self._sizes(segment.places, numbers).tolist()
         return blocks, sizes
 
-    def _parts_of_segments(self, first: int, count: int) -> Iterator[tuple[Segment, int, int]]:
-        """Where blocks of the stream are: segment, number of the first one there, and how many."""
+    def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, Numbers]]:
+        """Where blocks of the stream are, whose numbers rise: segments, and numbers there."""
         for segment in self.segments:
-            start = max(first - segment.first_block, 0)
-            end = min(first + count - segment.first_block, len(segment.places))
+            start = bisect_left(numbers, segment.first_block)
+            end = bisect_left(numbers, segment.first_block + len(segment.places))
             if start < end:
-                yield segment, start, end - start
+                yield segment, np.array(numbers[start:end]) - segment.first_block
 
-    def _sizes(self, places: BlockPlaces, first: int, count: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        numbers = np.arange(first, first + count)
+    def _sizes(self, places: BlockPlaces, numbers: Numbers) -> Numbers:
         return np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
 
     def decode_places(
-        self, places: BlockPlaces, first: int, count: int, *, verify: bool = False, out: memoryview | None = None
+        self, places: BlockPlaces, numbers: Numbers, *, verify: bool = False, out: memoryview | None = None
     ) -> list[Block]:
-        """Decode `count` blocks that lie at `places`, from number `first` of them on; damage never raises.
+        """Decode blocks that lie at `places`, by their numbers there, which rise; damage never raises.
 
         They are views of `out`, which has room for all, or of memory of the engine's.
         """
-        sizes = self._sizes(places, first, count)
-        raw = self._read_blocks(places, first, count)
+        sizes = self._sizes(places, numbers)
+        raw = self._read_blocks(places, numbers)
         good = np.flatnonzero(read_headers(raw)["uncompressed_size"] == sizes).tolist()
-        blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * count
+        blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * len(numbers)
         ends = np.cumsum(sizes[good]).tolist()
         if out is None:
             out = self.engine.allocate(ends[-1] if ends else 0)
-        if len(good) < count:
+        if len(good) < len(numbers):
             raw = [raw[index] for index in good]
         with self.decode_work.batch(len(good), len(out)):
             statuses = self.engine.decode_blocks(raw, out, verify=verify or self.verifies_content)
@@ -441,12 +444,12 @@ class Archive:
             start = end
         return blocks
 
-    def _read_blocks(self, places: BlockPlaces, first: int, count: int) -> list[memoryview]:
+    def _read_blocks(self, places: BlockPlaces, numbers: Numbers) -> list[memoryview]:
         """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""
-        offsets = places.archive_offsets[first : first + count].tolist()
-        sizes = places.compressed_sizes[first : first + count].tolist()
+        offsets = places.archive_offsets[numbers].tolist()
+        sizes = places.compressed_sizes[numbers].tolist()
         start, end = offsets[0], offsets[-1] + sizes[-1]
-        if offsets == sorted(offsets) and end - start <= sum(sizes) + count * BLOCK_HEADER_SIZE:
+        if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)
             return [
                 run[offset - start : offset - start + size]

@@ -1,4 +1,4 @@
-"""Decoded blocks on request: a bounded cache, one decode per block, and read-ahead for sequential readers.
+"""Decoded blocks on request: a bounded cache, one decode per block, and read-ahead for sequential and strided readers.
 
 `reader` holds the decoded blocks as well, for threads that read without the interpreter (kernels/cpu/reading).
 """
@@ -8,9 +8,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import takewhile
 
 from gompfs._reading import BlockReader
 from gompfs.codec import BlockStatus
@@ -19,7 +20,7 @@ log = logging.getLogger(__name__)
 
 DEFAULT_CACHE_SIZE = 256 << 20
 
-DecodeBlocks = Callable[[int, int], Sequence["Block"]]
+DecodeBlocks = Callable[[Sequence[int]], Sequence["Block"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class BlockService:
         cache_size: int,
         decode_ahead: Callable[[], int],
     ) -> None:
-        """Serve blocks 0 to `num_blocks` - 1 of `decode(first, count)`; keep `cache_size` bytes of them.
+        """Serve blocks 0 to `num_blocks` - 1 of `decode(numbers)`, whose numbers rise; keep `cache_size` bytes.
 
         Up to `decode_ahead()` bytes are decoded ahead of a reader, at once.
         """
@@ -86,18 +87,20 @@ class BlockService:
             self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
             self._evict()
 
-    def get(self, first: int, count: int) -> list[Block]:
-        """Blocks `first` to `first + count - 1`, decoded.
+    def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
+        """The decoded blocks of `size` bytes of the stream, 1 or more, which are read for the file `ino`.
 
         A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
         """
-        ahead = self.reader.note(first, count, self._ahead_bytes() // self._block_size)
+        first = stream_offset // self._block_size
+        count = (stream_offset + size - 1) // self._block_size - first + 1
+        ahead = self.reader.note(ino, stream_offset, size, self._ahead_bytes() // self._block_size)
         if ahead:
             self._start_reading_ahead()
         blocks: list[Block | None] = [None] * count
         while True:
             wait_for: Future[None] | None = None
-            missing: tuple[int, int] | None = None
+            missing: list[int] = []
             with self._lock:
                 for index in range(count):
                     if blocks[index] is not None:
@@ -107,14 +110,15 @@ class BlockService:
                         self._cache.move_to_end(first + index)
                         blocks[index] = block
                         self._hits += 1
-                    elif wait_for is None and missing is None:
+                    elif wait_for is None and not missing:
                         wait_for = self._pending.get(first + index)
                         if wait_for is None:
                             start = first + index
                             begin = self._free_before(start, -ahead)
-                            missing = self._claim(begin, max(first + count - begin, ahead))
-            if missing is not None:
-                decoded = self._load(*missing)[start - missing[0] :]
+                            end = min(begin + max(first + count - begin, ahead), self._num_blocks)
+                            missing = self._claim(takewhile(self._is_free, range(begin, end)))
+            if missing:
+                decoded = self._load(missing)[start - missing[0] :]
                 asked = min(len(decoded), first + count - start)
                 blocks[start - first : start - first + asked] = decoded[:asked]
                 self.misses += asked
@@ -123,30 +127,33 @@ class BlockService:
             else:
                 return [block for block in blocks if block is not None]
 
+    def _is_free(self, number: int) -> bool:
+        """Whether nobody has a block, nor decodes it; called with the lock held."""
+        return number not in self._cache and number not in self._pending
+
     def _free_before(self, end: int, limit: int) -> int:
         """Where the run of up to `limit` blocks before `end` begins that nobody has; called with the lock held."""
         first = end
-        while first > max(end - limit, 0) and first - 1 not in self._cache and first - 1 not in self._pending:
+        while first > max(end - limit, 0) and self._is_free(first - 1):
             first -= 1
         return first
 
-    def _claim(self, first: int, limit: int) -> tuple[int, int]:
-        """Mark the run of blocks from `first` on that nobody has as pending; called with the lock held."""
+    def _claim(self, numbers: Iterable[int]) -> list[int]:
+        """Mark blocks as pending; called with the lock held."""
         future: Future[None] = Future()
-        limit = min(limit, self._num_blocks - first)
-        count = 0
-        while count < limit and first + count not in self._cache and first + count not in self._pending:
-            self._pending[first + count] = future
-            count += 1
-        return first, count
+        claimed = []
+        for number in numbers:
+            self._pending[number] = future
+            claimed.append(number)
+        return claimed
 
-    def _load(self, first: int, count: int) -> Sequence[Block]:
-        """Decode a claimed run into the cache."""
-        future = self._pending[first]
+    def _load(self, numbers: Sequence[int]) -> Sequence[Block]:
+        """Decode claimed blocks into the cache."""
+        future = self._pending[numbers[0]]
         try:
-            decoded = self._decode(first, count)
+            decoded = self._decode(numbers)
             with self._lock:
-                for number, block in enumerate(decoded, first):
+                for number, block in zip(numbers, decoded, strict=True):
                     self._cache[number] = block
                     if block.status is BlockStatus.OK:
                         self.reader.insert(number, block.content)
@@ -154,8 +161,8 @@ class BlockService:
             return decoded
         finally:
             with self._lock:
-                for index in range(count):
-                    del self._pending[first + index]
+                for number in numbers:
+                    del self._pending[number]
             future.set_result(None)
 
     def _evict(self) -> None:
@@ -174,22 +181,13 @@ class BlockService:
                 self._thread.start()
 
     def _read_ahead(self) -> None:
-        """Decode what sequential readers will ask for next, until the service is closed."""
+        """Decode what readers will ask for next, until the service is closed."""
         while (wanted := self.reader.wait_ahead()) is not None:
-            start, end = wanted
-            while start < end and not self._closed:
-                claimed = self._claim_next(start, end)
-                start = sum(claimed)
-                if claimed[1] == 0:
-                    continue
-                try:
-                    self._load(*claimed)
-                except Exception as error:  # whoever asks for these blocks meets it too
-                    log.debug("blocks could not be read ahead: %s", error)
-
-    def _claim_next(self, start: int, end: int) -> tuple[int, int]:
-        """The first run of blocks that nobody has, marked as pending."""
-        with self._lock:
-            while start < end and (start in self._cache or start in self._pending):
-                start += 1
-            return self._claim(start, end - start)
+            with self._lock:
+                claimed = self._claim(filter(self._is_free, sorted(wanted)))
+            if not claimed:
+                continue
+            try:
+                self._load(claimed)
+            except Exception as error:  # whoever asks for these blocks meets it too
+                log.debug("blocks could not be read ahead: %s", error)

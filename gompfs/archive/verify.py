@@ -107,7 +107,8 @@ class _Verification:
         damaged: list[tuple[int, BlockStatus]] = []
         batch = max(_BATCH_BYTES // archive.block_size, 1)
         for first in range(0, len(places), batch):
-            blocks = archive.decode_places(places, first, min(batch, len(places) - first), verify=True)
+            numbers = np.arange(first, min(first + batch, len(places)))
+            blocks = archive.decode_places(places, numbers, verify=True)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))

@@ -151,6 +151,24 @@ def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: P
     assert misses[1 << 20] < num_blocks / 2
 
 
+@pytest.mark.parametrize("stride", [2, -3, 3.5])
+def test_reading_a_file_in_strides(sound_archive: Path, tree: Path, stride: float) -> None:
+    """What lies between is not decoded."""
+    content = (tree / "big/text").read_bytes()
+    misses, decoded = {}, {}
+    for decode_ahead in (0, 1 << 20):
+        with Archive(sound_archive, decode_ahead=decode_ahead) as archive:
+            ino = archive.resolve("big/text").ino
+            distance = int(abs(stride) * archive.block_size)
+            for start in range(0, len(content), distance)[:: 1 if stride > 0 else -1]:
+                assert archive.read(ino, start, 3000) == content[start : start + 3000]
+                threading.Event().wait(0.005)
+            misses[decode_ahead] = archive.blocks.misses
+            decoded[decode_ahead] = archive.decode_work.num_blocks
+    assert misses[1 << 20] < misses[0] / 2
+    assert decoded[1 << 20] <= decoded[0] + 16  # behind the end of the file
+
+
 def test_closing_while_reading_ahead(sound_archive: Path) -> None:
     for _ in range(20):
         with Archive(sound_archive) as archive:

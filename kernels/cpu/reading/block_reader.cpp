@@ -66,7 +66,8 @@ bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint6
             break;
         }
         const std::uint64_t piece = std::min(extent->file_offset + extent->size, end) - position;
-        if (!append_blocks(extent->stream_offset + (position - extent->file_offset), piece, out)) {
+        const std::uint64_t place = extent->stream_offset + (position - extent->file_offset);
+        if (!append_blocks({node, place, piece}, out)) {
             return false;
         }
         position += piece;
@@ -76,7 +77,8 @@ bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint6
     return true;
 }
 
-bool BlockReader::append_blocks(std::uint64_t stream_offset, std::uint64_t size, ReadPieces& out) {
+bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
+    const auto [node, stream_offset, size] = read;
     const std::uint64_t first = stream_offset / block_size_;
     const std::uint64_t last = (stream_offset + size - 1) / block_size_;
     if (last >= num_blocks_) {
@@ -94,7 +96,7 @@ bool BlockReader::append_blocks(std::uint64_t stream_offset, std::uint64_t size,
         out.blocks.push_back(std::move(block));
     }
     out.size += size;
-    readers.note(first, last - first + 1, max_ahead.load(std::memory_order_relaxed));
+    read_ahead.note(read, max_ahead.load(std::memory_order_relaxed));
     return true;
 }
 

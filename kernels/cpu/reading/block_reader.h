@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "reading/block_table.h"
+#include "reading/read_ahead.h"
 #include "reading/request_times.h"
-#include "reading/sequential_readers.h"
 
 namespace gompfs {
 
@@ -38,7 +38,9 @@ struct ReadPieces {
 class BlockReader {
   public:
     BlockReader(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity)
-        : readers(num_blocks, capacity), num_blocks_(num_blocks), block_size_(block_size) {}
+        : read_ahead(num_blocks, block_size, capacity),
+          num_blocks_(num_blocks),
+          block_size_(block_size) {}
 
     // Makes files known; the layout of an archive's file never changes.
     void add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts);
@@ -52,7 +54,7 @@ class BlockReader {
     bool is_small(std::uint64_t node);
 
     BlockTable table;
-    SequentialReaders readers;
+    ReadAhead read_ahead;
     std::atomic<std::uint64_t> open_below =
         0;  // in bytes; 0: all files are for the interpreter to open
     std::atomic<std::uint64_t> max_ahead = 0;
@@ -62,7 +64,7 @@ class BlockReader {
 
   private:
     std::shared_ptr<const FileLayout> find_file(std::uint64_t node);
-    bool append_blocks(std::uint64_t stream_offset, std::uint64_t size, ReadPieces& out);
+    bool append_blocks(const StreamRead& read, ReadPieces& out);
     bool append_zeros(std::uint64_t size, ReadPieces& out);
 
     const std::uint64_t num_blocks_;

@@ -51,12 +51,9 @@ void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const
     reader.add_files({{node, std::move(layout)}});
 }
 
-std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_ahead(BlockReader& reader) {
-    const std::optional<BlockRange> range = [&] {
-        const nb::gil_scoped_release release;
-        return reader.readers.wait();
-    }();
-    return range ? std::make_optional(std::make_pair(range->first, range->end)) : std::nullopt;
+std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader) {
+    const nb::gil_scoped_release release;
+    return reader.read_ahead.wait();
 }
 
 // A gompfs.model.Inode.
@@ -223,14 +220,14 @@ NB_MODULE(_reading, module) {
         .def("clear", [](BlockReader& reader) { reader.table.clear(); })
         .def(
             "note",
-            [](BlockReader& reader, std::uint64_t first, std::uint64_t count,
-               std::uint64_t max_ahead) {
+            [](BlockReader& reader, std::uint64_t node, std::uint64_t stream_offset,
+               std::uint64_t size, std::uint64_t max_ahead) {
                 reader.max_ahead.store(max_ahead);
-                return reader.readers.note(first, count, max_ahead);
+                return reader.read_ahead.note({node, stream_offset, size}, max_ahead);
             },
-            "first"_a, "count"_a, "max_ahead"_a)
+            "node"_a, "stream_offset"_a, "size"_a, "max_ahead"_a)
         .def("wait_ahead", &gompfs::wait_ahead)
-        .def("close", [](BlockReader& reader) { reader.readers.close(); })
+        .def("close", [](BlockReader& reader) { reader.read_ahead.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
         .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
         .def("knows", &BlockReader::knows, "node"_a)

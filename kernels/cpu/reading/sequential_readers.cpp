@@ -1,6 +1,7 @@
 #include "reading/sequential_readers.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace gompfs {
 
@@ -19,20 +20,15 @@ bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
 
 }  // namespace
 
-std::int64_t SequentialReaders::note(std::uint64_t first, std::uint64_t count,
-                                     std::uint64_t max_ahead) {
-    const std::lock_guard lock(mutex_);
-    if (wanted_.is_closed()) {
-        return 0;
-    }
-    const BlockRange range{first, first + count};
+std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_ahead,
+                                     std::vector<std::uint64_t>& wanted) {
     Reader reader = take(range);
-    if (reader.backwards ? first < reader.last.first : range.end > reader.last.end) {
+    if (reader.backwards ? range.first < reader.last.first : range.end > reader.last.end) {
         const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
         reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
     }
     reader.last = range;
-    want(reader);
+    want(reader, wanted);
     readers_.push_back(reader);
     if (readers_.size() > kMaxReaders) {
         readers_.pop_front();
@@ -63,7 +59,7 @@ SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
 }
 
 // Asks for what the reader will come to, once it is half as much as it may be, or all that is left.
-void SequentialReaders::want(Reader& reader) {
+void SequentialReaders::want(Reader& reader, std::vector<std::uint64_t>& wanted) const {
     BlockRange range{};
     if (reader.backwards) {
         reader.requested = std::min(reader.requested, reader.last.first);
@@ -78,7 +74,8 @@ void SequentialReaders::want(Reader& reader) {
         return;
     }
     reader.requested = reader.backwards ? range.first : range.end;
-    wanted_.push(range);
+    wanted.resize(range.end - range.first);
+    std::iota(wanted.begin(), wanted.end(), range.first);
 }
 
 }  // namespace gompfs

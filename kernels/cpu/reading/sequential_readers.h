@@ -3,10 +3,7 @@
 
 #include <cstdint>
 #include <list>
-#include <mutex>
-#include <optional>
-
-#include "common/latest_wanted.h"
+#include <vector>
 
 namespace gompfs {
 
@@ -16,21 +13,17 @@ struct BlockRange {
 };
 
 // Blocks follow each other in the stream as files do in their directories, so a reader of many
-// small files in order looks sequential here too. Others go backwards. Safe for any number of
-// threads.
+// small files in order looks sequential here too. Others go backwards.
 class SequentialReaders {
   public:
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
         : num_blocks_(num_blocks), capacity_(capacity) {}
 
     // Takes note of somebody who reads blocks; at most max_ahead blocks are worth decoding at once.
-    // Returns how many this reader may decode ahead, below 0 where it goes backwards.
-    std::int64_t note(std::uint64_t first, std::uint64_t count, std::uint64_t max_ahead);
-
-    // Waits for blocks that should be decoded ahead; nothing once the readers are closed.
-    std::optional<BlockRange> wait() { return wanted_.wait(); }
-
-    void close() { wanted_.close(); }
+    // Returns how many this reader may decode ahead, below 0 where it goes backwards. What should
+    // be decoded now is appended to wanted.
+    std::int64_t note(const BlockRange& range, std::uint64_t max_ahead,
+                      std::vector<std::uint64_t>& wanted);
 
   private:
     // What it read last, and how far blocks were asked for in its name: the end of those, or the
@@ -43,13 +36,11 @@ class SequentialReaders {
     };
 
     Reader take(const BlockRange& range);
-    void want(Reader& reader);
+    void want(Reader& reader, std::vector<std::uint64_t>& wanted) const;
 
     const std::uint64_t num_blocks_;
     const std::uint64_t capacity_;  // of the cache, in blocks
-    std::mutex mutex_;
-    std::list<Reader> readers_;  // the latest last
-    LatestWanted<BlockRange> wanted_{16};
+    std::list<Reader> readers_;     // the latest last
 };
 
 }  // namespace gompfs

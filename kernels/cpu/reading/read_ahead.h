@@ -1,0 +1,41 @@
+// Says what to decode ahead of readers, whom it recognises by what they ask for.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "common/latest_wanted.h"
+#include "reading/sequential_readers.h"
+#include "reading/strided_readers.h"
+
+namespace gompfs {
+
+// Safe for any number of threads.
+class ReadAhead {
+  public:
+    ReadAhead(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity)
+        : block_size_(block_size),
+          sequential_(num_blocks, capacity),
+          strided_(num_blocks, block_size, capacity) {}
+
+    // Takes note of a read of one byte or more; at most max_ahead blocks are worth decoding at
+    // once. Returns how many blocks the reader may decode by itself, below 0 where it goes
+    // backwards: only those of the read in a stride, 0 where nothing is decoded ahead.
+    std::int64_t note(const StreamRead& read, std::uint64_t max_ahead);
+
+    // Waits for blocks that should be decoded ahead; nothing once this is closed.
+    std::optional<std::vector<std::uint64_t>> wait() { return wanted_.wait(); }
+
+    void close() { wanted_.close(); }
+
+  private:
+    const std::uint64_t block_size_;
+    std::mutex mutex_;
+    SequentialReaders sequential_;
+    StridedReaders strided_;
+    LatestWanted<std::vector<std::uint64_t>> wanted_{16};
+};
+
+}  // namespace gompfs

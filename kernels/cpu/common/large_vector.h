@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <utility>
@@ -55,5 +56,44 @@ struct LargeAllocator {
 // resize leaves new items without a value.
 template <typename Value>
 using LargeVector = std::vector<Value, LargeAllocator<Value>>;
+
+// Memory of zeros, in large pages where it is large: fresh memory is not cleared once more.
+template <typename Value>
+struct ZeroAllocator {
+    using value_type = Value;
+
+    ZeroAllocator() = default;
+    template <typename Other>
+    ZeroAllocator(const ZeroAllocator<Other>&) {}
+
+    Value* allocate(std::size_t count) {
+        constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
+        void* const memory = std::calloc(count, sizeof(Value));
+        if (memory == nullptr && count != 0) {
+            throw std::bad_alloc();
+        }
+        const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+        const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+        const std::uintptr_t end = (begin + count * sizeof(Value)) / kLargePage * kLargePage;
+        if (first < end) {
+            madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+        }
+        return static_cast<Value*>(memory);
+    }
+    void deallocate(Value* memory, std::size_t) { std::free(memory); }
+
+    template <typename Other>
+    void construct(Other*) {}  // it is zero
+    template <typename Other, typename... Arguments>
+    void construct(Other* place, Arguments&&... arguments) {
+        ::new (static_cast<void*>(place)) Other(std::forward<Arguments>(arguments)...);
+    }
+
+    bool operator==(const ZeroAllocator&) const { return true; }
+};
+
+// Made with its size once, of zeros.
+template <typename Value>
+using ZeroVector = std::vector<Value, ZeroAllocator<Value>>;
 
 }  // namespace gompfs

@@ -111,19 +111,6 @@ std::uint64_t PartCounter::add_to_total(const PartHead& head) {
     return num_tokens;
 }
 
-// Each thread is the first to touch its share of the memory, which takes longer than to clear it.
-WordCounts zeros(std::size_t size, unsigned num_threads) {
-    WordCounts counts;
-    counts.resize(size);
-    parallel_for(num_threads, num_threads, [&](std::size_t part) {
-        const auto place = [&](std::size_t bound) {
-            return counts.begin() + static_cast<std::ptrdiff_t>(size * bound / num_threads);
-        };
-        std::fill(place(part), place(part + 1), 0);
-    });
-    return counts;
-}
-
 }  // namespace
 
 std::vector<std::uint64_t> rule_sizes(const Part& part) {
@@ -159,7 +146,7 @@ std::vector<std::uint64_t> file_sizes(const Part& part) {
 }
 
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads) {
-    WordCounts counts = zeros(grammar.dictionary.size(), num_threads);
+    WordCounts counts(grammar.dictionary.size());
     parallel_for(grammar.parts.size(), num_threads, [&](std::size_t index) {
         if (files.contain_any(grammar.parts[index].inos)) {
             PartCounter(files, counts).count(grammar.parts[index]);
@@ -170,7 +157,7 @@ WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsign
 
 CountedSection::CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
                                unsigned num_threads)
-    : section_(section, num_threads), counts_(zeros(section_.words().size(), num_threads)) {
+    : section_(section, num_threads), counts_(section_.words().size()) {
     section_.read([this](std::size_t range) { section_.words().check(range); },
                   [&] {
                       return [counter = PartCounter(files, counts_)](

@@ -43,7 +43,7 @@ class CountedFiles {
     std::optional<std::vector<std::uint64_t>> inos_;
 };
 
-using WordCounts = LargeVector<std::uint64_t>;  // by word of a dictionary
+using WordCounts = ZeroVector<std::uint64_t>;  // by word of a dictionary
 
 // How often each word of the dictionary occurs. Top-down (TADOC): a rule's weight is how often it
 // occurs in the text; rules are visited in an order that has every use before the rule, so each is

@@ -73,7 +73,7 @@ void WordCountReport::add_up() {
         counts_ = sources_[0].counts;
         return;
     }
-    sums_.resize(words_->size(), 0);
+    sums_ = WordCounts(words_->size());
     counts_ = sums_;
     for (std::size_t source = 0; source < sources_.size(); ++source) {
         const std::span<const std::uint64_t> counts = sources_[source].counts;

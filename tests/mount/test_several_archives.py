@@ -82,6 +82,19 @@ def test_union(mount_all, archives: list[Path], tmp_path: Path) -> None:
     assert os.statvfs(place).f_blocks * 4096 >= sizes
 
 
+def test_directories_that_were_read_ahead(mount_all, archives: list[Path]) -> None:
+    """An archive's own directories come from its index in batches; those that are merged are not taken from there."""
+    place = mount_all(archives, "--union")
+    for name in NAMES:
+        assert os.listdir(place / f"only-{name}") == ["d"]
+        time.sleep(0.2)  # for the next batch, which has `shared`
+    assert sorted(os.listdir(place / "shared/deep")) == sorted(NAMES)
+    assert sorted(os.listdir(place / "shared")) == ["deep", "file"]
+    assert len({os.stat(place / path).st_ino for path in (".", "shared", "shared/deep", "mixed")}) == 4
+    with os.scandir(place) as entries:
+        assert all(entry.inode() == os.lstat(entry.path).st_ino for entry in entries)
+
+
 def test_the_union_is_what_copying_one_over_the_other_gives(mount_all, archives: list[Path], tmp_path: Path) -> None:
     """In the order of the archives; of a directory that a file replaces, nothing stays."""
     merged = tmp_path / "merged"
@@ -104,6 +117,31 @@ def test_a_directory_for_each(mount_all, archives: list[Path], tmp_path: Path) -
     assert (place / "one/link").read_text() == "of one\n"
     with pytest.raises(OSError, match="Read-only"):
         (place / "new").mkdir()
+
+
+@pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
+def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str, fuse_api: str) -> None:
+    """Without the interpreter; but for those that are merged."""
+    archives = []
+    for name in ("one", "two"):
+        for directory in range(200):
+            (tmp_path / f"many-{name}/{name}/{directory:03}/sub").mkdir(parents=True)
+            (tmp_path / f"many-{name}/{name}/{directory:03}/sub/{name}").touch()
+        archives.append(tmp_path / f"{name}.gomp")
+        pack(archives[-1], tmp_path / f"many-{name}")
+    place = mount_all(archives, how)
+    for name in ("one", "two"):
+        top = place / name if how == "--union" else place / name / name
+        assert len(os.listdir(top)) == 200
+        for directory in range(200):
+            assert os.listdir(top / f"{directory:03}/sub") == [name]
+    time.sleep(1.1)
+    (state,) = observe_mounts([os.path.realpath(place)])
+    counts = {
+        language: state.value("gompfs_request_seconds_count", request="other", answered_by=language)
+        for language in ("cpp", "python")
+    }
+    assert (counts["cpp"] > 600 and counts["python"] < 100) or fuse_api == "high"
 
 
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])

@@ -110,7 +110,7 @@ def test_fstab(in_namespace: InNamespace, place: Path) -> None:
 
 @needs_root
 def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
-    """In /etc/fstab and for mount(8): later ones win, a colon in a name is escaped, a second `mount -a` does nothing."""
+    """In /etc/fstab and for mount(8): later ones win, colons in names are escaped, a second `mount -a` does nothing."""
     for name in ("b", "c:d"):
         (place / name).mkdir()
         (place / name / "file").write_text(f"content of {name}\n")

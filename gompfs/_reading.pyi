@@ -39,7 +39,7 @@ class ListingTable:
         columns: Sequence[bytes],
         first: int,
         end: int,
-        owner: tuple[int | None, int | None, int],
+        mapping: tuple[int, int | None, int | None, int],
         cache_seconds: int,
         num_following: int,
     ) -> None: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
@@ -49,7 +51,7 @@ _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
-SEVERAL_MODES = ("union", "subdirs")
+_SEVERAL_FLAGS = {"union": "union", "subdir_per_archive": "subdirs"}
 FUSE_APIS = ("low", "high")
 _CHOICES = {"api": FUSE_APIS, "stats": STATS_PLACES}
 _LEAST_GPU_MEMORY = 64 << 20
@@ -120,6 +122,8 @@ class MountOptions:
             name, has_value, value = item.partition("=")
             if name in _TRUE_FLAGS and not has_value:
                 values[name] = True
+            elif item in _SEVERAL_FLAGS:
+                values["several"] = _SEVERAL_FLAGS[item]
             elif name in ("uid", "gid"):
                 values[name] = _number(name, value, 10)
             elif name == "umask":
@@ -133,6 +137,19 @@ class MountOptions:
         options = cls(**values)  # type: ignore[arg-type]
         options.gpu_options(0)  # refuses what is not possible
         return options
+
+
+def join_source(archives: Sequence[str], several: str | None) -> str:
+    """What is mounted, as one name: archives with colons between them; a colon in a name gets a backslash."""
+    return archives[0] if several is None else ":".join(archive.replace(":", "\\:") for archive in archives)
+
+
+def split_source(source: str, several: str | None) -> list[str]:
+    """The archives that join_source() has joined; raises OptionError where one has no name."""
+    archives = [source] if several is None else [name.replace("\\:", ":") for name in re.split(r"(?<!\\):", source)]
+    if not all(archives):
+        raise OptionError(f"an archive has no name in {source!r}")
+    return archives
 
 
 def parse_size(text: str) -> int:

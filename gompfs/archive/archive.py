@@ -15,7 +15,6 @@ from typing import TypeVar
 import numpy as np
 
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
-from gompfs.archive.decode_work import DecodeWork
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.buffers import BufferPool
@@ -85,7 +84,6 @@ class Archive:
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
-        self.decode_work = DecodeWork()
         self._runs = BufferPool()  # what is read of the file at once
         self._file = file or LocalFile.open(self.path)
         self.is_closed = False
@@ -435,8 +433,7 @@ class Archive:
             out = self.engine.allocate(ends[-1] if ends else 0)
         if len(good) < len(numbers):
             raw = [raw[index] for index in good]
-        with self.decode_work.batch(len(good), len(out)):
-            statuses = self.engine.decode_blocks(raw, out, verify=verify or self.verifies_content)
+        statuses = self.engine.decode_blocks(raw, out, verify=verify or self.verifies_content)
         decoded = out.toreadonly()
         start = 0
         for index, end, status in zip(good, ends, statuses, strict=True):

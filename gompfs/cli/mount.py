@@ -40,7 +40,8 @@ def mount_command(
 
     Several archives are shown as a union, in which directories are merged, and of other entries that have the same path
     that of the latest archive is there; or each in a directory with the name of its file without .gomp. The statistics
-    of each are then in stats/NAME.
+    of each are then in stats/NAME. mount(8) and /etc/fstab have options for that, and a colon between the archives, \\:
+    for one in a name: mount -t gompfs -o union old.gomp:new.gomp MOUNTPOINT.
 
     Returns as soon as the mount answers; a daemon serves it until it is unmounted. A mount there whose daemon has died
     is cleared up first.
@@ -59,6 +60,8 @@ def mount_command(
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too
       stats=visible          list the directory stats in the root; also: hidden (the default), off
+      union                  the same as --union, for mount(8) and /etc/fstab
+      subdir_per_archive     the same as --subdir-per-archive
       allow_other            let other users in, with the permissions of the files
       follow                 show what the archive's file holds when it is replaced or added to
       uid=N, gid=N, umask=N  show other owners and modes than those stored
@@ -71,9 +74,11 @@ def mount_command(
     from gompfs.mount.umount import clear_dead_mounts
     from gompfs.options import MountOptions
 
-    if len(archives) > 1 and several is None:
+    options = MountOptions.parse(",".join(mount_options))
+    if several is not None:
+        options = dataclasses.replace(options, several=several)
+    if len(archives) > 1 and options.several is None:
         raise click.UsageError("Several archives need --union or --subdir-per-archive.")
-    options = dataclasses.replace(MountOptions.parse(",".join(mount_options)), several=several)
     if engine is not None:
         options = dataclasses.replace(options, engine=engine)
     if clear_dead_mounts(mountpoint):

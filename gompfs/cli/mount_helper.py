@@ -1,4 +1,4 @@
-"""The helper of mount(8): `mount.gompfs ARCHIVE DIRECTORY [-fnsv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
+"""The helper of mount(8): `mount.gompfs ARCHIVE[:ARCHIVE...] DIRECTORY [-fnsv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
 
 mount(8) calls /sbin/mount.TYPE, so links to this lie there as mount.gompfs and mount.fuse.gompfs. Statuses are
 those of mount(8).
@@ -11,8 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from gompfs.cli.application import EXIT_USAGE, print_error, run
+from gompfs.errors import OptionError
+from gompfs.options import MountOptions, split_source
 
-_USAGE = "usage: mount.gompfs ARCHIVE DIRECTORY [-fnsv] [-o OPTIONS]"
+_USAGE = "usage: mount.gompfs ARCHIVE[:ARCHIVE...] DIRECTORY [-fnsv] [-o OPTIONS]"
 _EXIT_USAGE = 1  # of mount(8): wrong usage or permissions
 _EXIT_FAILURE = 32  # of mount(8): a mount failed
 
@@ -26,12 +28,17 @@ def mount(arguments: Sequence[str]) -> int:
     """Mount as mount(8) asks for it; the status."""
     try:
         flags, places = getopt.gnu_getopt(arguments, "fnsvN:o:t:")
-        archive, directory = places
+        source, directory = places
     except (getopt.GetoptError, ValueError):
         print_error(_USAGE)
         return _EXIT_USAGE
     if any(flag == "-f" for flag, _ in flags):
         return 0  # a dry run
     options = ",".join(value for flag, value in flags if flag == "-o")
-    status = run(["mount", "-o", options, "--", archive, directory])
+    try:
+        archives = split_source(source, MountOptions.parse(options).several)
+    except OptionError as error:
+        print_error(str(error))
+        return _EXIT_USAGE
+    status = run(["mount", "-o", options, "--", *archives, directory])
     return {0: 0, EXIT_USAGE: _EXIT_USAGE}.get(status, _EXIT_FAILURE)

@@ -16,8 +16,13 @@ from gompfs.errors import display_path
 if TYPE_CHECKING:
     from gompfs.mount.observe import MountState
 
-_HEADINGS = ("mountpoint", "engine", "reads/s", "read/s", "hits", "decoded/s", "engine/s", "p50", "p99", "memory")
+_HEADINGS = (
+    *("mountpoint", "engine", "reads/s", "read/s", "hits"),
+    *("decoded/s", "on gpu", "cpu/s", "gpu/s"),
+    *("p50", "p99", "memory"),
+)
 _UNKNOWN = "-"
+_DECODERS = ("cpu", "gpu")
 
 
 @click.command("top")
@@ -32,8 +37,9 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
     \b
     reads/s, read/s      reads of files, and their bytes
     hits                 blocks that were decoded already when asked for
-    decoded/s            decompressed bytes that the engine made
-    engine/s             the same for each second in which it was at work
+    decoded/s            decompressed bytes that the engine made, for reads and for statistics
+    on gpu               how much of that a GPU made
+    cpu/s, gpu/s         what each made for every second in which it was at work
     p50, p99             time of half of the reads, and of 99 of 100, in classes that double
     memory               of the daemon
 
@@ -84,6 +90,8 @@ def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
     seconds = since("gompfs_uptime_seconds")
     hits, misses = since("gompfs_cache_hits_total"), since("gompfs_cache_misses_total")
     decoded = since("gompfs_decoded_bytes_total")
+    decoded_by = {engine: since("gompfs_decoded_bytes_total", engine=engine) for engine in _DECODERS}
+    busy = {engine: since("gompfs_decode_seconds_total", engine=engine) for engine in _DECODERS}
     counts = {
         limit: since("gompfs_request_seconds_bucket", request="read", le=limit) for limit in _limits(now)
     }
@@ -94,7 +102,8 @@ def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
         _rate(since("gompfs_read_bytes_total"), seconds, human_size),
         _rate(100 * hits, hits + misses, "{:.1f}%".format),
         _rate(decoded, seconds, human_size),
-        _rate(decoded, since("gompfs_decode_seconds_total"), human_size),
+        _rate(100 * decoded_by["gpu"], decoded, "{:.1f}%".format),
+        *(_rate(decoded_by[engine], busy[engine], human_size) for engine in _DECODERS),
         _percentile(counts, 0.5),
         _percentile(counts, 0.99),
         human_size(now.value("process_resident_memory_bytes")),

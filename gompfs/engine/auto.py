@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
@@ -14,6 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.text_device import TextDevice
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
@@ -54,7 +55,6 @@ class AutoEngine:
         self.num_threads = self._cpu.num_threads
         self._gpu: Engine | None = None
         self._costs: dict[str, Cost] = {}
-        self._seconds = 0.0
         self._lock = threading.Lock()
         self._is_started = False
         self._arrays: ArrayDevice | None = None
@@ -76,6 +76,11 @@ class AutoEngine:
         """See Engine.batch_bytes: what the GPU asks for where it would get such batches."""
         gpu = self._gpu
         return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
+
+    @property
+    def decode_work(self) -> Mapping[str, DecodeWork]:
+        """See Engine.decode_work."""
+        return (self._gpu or self._cpu).decode_work
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
@@ -116,18 +121,16 @@ class AutoEngine:
         gpu = self._gpu
         if gpu is not None and self._prefers_gpu(len(out)):
             return gpu.decode_blocks(blocks, out, verify=verify)
-        started = time.perf_counter()
         statuses = self._cpu.decode_blocks(blocks, out, verify=verify)
-        self._count(time.perf_counter() - started)
+        self._start_gpu_in_time()
         return statuses
 
     def _prefers_gpu(self, num_bytes: int) -> bool:
         return self._costs["gpu"].of(num_bytes) < self._costs["cpu"].of(num_bytes)
 
-    def _count(self, seconds: float) -> None:
+    def _start_gpu_in_time(self) -> None:
         with self._lock:
-            self._seconds += seconds
-            if self._is_started or self._seconds < _SECONDS_BEFORE_START:
+            if self._is_started or self._cpu.decode_work["cpu"].seconds < _SECONDS_BEFORE_START:
                 return
             self._is_started = True
         # The interpreter waits for it at its end: a process that ends while CUDA starts in it crashes.
@@ -140,8 +143,9 @@ class AutoEngine:
 
             if _is_ending():
                 return
-            gpu = GpuEngine(num_threads=self.num_threads, reason="auto", options=self._options)
-            self._costs = {"cpu": measure_cost(self._cpu), "gpu": measure_cost(gpu)}
+            gpu = GpuEngine(reason="auto", options=self._options, cpu=self._cpu)
+            self._costs = {"cpu": measure_cost(CpuEngine(self.num_threads)), "gpu": measure_cost(gpu)}
+            gpu.decode_work["gpu"].clear()  # nobody asked for that
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, as {error}"
         except RuntimeError:

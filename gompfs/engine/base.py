@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import ArrayDevice
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.text_device import TextDevice
 from gompfs.grammar import RuleBuilder
 
@@ -30,6 +31,10 @@ class Engine(Protocol):
     @property
     def batch_bytes(self) -> int:
         """Bytes of output that one call of decode_blocks should be about, where there is a choice."""
+
+    @property
+    def decode_work(self) -> Mapping[str, DecodeWork]:
+        """What was decoded so far, by the name of the engine that did it: this one, and others that it makes use of."""
 
     @property
     def build_rules(self) -> RuleBuilder | None:

@@ -9,6 +9,7 @@ from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
 from gompfs.engine.buffers import BufferPool
+from gompfs.engine.decode_work import DecodeWork
 
 _STATUSES = tuple(BlockStatus)
 
@@ -24,6 +25,7 @@ class CpuEngine:
         """Use `num_threads` threads, or one per available core when it is 0."""
         self.num_threads = num_threads or len(os.sched_getaffinity(0))
         self.reason = reason
+        self.decode_work = {self.name: DecodeWork()}
         self._buffers = BufferPool()
 
     def allocate(self, size: int) -> memoryview:
@@ -50,5 +52,6 @@ class CpuEngine:
 
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads)
+        with self.decode_work[self.name].batch(len(blocks), len(out)):
+            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads)
         return [_STATUSES[status] for status in statuses]

@@ -12,6 +12,7 @@ from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, read_headers
 from gompfs.codec.block import Buffer
 from gompfs.engine.cpu import CpuEngine
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.device_repair import build_rules
 from gompfs.engine.gpu_arrays import GpuArrays
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
@@ -37,13 +38,15 @@ class GpuEngine:
         num_threads: int = 0,
         reason: str = "asked for",
         options: GpuOptions | None = None,
+        cpu: CpuEngine | None = None,
     ) -> None:
-        """Use the CUDA devices of these numbers, and `num_threads` host threads (0: one per core).
+        """Use the CUDA devices of these numbers, and `num_threads` host threads (0: one per core), or those of `cpu`.
 
         Without `options`, no payloads stay in device memory. Raises EngineUnavailableError where a device cannot be
         used.
         """
-        self._cpu = CpuEngine(num_threads)
+        self._cpu = cpu or CpuEngine(num_threads)
+        self.decode_work = {**self._cpu.decode_work, self.name: DecodeWork()}
         self.num_threads = self._cpu.num_threads
         options = options or GpuOptions(resident="off")
         try:
@@ -52,7 +55,7 @@ class GpuEngine:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
-        self._arrays = GpuText(self.first_device, self.num_threads, options.memory or 0)
+        self._arrays = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -86,7 +89,7 @@ class GpuEngine:
         batch = Batch(blocks, out, self.num_threads)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
-            batch.decode(device)
+            batch.decode(device, self.decode_work)
         return batch.settle(verify=verify)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import cupy
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gompfs import _codec
 from gompfs.codec import BlockStatus, Codec, read_headers
 from gompfs.codec.block import Buffer
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.gpu_device import KERNELS, LEAST_PART_BYTES, PADDING, Device, Slot, is_pinned
 from gompfs.errors import EngineUnavailableError
 
@@ -69,19 +70,24 @@ class Batch:
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
         self._statuses = self._facts["status"].copy()
 
-    def decode(self, device: Device) -> None:
-        """Decode what passed its checks.
-
-        Where the device has too little memory, parts are halved, and in the end no payload stays there.
-        """
+    def decode(self, device: Device, work: Mapping[str, DecodeWork]) -> None:
+        """Decode what passed its checks: stored blocks on the CPU, the others on the device."""
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
-        stored = self._facts["codec"][wanted] == Codec.STORED
-        for index in wanted[stored].tolist():
-            self._decode_stored(index)
-        rest = wanted[~stored]
-        while rest.size:
+        is_stored = self._facts["codec"][wanted] == Codec.STORED
+        stored, rest = wanted[is_stored], wanted[~is_stored]
+        if stored.size:
+            with work["cpu"].batch(stored.size, int(self._sizes[stored].sum())):
+                for index in stored.tolist():
+                    self._decode_stored(index)
+        if rest.size:
+            with work["gpu"].batch(rest.size, int(self._sizes[rest].sum())):
+                self._decode_all_parts(device, rest)
+
+    def _decode_all_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
+        """Where the device has too little memory, parts are halved, and in the end no payload stays there."""
+        while True:
             try:
-                self._decode_parts(device, rest)
+                self._decode_parts(device, wanted)
                 return
             except cupy.cuda.memory.OutOfMemoryError as error:
                 if device.part_bytes > LEAST_PART_BYTES:

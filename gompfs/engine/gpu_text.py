@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import cupy
 import numpy as np
@@ -12,6 +12,7 @@ from gompfs import _codec
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import Array
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.gpu_arrays import GpuArrays
 from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, Batch, Part, fetch_statuses, lay_out
 from gompfs.engine.gpu_device import PADDING, Device
@@ -20,11 +21,14 @@ from gompfs.engine.gpu_device import PADDING, Device
 class GpuText(GpuArrays):
     """See TextDevice. The device of an engine decodes, between its other batches."""
 
-    def __init__(self, device: Device, num_threads: int, memory: int = 0) -> None:
-        """Use the GPU of `device`; `num_threads` host threads check payloads."""
+    def __init__(
+        self, device: Device, num_threads: int, decode_work: Mapping[str, DecodeWork], memory: int = 0
+    ) -> None:
+        """Use the GPU of `device`; `num_threads` host threads check payloads, `decode_work` is the engine's."""
         super().__init__(device.number, memory)
         self._device = device
         self._num_threads = num_threads
+        self._decode_work = decode_work
 
     def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """See TextDevice.decode_blocks."""
@@ -32,7 +36,7 @@ class GpuText(GpuArrays):
         cupy.cuda.get_current_stream().synchronize()  # what used the output's memory before is done
         pool = cupy.get_default_memory_pool()  # slots outlive this device's own
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
-            batch.decode(self._device)
+            batch.decode(self._device, self._decode_work)
         return batch.output, batch.places, batch.statuses
 
 

@@ -9,6 +9,7 @@ from xxhash import xxh3_64_intdigest
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, CodecOptions, EncodedBlock, check_block
 from gompfs.codec.block import Buffer
 from gompfs.codec.reference import PayloadError, decode_payload
+from gompfs.engine.decode_work import DecodeWork
 from gompfs.errors import EngineUnavailableError
 
 
@@ -20,6 +21,9 @@ class ReferenceEngine:
     build_rules = None
     reason = "asked for"
     num_threads = 1
+
+    def __init__(self) -> None:
+        self.decode_work = {self.name: DecodeWork()}
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
@@ -37,6 +41,10 @@ class ReferenceEngine:
 
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
+        with self.decode_work[self.name].batch(len(blocks), len(out)):
+            return self._decode(blocks, out, verify=verify)
+
+    def _decode(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool) -> list[BlockStatus]:
         headers, statuses, places = _check_batch(blocks, out)
         for index, header in enumerate(headers):
             if header is None or statuses[index] is not BlockStatus.OK:

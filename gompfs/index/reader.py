@@ -91,8 +91,9 @@ class IndexReader:
         self._check_schema(objects)
 
     def close(self) -> None:
-        """Free the image."""
-        self._connection.close()
+        """Free the image, when no other thread reads it any more."""
+        with self._lock:
+            self._connection.close()
 
     def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
         """Refuse all but the known tables and columns; what would compute above all, such as views."""

@@ -2,12 +2,14 @@
 
 Archives are numbered from 1 on, in the upper bits of their nodes, as snapshots are (see ReaderTable in
 kernels/cpu/reading): files, and directories of one archive alone, are answered for by that archive's Operations.
-The statistics of each are in stats/NAME, after the name of its file.
+Directories that are merged have numbers of their own, without such bits. The statistics of each archive are in
+stats/NAME, after the name of its file.
 """
 
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,7 +80,7 @@ class ArchiveSet:
     def of(self, node: int) -> Operations | _Directories:
         """Operations on the archive that a node is of, or on directories of several."""
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
-        return self.current if operations is None or self.current.has_merged(node) else operations
+        return self.current if operations is None else operations
 
     def has_xattrs(self) -> bool:
         """Whether any entry has extended attributes."""
@@ -96,6 +98,8 @@ class _Directories:
         self._options = options
         roots = {name: operations.root() for name, operations in archives.items()}
         self._layers: dict[int, _Layers] = {}
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._unused_numbers = itertools.count(ROOT_INO + 1)
         self._fixed: dict[int, dict[bytes, Inode]] = {}
         last = list(roots.values())[-1]._replace(ino=ROOT_INO, nlink=1)
         if options.several == "union":
@@ -116,17 +120,12 @@ class _Directories:
         shown = self.lookup(ROOT_INO, STATS)
         self._beside_root = {PRIVATE: private} if shown is not None else {PRIVATE: private, STATS: statistics}
 
-    def has_merged(self, node: int) -> bool:
-        """Whether a node of an archive is the first of several directories that are shown as one."""
-        return node in self._layers
-
     def inode(self, node: int) -> Inode:
         """See Operations."""
         inode = self._inodes.get(node)
         if inode is not None:
             return inode
-        # Its links are those of one archive; 1 says that nobody has counted them.
-        return self._layers_of(node)[0][1]._replace(nlink=1)
+        return _merged(node, self._layers_of(node))
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
         """See Operations."""
@@ -164,8 +163,11 @@ class _Directories:
             layers.append(layer)
         if len(layers) == 1:
             return first[1]
-        self._layers[first[1].ino] = layers
-        return first[1]._replace(nlink=1)
+        # Those of the archives stay true for them alone, where listings are read ahead: hence another number.
+        key = tuple(inode.ino for _, inode in layers)
+        node = self._numbers.setdefault(key, next(self._unused_numbers))
+        self._layers[node] = layers
+        return _merged(node, layers)
 
     def _layers_of(self, node: int) -> _Layers:
         layers = self._layers.get(node)
@@ -174,9 +176,9 @@ class _Directories:
         return layers
 
     @property
-    def owner(self) -> tuple[int | None, int | None, int]:
-        """See Tree.owner: all entries have theirs already."""
-        return None, None, 0
+    def mapping(self) -> tuple[int, int | None, int | None, int]:
+        """See Tree.mapping: all entries are as they are shown."""
+        return 0, None, None, 0
 
     def directories(self, _first: int, _max_entries: int) -> None:
         """See Tree.directories: these are in no index as they are shown."""
@@ -209,6 +211,11 @@ class _Directories:
 
     def add_read_bytes(self, _size: int) -> None:
         """See Operations: no bytes are read here."""
+
+
+def _merged(node: int, layers: _Layers) -> Inode:
+    # Its links are those of one archive; 1 says that nobody has counted them.
+    return layers[0][1]._replace(ino=node, nlink=1)
 
 
 def _sum_statfs(figures: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -57,9 +57,9 @@ class Directories:
                 operations = self._operations(node)
                 rows = operations.directories(node, max_entries)
                 if rows is not None:
-                    owner, cache_seconds = operations.owner, operations.cache_seconds(node)
+                    mapping, cache_seconds = operations.mapping, operations.cache_seconds(node)
                     following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
-                    self.listings.insert_columns(rows.columns, rows.first, rows.end, owner, cache_seconds, following)
+                    self.listings.insert_columns(rows.columns, rows.first, rows.end, mapping, cache_seconds, following)
             except (GompfsError, OSError, ValueError) as error:
                 log.debug("directories could not be read ahead: %s", error)
 

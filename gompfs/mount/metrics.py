@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from gompfs import __version__
@@ -34,6 +35,7 @@ def metrics(archive: Archive) -> bytes:
     text.sample("gompfs_info", facts, 1)
     _describe_requests(text, archive)
     _describe_blocks(text, archive)
+    _describe_decoding(text, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     text.single("process_start_time_seconds", "gauge", "When the mount began, since 1970.", _STARTED_AT)
     text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", time.time() - _STARTED_AT)
@@ -55,16 +57,28 @@ def _describe_requests(text: MetricsText, archive: Archive) -> None:
 
 
 def _describe_blocks(text: MetricsText, archive: Archive) -> None:
-    blocks, work = archive.blocks, archive.decode_work
+    blocks = archive.blocks
     text.single("gompfs_cache_hits_total", "counter", "Blocks that were decoded when asked for.", blocks.hits)
     text.single("gompfs_cache_misses_total", "counter", "Blocks that were not.", blocks.misses)
     text.single("gompfs_cache_bytes", "gauge", "Decoded blocks in the cache.", blocks.num_cached * archive.block_size)
     text.single("gompfs_cache_capacity_bytes", "gauge", "Room of the cache.", blocks.capacity * archive.block_size)
-    text.single("gompfs_decoded_blocks_total", "counter", "Blocks decoded, also for statistics.", work.num_blocks)
-    text.single("gompfs_decoded_bytes_total", "counter", "What they are, decompressed.", work.num_bytes)
-    text.single(
-        "gompfs_decode_seconds_total", "counter", "Time of the engine; batches at once add up.", work.seconds
-    )
+
+
+def _describe_decoding(text: MetricsText, archive: Archive) -> None:
+    """What engines did; archives of one mount share them."""
+    work = archive.engine.decode_work
+    blocks = {engine: done.num_blocks for engine, done in work.items()}
+    sizes = {engine: done.num_bytes for engine, done in work.items()}
+    seconds = {engine: done.seconds for engine, done in work.items()}
+    _describe_engines(text, "gompfs_decoded_blocks_total", "Blocks decoded, also for statistics.", blocks)
+    _describe_engines(text, "gompfs_decoded_bytes_total", "What they are, decompressed.", sizes)
+    _describe_engines(text, "gompfs_decode_seconds_total", "Time in which blocks were being decoded.", seconds)
+
+
+def _describe_engines(text: MetricsText, name: str, help_text: str, values: Mapping[str, float]) -> None:
+    text.describe(name, "counter", help_text)
+    for engine, value in values.items():
+        text.sample(name, {"engine": engine}, value)
 
 
 def _resident_memory() -> int:

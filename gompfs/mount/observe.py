@@ -16,7 +16,16 @@ from gompfs.mount.prometheus import Samples, parse_metrics
 
 _STATISTICS = ".gompfs/stats"
 _METRICS = "metrics"
-_OF_THE_DAEMON = frozenset({"gompfs_uptime_seconds", "process_cpu_seconds_total", "process_resident_memory_bytes"})
+_OF_THE_DAEMON = frozenset(
+    {
+        "gompfs_decoded_blocks_total",
+        "gompfs_decoded_bytes_total",
+        "gompfs_decode_seconds_total",
+        "gompfs_uptime_seconds",
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+    }
+)
 _MAX_ARCHIVES = 1000
 _MAX_SIZE = 1 << 20  # a mount may be anybody's
 _TIMEOUT_SECONDS = 3.0

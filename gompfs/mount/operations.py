@@ -39,7 +39,7 @@ class Operations:
         self.lookup = self._tree.lookup
         self.children = self._tree.children
         self.directories = self._tree.directories
-        self.owner = self._tree.owner
+        self.mapping = self._tree.mapping
 
     def cache_seconds(self, node: int) -> int:
         """How long attributes, and the names in a directory, stay true.

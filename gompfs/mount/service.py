@@ -15,7 +15,7 @@ from gompfs.errors import GompfsError, MountError, OptionError, display_path
 from gompfs.mount.kernel_tuning import set_read_ahead
 from gompfs.mount.notify import notify
 from gompfs.mount.umount import check_mountpoint
-from gompfs.options import MountOptions
+from gompfs.options import MountOptions, join_source
 
 if TYPE_CHECKING:
     from gompfs.mount.archive_set import ArchiveSet
@@ -128,7 +128,7 @@ def _serve(
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
     with _open(archives, options) as content:
-        session = _session(mountpoint, ":".join(archives), options)
+        session = _session(mountpoint, join_source(archives, options.several), options)
 
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)

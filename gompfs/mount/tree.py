@@ -114,18 +114,21 @@ class Tree:
         return children
 
     def directories(self, first: int, max_entries: int) -> PackedRows | None:
-        """Directories of the archive as it has them; None where those of the node `first` are shown in another way."""
+        """Directories of the archive as it has them, for `mapping` to be put in.
+
+        None where the one of the node `first` is shown in another way.
+        """
         is_changed_root = first == ROOT_INO and (
             self._options.stats == "visible" or self._options.follow or self._root.ino != ROOT_INO
         )
-        if first >= FIRST_VIRTUAL or self._snapshot > 0 or is_changed_root:
+        if first >= FIRST_VIRTUAL or is_changed_root:
             return None
-        return self._archive.directories(first, max_entries)
+        return self._archive.directories(self.ino(first), max_entries)
 
     @property
-    def owner(self) -> tuple[int | None, int | None, int]:
-        """The mount's uid, gid and umask, which directories() leaves to be put in."""
-        return self._options.uid, self._options.gid, self._options.umask
+    def mapping(self) -> tuple[int, int | None, int | None, int]:
+        """How directories() differ from what is shown: what is added to inode numbers; uid, gid and umask."""
+        return self._first, self._options.uid, self._options.gid, self._options.umask
 
     def _mapped(self, inode: Inode) -> Inode:
         """The inode as the mount shows it: with its owner, and the number of the node."""

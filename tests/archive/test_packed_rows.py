@@ -79,7 +79,7 @@ def test_hostile_directories(forge: Forge, statement: str, max_rows: int) -> Non
             table = ListingTable(1 << 20)
             with contextlib.suppress(GompfsError, ValueError):
                 packed = archive.directories(node, max_rows)
-                table.insert_columns(packed.columns, packed.first, packed.end, (None, None, 0), SECONDS, 0)
+                table.insert_columns(packed.columns, packed.first, packed.end, (0, None, None, 0), SECONDS, 0)
             fast = table.entries(node, 0, ROOM)
             with contextlib.suppress(GompfsError):
                 slow = pack_listing(node, archive.list_directory(node), SECONDS, 0, ROOM)

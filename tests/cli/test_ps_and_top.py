@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 from gompfs.cli.output import human_duration
+from gompfs.cli.top import _HEADINGS, _row
+from gompfs.mount.mount_table import MountEntry
+from gompfs.mount.observe import MountState
 
 
 @pytest.fixture
@@ -53,6 +56,26 @@ def test_top(gompfs, mounted: Path) -> None:
     assert first[2] == "cpu"
     assert second[2] == "cpu"
     assert "B" in first[-1]
+
+
+def test_top_tells_the_gpu_from_the_cpu() -> None:
+    def state(sizes: dict[str, float], seconds: dict[str, float]) -> MountState:
+        samples = {
+            f"gompfs_{name}_total": [({"engine": engine}, value) for engine, value in values.items()]
+            for name, values in (("decoded_bytes", sizes), ("decode_seconds", seconds))
+        }
+        samples["gompfs_uptime_seconds"] = [({}, 10 * seconds["cpu"])]
+        return MountState(MountEntry("0:1", "/m", "fuse.gompfs", "a"), "serving", samples)
+
+    before = state({"cpu": 1e9}, {"cpu": 1})
+    now = state({"cpu": 2e9, "gpu": 9e9}, {"cpu": 1.5, "gpu": 0.1})
+    columns = dict(zip(_HEADINGS, _row(now, before), strict=True))
+    assert columns["decoded/s"] == "2.00 GB"  # 10 in 5 s
+    assert columns["on gpu"] == "90.0%"
+    assert columns["cpu/s"] == "2.00 GB"
+    assert columns["gpu/s"] == "90.0 GB"
+    idle = dict(zip(_HEADINGS, _row(now, now), strict=True))
+    assert {idle[name] for name in ("decoded/s", "on gpu", "cpu/s", "gpu/s")} == {"-"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,15 @@ import pytest
 from mutations import mutate
 from payloads import CODECS, CORPUS, contents
 
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions, build_block, parse_block_header
+from gompfs.codec import (
+    BLOCK_HEADER_SIZE,
+    BlockStatus,
+    Codec,
+    CodecOptions,
+    build_block,
+    parse_block_header,
+    read_headers,
+)
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.auto import AutoEngine
 from gompfs.errors import EngineUnavailableError
@@ -189,6 +197,26 @@ def test_auto_measures_and_says_what_it_chose(cpu: Engine) -> None:
     assert re.search(r"auto: the (CPU|GPU) for .*CPU [\d.]+ GB/s, GPU [\d.]+ GB/s", auto.reason)
     blocks = all_blocks(Codec.GOMPRESSO_BIT)
     assert decode(auto, blocks * 20, total(blocks) * 20) == decode(cpu, blocks * 20, total(blocks) * 20)
+
+
+def test_who_decoded_what(cpu: Engine) -> None:
+    """The host copies stored blocks, the device decodes all others, also those whose output stays there."""
+    engine = select_engine("gpu")
+    noise = random.Random(8).randbytes(1 << 16)
+    blocks = all_blocks(Codec.GOMPRESSO_BIT)
+    stored = [block.data for block in cpu.encode_blocks(noise, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))]
+    decode(engine, blocks + stored, total(blocks) + total(stored))
+    device = engine.text_device(0)
+    assert device is not None
+    with device:
+        device.decode_blocks(blocks)
+    done = {name: (work.num_blocks, work.num_bytes) for name, work in engine.decode_work.items()}
+    facts = read_headers(blocks)
+    on_device = facts["codec"] != Codec.STORED
+    size = int(facts["uncompressed_size"][on_device].sum())
+    assert done["gpu"] == (2 * int(on_device.sum()), 2 * size)
+    assert done["cpu"] == (4 + 2 * int((~on_device).sum()), (1 << 16) + 2 * (total(blocks) - size))
+    assert 0 < engine.decode_work["gpu"].seconds < 60
 
 
 def test_all_devices_take_turns(cpu: Engine) -> None:

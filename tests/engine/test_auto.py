@@ -1,14 +1,17 @@
-"""What `auto` leaves to a GPU, where there may be none."""
+"""What `auto` leaves to a GPU, where there may be none: other engines stand for it."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pytest
 
-from gompfs.engine.auto import AutoEngine
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine.auto import AutoEngine, Cost
+from gompfs.engine.cpu import CpuEngine
 
 
 class _Gpu:
@@ -50,8 +53,51 @@ def start(engine):
     print("started", auto._is_ending(), flush=True)
 
 auto.AutoEngine.start_gpu = start
-auto.AutoEngine(num_threads=1)._count(seconds=1.5)
+engine = auto.AutoEngine(num_threads=1)
+engine.decode_work["cpu"]._seconds = 1.5
+engine._start_gpu_in_time()
 print("ended", auto._is_ending(), flush=True)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "ended False\nstarted True\n"
+
+
+class _OtherDecoder(CpuEngine):
+    """Decodes as a GPU does: beside the CPU, which does a part of the work."""
+
+    name = "gpu"
+
+    def __init__(self, cpu: CpuEngine) -> None:
+        super().__init__(1)
+        self.decode_work |= cpu.decode_work
+
+
+def test_who_decoded_what(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches are for the CPU, large ones for the GPU, once that has started."""
+    started = []
+    monkeypatch.setattr(AutoEngine, "start_gpu", started.append)
+    auto = AutoEngine(num_threads=1)
+    stream = bytes(range(200)) * 2000
+    blocks = [block.data for block in auto.encode_blocks(stream, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))]
+    out = memoryview(bytearray(len(stream)))
+    auto.decode_blocks(blocks, out)
+    assert auto.decode_work.keys() == {"cpu"}
+    auto._gpu = _OtherDecoder(auto._cpu)
+    auto._costs = {"cpu": Cost(0, 1e-9), "gpu": Cost(100e-6, 1e-10)}
+    for batch in (blocks[:1], blocks, blocks[:2], blocks):
+        auto.decode_blocks(batch, out[: len(batch) << 14])
+    done = {name: (work.num_blocks, work.num_bytes) for name, work in auto.decode_work.items()}
+    assert done == {"cpu": (25 + 3, 400_000 + (3 << 14)), "gpu": (50, 800_000)}
+    assert not started
+
+
+def test_the_gpu_starts_after_a_second_of_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = threading.Event()
+    monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: started.set())
+    auto = AutoEngine(num_threads=1)
+    auto.decode_work["cpu"]._seconds = 0.5
+    auto.decode_blocks([], memoryview(bytearray()))
+    assert not started.wait(0.1)
+    auto.decode_work["cpu"]._seconds = 1.0
+    auto.decode_blocks([], memoryview(bytearray()))
+    assert started.wait(10)

@@ -173,3 +173,33 @@ def test_numbers_that_are_too_large(archive: Path, monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(opened, "lookup", lambda *_: inode._replace(ino=1 << 48))
         with pytest.raises(CorruptIndexError, match="too large a number"):
             snapshots.current.lookup(1, b"gone")
+
+
+def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse_api: str) -> None:
+    """Without the interpreter, as those of the first one do; those of both are there side by side."""
+
+    def tree(number: int) -> Path:
+        top = archive.parent / f"many-{number}"
+        for directory in range(300):
+            (top / f"d/{directory:03}/sub").mkdir(parents=True)
+            (top / f"d/{directory:03}/sub/{number}").touch()
+        return top
+
+    pack(archive, tree(0), force=True)
+    mounted = mount(archive, "follow")
+    names = os.listdir(mounted / "d")
+    opened = os.open(mounted / "d/150", os.O_RDONLY)
+    for number in (1, 2):
+        pack(archive.parent / "b.gomp", tree(number))
+        os.replace(archive.parent / "b.gomp", archive)
+        wait_until((mounted / f"d/000/sub/{number}").exists)
+        assert os.listdir(mounted / "d") == names
+        for name in names:
+            assert os.listdir(mounted / f"d/{name}/sub") == [str(number)]
+        (state,) = observe_mounts([os.path.realpath(mounted.path)])
+        if fuse_api == "low":
+            in_python = state.value("gompfs_request_seconds_count", request="other", answered_by="python")
+            assert in_python < 150  # of 1,200, to this archive
+            assert os.listdir(f"/proc/self/fd/{opened}/sub") == ["0"]
+    os.close(opened)
+    assert mounted.stop() == 0

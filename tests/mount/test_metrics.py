@@ -12,6 +12,10 @@ from pathlib import Path
 import pytest
 from tree_helpers import pack
 
+from gompfs.archive import Archive
+from gompfs.engine import select_engine
+from gompfs.engine.decode_work import DecodeWork
+from gompfs.mount.metrics import metrics
 from gompfs.mount.observe import MountState, observe_mounts
 from gompfs.mount.prometheus import MetricsText, parse_metrics
 
@@ -86,7 +90,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     time.sleep(1.1)  # for so long they stay as they are
     state = observe(mounted.path)
     assert state.value("gompfs_decoded_blocks_total") == -(-400_000 // 16384)
-    assert state.value("gompfs_decoded_bytes_total") == 400_000
+    assert state.value("gompfs_decoded_bytes_total", engine="cpu") == 400_000
     assert 0 < state.value("gompfs_decode_seconds_total") < 60
     assert 800_000 <= state.value("gompfs_read_bytes_total") < 900_000  # and what reads of metrics took
     num_reads = state.value("gompfs_request_seconds_count", request="read")
@@ -98,6 +102,22 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     assert 1 <= state.value("gompfs_cache_misses_total") <= 25
     assert 1.1 <= state.value("gompfs_uptime_seconds") < 120
     assert state.value("process_resident_memory_bytes") > 1 << 20
+
+
+def test_the_work_of_each_engine_is_told_apart(archive: Path) -> None:
+    engine = select_engine("cpu")
+    engine.decode_work["gpu"] = DecodeWork()
+    with engine.decode_work["gpu"].batch(3, 100):
+        time.sleep(0.01)
+    with Archive(archive, engine=engine) as opened:
+        opened.read(opened.resolve("noise").ino, 0, 400_000)
+        samples = parse_metrics(metrics(opened).decode())
+    assert samples["gompfs_decoded_blocks_total"] == [({"engine": "cpu"}, 25), ({"engine": "gpu"}, 3)]
+    assert samples["gompfs_decoded_bytes_total"] == [({"engine": "cpu"}, 400_000), ({"engine": "gpu"}, 100)]
+    (on_cpu, cpu_seconds), (on_gpu, gpu_seconds) = samples["gompfs_decode_seconds_total"]
+    assert (on_cpu, on_gpu) == ({"engine": "cpu"}, {"engine": "gpu"})
+    assert 0 < cpu_seconds < 10
+    assert 0.01 <= gpu_seconds < 10
 
 
 def test_mounts_that_say_nothing(mount, archive: Path) -> None:

@@ -109,12 +109,50 @@ def test_fstab(in_namespace: InNamespace, place: Path) -> None:
 
 
 @needs_root
+def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
+    """In /etc/fstab and for mount(8): later ones win, colons in names are escaped, a second `mount -a` does nothing."""
+    for name in ("b", "c:d"):
+        (place / name).mkdir()
+        (place / name / "file").write_text(f"content of {name}\n")
+        (place / name / f"only-{name}").touch()
+        pack(place / f"{name}.gomp", place / name)
+    (place / "fstab").write_text(
+        f"{place}/a.gomp:{place}/b.gomp {place}/m gompfs ro,union,nofail,x-systemd.automount 0 0\n"
+        f"{place}/a.gomp:{place}/c\\134:d.gomp {place}/n gompfs stats=off,subdir_per_archive 0 0\n"
+    )
+    (place / "n").mkdir()
+    script = """
+        mount -T fstab -a
+        mount -T fstab -a
+        findmnt -rn -t fuse.gompfs -o SOURCE m
+        findmnt -rn n | wc -l
+        cat m/file
+        ls m n
+        cat n/c:d/file
+        umount m n
+        mount -t gompfs -o union b.gomp:a.gomp m
+        cat m/file
+        umount m
+    """
+    done = in_namespace(script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f"{place}/a.gomp:{place}/b.gomp", "1", "content of b", "m:", "file", "only-b", "", "n:", "a", "c:d",
+        "content of c:d", "content",
+    ]  # fmt: skip
+
+
+@needs_root
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
         ("mount -t gompfs missing.gomp m", "No such file or directory"),
         ("mount -t gompfs a.gomp m -o frobnicate", "unknown mount option 'frobnicate'"),
         ("mount -t gompfs sbin/mount.gompfs m", "no gompfs archive"),
+        ("mount -t gompfs a.gomp:a.gomp m", "No such file or directory"),
+        ("mount -t gompfs a.gomp:missing.gomp m -o union", "missing.gomp: No such file or directory"),
+        ("mount -t gompfs a.gomp: m -o union", "an archive has no name"),
+        ("mount -t gompfs a.gomp:a.gomp m -o subdir_per_archive", "two archives have the name 'a'"),
     ],
 )
 def test_what_cannot_be_mounted(in_namespace: InNamespace, command: str, reason: str) -> None:
@@ -141,5 +179,7 @@ def test_how_it_is_called(place: Path, capfd: pytest.CaptureFixture[str]) -> Non
     assert mount([archive, directory, "-f", "-o", "rw"]) == 0
     for wrong in ([archive], [], [archive, directory, directory], [archive, directory, "-x"]):
         assert mount(wrong) == 1
-        assert capfd.readouterr().err == "gompfs: usage: mount.gompfs ARCHIVE DIRECTORY [-fnsv] [-o OPTIONS]\n"
+        assert capfd.readouterr().err == (
+            "gompfs: usage: mount.gompfs ARCHIVE[:ARCHIVE...] DIRECTORY [-fnsv] [-o OPTIONS]\n"
+        )
     assert not os.path.ismount(directory)

@@ -13,6 +13,7 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.mount.observe import observe_mounts
+from gompfs.mount.prometheus import parse_metrics
 
 FUSE_APIS = ("low", "high")
 NAMES = ("one", "two", "three")
@@ -81,6 +82,19 @@ def test_union(mount_all, archives: list[Path], tmp_path: Path) -> None:
     assert os.statvfs(place).f_blocks * 4096 >= sizes
 
 
+def test_directories_that_were_read_ahead(mount_all, archives: list[Path]) -> None:
+    """An archive's own directories come from its index in batches; those that are merged are not taken from there."""
+    place = mount_all(archives, "--union")
+    for name in NAMES:
+        assert os.listdir(place / f"only-{name}") == ["d"]
+        time.sleep(0.2)  # for the next batch, which has `shared`
+    assert sorted(os.listdir(place / "shared/deep")) == sorted(NAMES)
+    assert sorted(os.listdir(place / "shared")) == ["deep", "file"]
+    assert len({os.stat(place / path).st_ino for path in (".", "shared", "shared/deep", "mixed")}) == 4
+    with os.scandir(place) as entries:
+        assert all(entry.inode() == os.lstat(entry.path).st_ino for entry in entries)
+
+
 def test_the_union_is_what_copying_one_over_the_other_gives(mount_all, archives: list[Path], tmp_path: Path) -> None:
     """In the order of the archives; of a directory that a file replaces, nothing stays."""
     merged = tmp_path / "merged"
@@ -106,6 +120,31 @@ def test_a_directory_for_each(mount_all, archives: list[Path], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
+def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str, fuse_api: str) -> None:
+    """Without the interpreter; but for those that are merged."""
+    archives = []
+    for name in ("one", "two"):
+        for directory in range(200):
+            (tmp_path / f"many-{name}/{name}/{directory:03}/sub").mkdir(parents=True)
+            (tmp_path / f"many-{name}/{name}/{directory:03}/sub/{name}").touch()
+        archives.append(tmp_path / f"{name}.gomp")
+        pack(archives[-1], tmp_path / f"many-{name}")
+    place = mount_all(archives, how)
+    for name in ("one", "two"):
+        top = place / name if how == "--union" else place / name / name
+        assert len(os.listdir(top)) == 200
+        for directory in range(200):
+            assert os.listdir(top / f"{directory:03}/sub") == [name]
+    time.sleep(1.1)
+    (state,) = observe_mounts([os.path.realpath(place)])
+    counts = {
+        language: state.value("gompfs_request_seconds_count", request="other", answered_by=language)
+        for language in ("cpp", "python")
+    }
+    assert (counts["cpp"] > 600 and counts["python"] < 100) or fuse_api == "high"
+
+
+@pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
 def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str) -> None:
     place = mount_all(archives, how, "-o", "stats=visible,cache_size=48M")
     assert {".gompfs", "stats"} <= set(os.listdir(place))
@@ -122,6 +161,10 @@ def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str)
     assert state.label("archive") is None
     assert state.mount.source == ":".join(map(str, archives))
     assert state.value("gompfs_cache_capacity_bytes") == 48 << 20
+    # The engine is the same for all: what it did is not counted three times.
+    one = parse_metrics((place / "stats/one/metrics").read_text())
+    ((_, num_blocks),) = one["gompfs_decoded_blocks_total"]
+    assert state.value("gompfs_decoded_blocks_total") <= num_blocks
     assert state.value("gompfs_decoded_blocks_total") >= 3
     assert 1 < state.value("gompfs_uptime_seconds") < 60
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 import threading
@@ -11,9 +12,9 @@ from gompfs._reading import BlockReader, KeptReplies, ListingTable, ReaderTable,
 HEADER = struct.Struct("<IIQQIIIHH")
 
 
-def request(opcode: int, node: int, body: bytes = b"", unique: int = 5) -> bytes:
-    """A request as the kernel makes it."""
-    return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, 0, 0, 0) + body
+def request(opcode: int, node: int, body: bytes = b"", unique: int = 5, thread: int = 0) -> bytes:
+    """A request as the kernel makes it, of a thread of that number."""
+    return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, thread, 0, 0) + body
 
 
 def reply(content: bytes, unique: int = 5, error: int = 0) -> bytes:
@@ -37,16 +38,25 @@ class Device:
         self.readers = ReaderTable()
         self.readers.insert(0, reader or BlockReader(0, 1 << 12, 0))
         sources = (self.readers, listings or ListingTable(0), replies or KeptReplies(0))
+        arguments = (self._daemon.fileno(), *sources, 1 << 16, lambda message: self.forward(message))
         self._threads = [
-            threading.Thread(target=answer_requests, args=(self._daemon.fileno(), *sources, 1 << 16, self._forward))
+            threading.Thread(target=answer_requests, args=arguments)
             for _ in range(num_threads)
         ]
         for thread in self._threads:
             thread.start()
 
-    def _forward(self, message: bytes) -> None:
+    def forward(self, message: bytes) -> None:
+        """What the interpreter does with a request."""
         self.forwarded.append(message)
         self._daemon.send(b"forwarded")
+
+    @property
+    def cores(self) -> set[int]:
+        """Where the only thread may run."""
+        (thread,) = self._threads
+        assert thread.native_id is not None
+        return os.sched_getaffinity(thread.native_id)
 
     def ask(self, message: bytes) -> bytes:
         """Send a request, and wait for the answer; `forwarded` where it went to the interpreter."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, reply, request
 
-from gompfs._reading import KeptReplies, ListingTable, attributes_reply, entry_reply, pack_listing
+from gompfs._reading import SNAPSHOT_SHIFT, KeptReplies, ListingTable, attributes_reply, entry_reply, pack_listing
 from gompfs.model import Inode
 
 LOOKUP, FORGET, GETATTR, STATFS, GETXATTR, LISTXATTR, READDIRPLUS = 1, 2, 3, 17, 22, 23, 44
@@ -73,7 +73,7 @@ def columns(directories: dict[int, Entries]) -> list[bytes]:
 
 
 def insert(table: ListingTable, directories: dict[int, Entries], following: int = 0, end: int = 1 << 62) -> None:
-    table.insert_columns(columns(directories), min(directories), end, (None, None, 0), SECONDS, following)
+    table.insert_columns(columns(directories), min(directories), end, (0, None, None, 0), SECONDS, following)
 
 
 def listed(table: ListingTable, node: int) -> bytes | None:
@@ -170,9 +170,32 @@ def test_listings_of_the_interpreter(directories: dict[int, Entries]) -> None:
 
 def test_owner_and_umask(directories: dict[int, Entries]) -> None:
     table = ListingTable(1 << 20)
-    table.insert_columns(columns(directories), 2, 100, (5, None, 0o7022), SECONDS, 0)
+    table.insert_columns(columns(directories), 2, 100, (0, 5, None, 0o7022), SECONDS, 0)
     mapped = [(name, inode._replace(uid=5, mode=inode.mode & ~0o7022)) for name, inode in directories[7]]
     assert listed(table, 7) == b"".join(packed(7, mapped))
+
+
+def test_numbers_beside_other_archives(directories: dict[int, Entries]) -> None:
+    """Those of an archive, of directories and of what follows too, are shifted; what has no room is refused."""
+    table = ListingTable(1 << 20)
+    first = 3 << SNAPSHOT_SHIFT
+    empty = {1: [(b"empty", Inode(5, stat.S_IFDIR, 0, 0, 0, 0, 0))]}
+    table.insert_columns(columns(empty | directories), 1, 7, (first, None, None, 0), SECONDS, 128)
+    assert [node in table for node in (2, first + 1, first + 2, first + 3, first + 5, first + 7)] == [
+        False, True, True, True, True, False,
+    ]  # fmt: skip
+    shifted = [(name, inode._replace(ino=first + inode.ino)) for name, inode in directories[3]]
+    assert listed(table, first + 3) == b"".join(packed(first + 3, shifted))
+    assert wanted(table) == [(first + 7, 128)]
+    last = (1 << SNAPSHOT_SHIFT) - 1
+    for shift in (0, first):
+        for parent, ino in ((last + 1, 2), (2, last + 1), (1 << 62, 2), (2, 1 << 62)):
+            numbers = columns({parent: [(b"a", Inode(ino, stat.S_IFREG, 0, 0, 0, 0, 0))]})
+            with pytest.raises(ValueError, match="impossible entry"):
+                table.insert_columns(numbers, 2, 1 << 62, (shift, None, None, 0), SECONDS, 0)
+        numbers = columns({last - 1: [(b"a", Inode(last, stat.S_IFREG, 0, 0, 0, 0, 0))]})
+        table.insert_columns(numbers, 2, last, (shift, None, None, 0), SECONDS, 0)
+        assert shift + last - 1 in table
 
 
 def test_directories_from_the_end_on_are_not_whole(directories: dict[int, Entries]) -> None:
@@ -217,9 +240,9 @@ def test_rows_that_make_no_sense(column: int, text: bytes) -> None:
     table = ListingTable(1 << 20)
     bad = [*good[:column], text, *good[column + 1 :]]
     with pytest.raises(ValueError, match="impossible entry"):
-        table.insert_columns(bad, 3, 100, (None, None, 0), SECONDS, 0)
+        table.insert_columns(bad, 3, 100, (0, None, None, 0), SECONDS, 0)
     assert [3 in table, 4 in table] == [False, False]
-    table.insert_columns(good, 3, 100, (None, None, 0), SECONDS, 0)
+    table.insert_columns(good, 3, 100, (0, None, None, 0), SECONDS, 0)
     assert [3 in table, 4 in table] == [True, True]
 
 
@@ -233,13 +256,13 @@ def test_random_text_never_harms() -> None:
         for index in rng.sample(range(10), rng.randrange(3)):
             good[index] = text[index]
         try:
-            table.insert_columns(good, 5, 1000, (None, None, 0), SECONDS, 0)
+            table.insert_columns(good, 5, 1000, (0, None, None, 0), SECONDS, 0)
             kept += 1
         except ValueError:
             pass
     assert kept > 500
     with pytest.raises(IndexError):
-        table.insert_columns(good[:9], 5, 1000, (None, None, 0), SECONDS, 0)
+        table.insert_columns(good[:9], 5, 1000, (0, None, None, 0), SECONDS, 0)
 
 
 def wanted(table: ListingTable) -> list[tuple[int, int]]:

@@ -9,12 +9,15 @@
 #include <stdexcept>
 #include <unordered_set>
 
+#include "reading/reader_table.h"
+
 namespace gompfs {
 
 namespace {
 
 constexpr std::int64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxIno = (std::int64_t{1} << ReaderTable::kSnapshotShift) - 1;
 
 [[noreturn]] void fail() { throw std::invalid_argument("the index has an impossible entry"); }
 
@@ -56,8 +59,8 @@ class Column {
 // Rows of all columns at once.
 class Rows {
   public:
-    Rows(const DirectoryColumns& columns, const Ownership& owner)
-        : parents_(columns.parents, ','), names_(columns.names, '/'), owner_(owner) {
+    Rows(const DirectoryColumns& columns, const Mapping& mapping)
+        : parents_(columns.parents, ','), names_(columns.names, '/'), mapping_(mapping) {
         for (const std::string_view field : columns.fields) {
             fields_.emplace_back(field, ',');
         }
@@ -65,7 +68,7 @@ class Rows {
 
     bool is_at_end() const { return parents_.is_at_end(); }
     std::uint64_t next_parent() {
-        return static_cast<std::uint64_t>(parents_.next_number(0, kMax64));
+        return mapping_.first_node + static_cast<std::uint64_t>(parents_.next_number(0, kMaxIno));
     }
 
     std::string_view next_name() {
@@ -82,10 +85,10 @@ class Rows {
             return fields_[index].next_number(0, most);
         };
         InodeFields inode{};
-        inode.ino = static_cast<std::uint64_t>(number(0, kMax64));
-        inode.mode = static_cast<std::uint32_t>(number(1, 0xffff)) & ~owner_.umask;
-        inode.uid = owner_.uid.value_or(static_cast<std::uint32_t>(number(2, kMax32)));
-        inode.gid = owner_.gid.value_or(static_cast<std::uint32_t>(number(3, kMax32)));
+        inode.ino = mapping_.first_node + static_cast<std::uint64_t>(number(0, kMaxIno));
+        inode.mode = static_cast<std::uint32_t>(number(1, 0xffff)) & ~mapping_.umask;
+        inode.uid = mapping_.uid.value_or(static_cast<std::uint32_t>(number(2, kMax32)));
+        inode.gid = mapping_.gid.value_or(static_cast<std::uint32_t>(number(3, kMax32)));
         inode.size = static_cast<std::uint64_t>(number(4, kMax64));
         inode.mtime_ns = fields_[5].next_number(std::numeric_limits<std::int64_t>::min(), kMax64);
         inode.nlink = static_cast<std::uint32_t>(number(6, kMax32));
@@ -103,7 +106,7 @@ class Rows {
   private:
     Column parents_, names_;
     std::vector<Column> fields_;
-    const Ownership owner_;
+    const Mapping mapping_;
 };
 
 // Directories that have no entries have no rows; those in the range are empty.
@@ -129,10 +132,12 @@ void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t en
 }  // namespace
 
 ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                                     std::uint64_t end, const Ownership& owner,
+                                     std::uint64_t end, const Mapping& mapping,
                                      std::uint32_t cache_seconds) {
+    first += mapping.first_node;
+    end += mapping.first_node;
     ListingTable::Batch batch;
-    Rows rows(columns, owner);
+    Rows rows(columns, mapping);
     std::shared_ptr<Listing> listing;
     std::uint64_t parent = 0;
     while (!rows.is_at_end()) {

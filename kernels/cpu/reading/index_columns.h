@@ -14,8 +14,9 @@
 
 namespace gompfs {
 
-// What a mount puts in place of an archive's owners and modes.
-struct Ownership {
+// What a mount puts in place of an archive's inode numbers, owners and modes.
+struct Mapping {
+    std::uint64_t first_node = 0;  // is added to numbers
     std::optional<std::uint32_t> uid, gid;
     std::uint32_t umask = 0;
 };
@@ -27,10 +28,10 @@ struct DirectoryColumns {
     std::array<std::string_view, 8> fields;  // ino, mode, uid, gid, size, mtime_ns, nlink, rdev
 };
 
-// The listings of the directories from `first` on, up to `end`; also those that others lead to and
-// that have no rows, as they are empty.
+// The listings of the directories from inode number `first` on, up to `end`; also those that others
+// lead to and that have no rows, as they are empty.
 ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                                     std::uint64_t end, const Ownership& owner,
+                                     std::uint64_t end, const Mapping& mapping,
                                      std::uint32_t cache_seconds);
 
 // ino, size, file_offset, stream_offset, extent size, in the same form: a row for each extent by

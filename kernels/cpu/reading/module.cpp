@@ -117,14 +117,15 @@ std::optional<nb::bytes> kept_listing(ListingTable& table, std::uint64_t node,
 }
 
 using Columns = std::vector<nb::bytes>;
-using Owner = std::tuple<std::optional<std::uint32_t>, std::optional<std::uint32_t>, std::uint32_t>;
+using MappingFields = std::tuple<std::uint64_t, std::optional<std::uint32_t>,
+                                 std::optional<std::uint32_t>, std::uint32_t>;
 
 std::string_view text_of(const Columns& columns, std::size_t index) {
     return {columns.at(index).c_str(), columns.at(index).size()};
 }
 
 void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
-                    std::uint64_t end, const Owner& owner, std::uint32_t cache_seconds,
+                    std::uint64_t end, const MappingFields& fields, std::uint32_t cache_seconds,
                     std::uint64_t num_following) {
     if (columns.empty()) {
         return;
@@ -133,11 +134,12 @@ void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t f
     for (std::size_t index = 0; index < views.fields.size(); ++index) {
         views.fields[index] = text_of(columns, 2 + index);
     }
-    const Ownership ownership{std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)};
+    const auto mapping = std::make_from_tuple<Mapping>(fields);
     const nb::gil_scoped_release release;
-    table.insert(
-        read_directories(views, first, end, ownership, cache_seconds),
-        num_following ? std::make_optional(WantedListing{end, num_following}) : std::nullopt);
+    ListingTable::Batch batch = read_directories(views, first, end, mapping, cache_seconds);
+    table.insert(std::move(batch), num_following ? std::make_optional(WantedListing{
+                                                       mapping.first_node + end, num_following})
+                                                 : std::nullopt);
 }
 
 void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
@@ -258,8 +260,8 @@ NB_MODULE(_reading, module) {
                              std::nullopt);
             },
             "node"_a, "children"_a, "cache_seconds"_a)
-        .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a, "owner"_a,
-             "cache_seconds"_a, "num_following"_a)
+        .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a,
+             "mapping"_a, "cache_seconds"_a, "num_following"_a)
         .def("wait_wanted", &gompfs::wait_wanted)
         .def("close", &ListingTable::close)
         .def("__contains__", &ListingTable::contains)

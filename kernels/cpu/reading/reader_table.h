@@ -1,4 +1,5 @@
-// The readers of all archives that a mount shows: more than one where it follows a file.
+// The readers of all archives that a mount shows: more than one where it follows a file, or has
+// several.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "reading/request.h"
+#include "reading/requester_core.h"
 
 namespace gompfs {
 
@@ -157,6 +158,7 @@ class Answers {
 int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
     Answers answers(device, sources, buffer_size);
+    RequesterCore core;
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
@@ -172,13 +174,19 @@ int answer_requests(int device, Sources sources, std::size_t buffer_size, const 
         const Request parsed(request);
         const auto begin = std::chrono::steady_clock::now();
         const auto place = sources.readers.find(parsed.header.nodeid);
+        const bool is_read = parsed.header.opcode == FUSE_READ;
         const bool is_forwarded = !answers.answer(parsed, place);
         if (is_forwarded) {
+            core.leave();
             forward(request);
         }
         (place.reader ? place.reader : sources.readers.current())
-            ->times.add(parsed.header.opcode == FUSE_READ, is_forwarded,
-                        std::chrono::steady_clock::now() - begin);
+            ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
+        if (is_read) {
+            core.leave();
+        } else if (!is_forwarded) {
+            core.follow(parsed.header.pid);
+        }
     }
 }
 

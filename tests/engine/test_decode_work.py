@@ -1,0 +1,60 @@
+"""What is counted of decoding, by who did it."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine import Engine, select_engine
+from gompfs.engine.decode_work import DecodeWork
+
+
+def test_batches_at_once_take_their_time_once() -> None:
+    work = DecodeWork()
+    all_at_work = threading.Barrier(4)
+
+    def decode() -> None:
+        with work.batch(2, 100):
+            all_at_work.wait()
+            time.sleep(0.2)
+
+    threads = [threading.Thread(target=decode) for _ in range(3)]
+    started = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    all_at_work.wait()
+    assert 0 < work.seconds <= time.perf_counter() - started  # also of those that are not done
+    for thread in threads:
+        thread.join()
+    assert (work.num_blocks, work.num_bytes) == (6, 300)
+    assert 0.2 <= work.seconds <= time.perf_counter() - started
+    seconds = work.seconds
+    time.sleep(0.01)
+    assert work.seconds == seconds
+
+
+def test_a_batch_that_fails_has_decoded_nothing() -> None:
+    work = DecodeWork()
+    with pytest.raises(ValueError, match="the output"), work.batch(1, 1):
+        raise ValueError("the output is too small")
+    assert (work.num_blocks, work.num_bytes) == (0, 0)
+    seconds = work.seconds
+    assert seconds > 0
+    assert work.seconds == seconds
+
+
+@pytest.mark.parametrize("name", ["cpu", "reference"])
+def test_engines_count_what_they_decode(name: str) -> None:
+    engine: Engine = select_engine(name)
+    stream = bytes(range(200)) * 1000
+    encoded = select_engine("cpu").encode_blocks(stream, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))
+    blocks = [block.data for block in encoded]
+    for _ in range(2):
+        engine.decode_blocks(blocks, memoryview(bytearray(200_000)))
+    ((decoder, work),) = engine.decode_work.items()
+    assert decoder == name
+    assert (work.num_blocks, work.num_bytes) == (2 * len(blocks), 400_000)
+    assert work.seconds > 0

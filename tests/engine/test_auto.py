@@ -58,7 +58,7 @@ engine.decode_work["cpu"]._seconds = 1.5
 engine._start_gpu_in_time()
 print("ended", auto._is_ending(), flush=True)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "ended False\nstarted True\n"
 
 

@@ -153,6 +153,14 @@ REFUSED: dict[str, Call] = {
     "access to write a directory": lambda root: access(root / "directory", os.W_OK),
 }
 
+
+
+def stat_behind_a_listing(directory: Path) -> None:
+    """A listed directory's names may be answered for elsewhere."""
+    assert os.listdir(directory)
+    os.stat(directory / ("x" * 256))
+
+
 ERRORS: dict[str, tuple[str, Call]] = {
     "stat of nothing": ("ENOENT", lambda root: os.stat(root / "nothing")),
     "open of nothing": ("ENOENT", opened(os.O_RDONLY, "nothing")),
@@ -170,6 +178,7 @@ ERRORS: dict[str, tuple[str, Call]] = {
     "O_DIRECTORY of a file": ("ENOTDIR", opened(os.O_RDONLY | os.O_DIRECTORY, "file")),
     "O_DIRECTORY of a link, not followed": ("ENOTDIR", opened(os.O_DIRECTORY | os.O_NOFOLLOW, "to-directory")),
     "a name of 256 bytes": ("ENAMETOOLONG", lambda root: os.stat(root / ("x" * 256))),
+    "a name of 256 bytes where others were listed": ("ENAMETOOLONG", lambda root: stat_behind_a_listing(root / "many")),
     "a name of 1000 bytes": ("ENAMETOOLONG", lambda root: os.stat(root / ("x" * 1000))),
     "a name of 2000 bytes": ("ENAMETOOLONG", lambda root: os.stat(root / ("x" * 2000))),
     "a link to a name of 256 bytes": ("ENAMETOOLONG", lambda root: os.stat(root / "to-long-name")),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <vector>
 
 #include "reading/request.h"
@@ -110,6 +111,9 @@ class Answers {
         }
         const std::string_view name = request.body().substr(0, request.body().size() - 1);
         const InodeFields* inode = listing->find(name);
+        if (inode == nullptr && name.size() > NAME_MAX) {
+            return false;  // no name at all, rather than one that is not there
+        }
         fuse_entry_out entry{};
         entry.entry_valid = listing->cache_seconds();
         if (inode != nullptr) {

@@ -12,38 +12,53 @@
 
 namespace gompfs {
 
-// Memory that is not cleared when a vector grows, and in large pages where it is large: to touch it
-// for the first time otherwise takes as long as what is then done with it.
-template <typename Value>
+constexpr std::size_t kLargePage = std::size_t{2} << 20;
+
+// Asks for large pages in the part of some memory that they fit into; where the system has none,
+// nothing is lost.
+inline void use_large_pages(void* memory, std::size_t size) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
+    const std::uintptr_t end = (begin + size) / kLargePage * kLargePage;
+    if (first < end) {
+        madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
+    }
+}
+
+// Memory that a vector does not clear when it grows, and in large pages where it is large: to touch
+// it for the first time otherwise takes as long as what is then done with it. `kIsZero`: of zeros,
+// which fresh memory is already.
+template <typename Value, bool kIsZero>
 struct LargeAllocator {
     using value_type = Value;
+    template <typename Other>
+    struct rebind {
+        using other = LargeAllocator<Other, kIsZero>;
+    };
 
     LargeAllocator() = default;
     template <typename Other>
-    LargeAllocator(const LargeAllocator<Other>&) {}
+    LargeAllocator(const LargeAllocator<Other, kIsZero>&) {}
 
     Value* allocate(std::size_t count) {
-        constexpr std::size_t kLargePage = std::size_t{2} << 20;
         if (count > (~std::size_t{0} >> 1) / sizeof(Value)) {
             throw std::bad_array_new_length();
         }
-        const bool is_large = count * sizeof(Value) >= 2 * kLargePage;
-        const std::size_t unit = is_large ? kLargePage : alignof(std::max_align_t);
-        const std::size_t size = (count * sizeof(Value) + unit - 1) / unit * unit;
-        void* const memory = is_large ? std::aligned_alloc(unit, size) : std::malloc(size);
-        if (memory == nullptr) {
+        const std::size_t size = count * sizeof(Value);
+        void* const memory = kIsZero ? std::calloc(count, sizeof(Value)) : take(size);
+        if (memory == nullptr && count != 0) {
             throw std::bad_alloc();
         }
-        if (is_large) {
-            madvise(memory, size, MADV_HUGEPAGE);  // where the system has none, nothing is lost
-        }
+        use_large_pages(memory, size);
         return static_cast<Value*>(memory);
     }
     void deallocate(Value* memory, std::size_t) { std::free(memory); }
 
     template <typename Other>
     void construct(Other* place) {
-        ::new (static_cast<void*>(place)) Other;
+        if constexpr (!kIsZero) {
+            ::new (static_cast<void*>(place)) Other;
+        }
     }
     template <typename Other, typename... Arguments>
     void construct(Other* place, Arguments&&... arguments) {
@@ -51,49 +66,21 @@ struct LargeAllocator {
     }
 
     bool operator==(const LargeAllocator&) const { return true; }
+
+  private:
+    static void* take(std::size_t size) {
+        return size < 2 * kLargePage ? std::malloc(size)
+                                     : std::aligned_alloc(kLargePage, (size + kLargePage - 1) /
+                                                                          kLargePage * kLargePage);
+    }
 };
 
 // resize leaves new items without a value.
 template <typename Value>
-using LargeVector = std::vector<Value, LargeAllocator<Value>>;
-
-// Memory of zeros, in large pages where it is large: fresh memory is not cleared once more.
-template <typename Value>
-struct ZeroAllocator {
-    using value_type = Value;
-
-    ZeroAllocator() = default;
-    template <typename Other>
-    ZeroAllocator(const ZeroAllocator<Other>&) {}
-
-    Value* allocate(std::size_t count) {
-        constexpr std::uintptr_t kLargePage = std::uintptr_t{2} << 20;
-        void* const memory = std::calloc(count, sizeof(Value));
-        if (memory == nullptr && count != 0) {
-            throw std::bad_alloc();
-        }
-        const auto begin = reinterpret_cast<std::uintptr_t>(memory);
-        const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
-        const std::uintptr_t end = (begin + count * sizeof(Value)) / kLargePage * kLargePage;
-        if (first < end) {
-            madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-        }
-        return static_cast<Value*>(memory);
-    }
-    void deallocate(Value* memory, std::size_t) { std::free(memory); }
-
-    template <typename Other>
-    void construct(Other*) {}  // it is zero
-    template <typename Other, typename... Arguments>
-    void construct(Other* place, Arguments&&... arguments) {
-        ::new (static_cast<void*>(place)) Other(std::forward<Arguments>(arguments)...);
-    }
-
-    bool operator==(const ZeroAllocator&) const { return true; }
-};
+using LargeVector = std::vector<Value, LargeAllocator<Value, false>>;
 
 // Made with its size once, of zeros.
 template <typename Value>
-using ZeroVector = std::vector<Value, ZeroAllocator<Value>>;
+using ZeroVector = std::vector<Value, LargeAllocator<Value, true>>;
 
 }  // namespace gompfs

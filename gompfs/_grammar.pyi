@@ -130,7 +130,6 @@ class CountedSection:
     """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
 
     def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None: ...
-    num_words: int
     counts: NDArray[np.uint64]
 
 class Report:

@@ -154,7 +154,6 @@ REFUSED: dict[str, Call] = {
 }
 
 
-
 def stat_behind_a_listing(directory: Path) -> None:
     """A listed directory's names may be answered for elsewhere."""
     assert os.listdir(directory)

@@ -506,8 +506,6 @@ NB_MODULE(_grammar, module) {
     nb::class_<HeldSection>(module, "CountedSection")
         .def(nb::init<nb::handle, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
              "num_threads"_a)
-        .def_prop_ro("num_words",
-                     [](const HeldSection& self) { return self.counted().words().size(); })
         .def_prop_ro("counts", [](const HeldSection& self) {
             return to_view(self, self.counted().counts());
         });

@@ -4,6 +4,24 @@ from collections.abc import Sequence
 
 from typing_extensions import Buffer
 
+class DecodeWork:
+    """Adds up batches; safe for any number of threads."""
+
+    num_blocks: int
+    num_bytes: int
+    @property
+    def seconds(self) -> float:
+        """How long there was a batch at work, or more than one."""
+
+    def begin(self) -> None:
+        """A batch begins."""
+
+    def end(self, num_blocks: int, num_bytes: int) -> None:
+        """A batch ends that gave so much; one that fails gives nothing."""
+
+    def clear(self) -> None:
+        """Begin again; not while a batch is at work."""
+
 def encode_blocks(
     stream: Buffer,
     block_size: int,

@@ -119,8 +119,11 @@ class Archive:
             self.num_blocks,
             self.block_size,
             cache_size,
-            lambda: self.engine.batch_bytes if decode_ahead is None else decode_ahead,
+            self.engine,
+            decode_ahead,
         )
+        if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
+            self.blocks.read_from(self._file.duplicate(), self.segments, verify=self.verifies_content)
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
 

@@ -1,24 +1,25 @@
 """Decoded blocks on request: a bounded cache, one decode per block, and read-ahead for sequential and strided readers.
 
-`reader` holds the decoded blocks as well, for threads that read without the interpreter (kernels/cpu/reading).
+`reader` holds the blocks, also for threads that read without the interpreter (kernels/cpu/reading). Where the archive
+is a local file and the CPU decodes, it does that by itself too; all else is decoded here, as is what it could not.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from gompfs._reading import BlockReader
 from gompfs.codec import BlockStatus
+from gompfs.engine import Engine
+from gompfs.model import Segment
 
 log = logging.getLogger(__name__)
 
 DEFAULT_CACHE_SIZE = 256 << 20
+_MAX_DAMAGED = 1 << 12
 
 DecodeBlocks = Callable[[Sequence[int]], Sequence["Block"]]
 
@@ -40,35 +41,55 @@ class BlockService:
         num_blocks: int,
         block_size: int,
         cache_size: int,
-        decode_ahead: Callable[[], int],
+        engine: Engine,
+        decode_ahead: int | None = None,
     ) -> None:
         """Serve blocks 0 to `num_blocks` - 1 of `decode(numbers)`, whose numbers rise; keep `cache_size` bytes.
 
-        Up to `decode_ahead()` bytes are decoded ahead of a reader, at once.
+        Up to `decode_ahead` bytes are decoded ahead of a reader at once, or as much as `engine` likes.
         """
         self._decode = decode
         self._num_blocks = num_blocks
         self.capacity = max(cache_size // block_size, 2)  # in blocks
         self._block_size = block_size
-        self._ahead_bytes = decode_ahead
+        self._engine = engine
+        self._decode_ahead = decode_ahead
+        self._has_source = False
         self.reader = BlockReader(num_blocks, block_size, self.capacity)
-        self._cache: OrderedDict[int, Block] = OrderedDict()
-        self._pending: dict[int, Future[None]] = {}
+        self._damaged: dict[int, Block] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._hits = 0
-        self.misses = 0
+        self._misses = 0
+
+    def read_from(self, descriptor: int, segments: Sequence[Segment], *, verify: bool) -> None:
+        """Let `reader` decode what the CPU should, from an archive open at `descriptor`, which it closes."""
+        columns = [
+            (
+                segment.first_block,
+                segment.places.uncompressed_size,
+                segment.places.archive_offsets.tobytes(),
+                segment.places.compressed_sizes.tobytes(),
+            )
+            for segment in segments
+        ]
+        self.reader.read_from(descriptor, columns, verify, self._engine.decode_work["cpu"])
+        self._has_source = True
 
     @property
     def hits(self) -> int:
         """How often a block was there when it was asked for."""
-        return self._hits + self.reader.num_hits
+        return self.reader.num_hits
+
+    @property
+    def misses(self) -> int:
+        """How often it had to be decoded."""
+        return self._misses + self.reader.num_misses
 
     @property
     def num_cached(self) -> int:
         """How many blocks are there now."""
-        return len(self._cache)
+        return len(self.reader)
 
     def close(self) -> None:
         """Stop reading ahead and drop the cache."""
@@ -79,13 +100,12 @@ class BlockService:
         if thread is not None:
             thread.join()
         self.reader.clear()
-        self._cache.clear()
+        self._damaged.clear()
 
     def shrink(self, cache_size: int) -> None:
         """Keep `cache_size` bytes from now on, or what it was where that is less."""
-        with self._lock:
-            self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
-            self._evict()
+        self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
+        self.reader.set_capacity(self.capacity)
 
     def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
         """The decoded blocks of `size` bytes of the stream, 1 or more, which are read for the file `ino`.
@@ -93,101 +113,74 @@ class BlockService:
         A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
         """
         first = stream_offset // self._block_size
-        count = (stream_offset + size - 1) // self._block_size - first + 1
-        ahead = self.reader.note(ino, stream_offset, size, self._ahead_bytes() // self._block_size)
+        end = (stream_offset + size - 1) // self._block_size + 1
+        ahead = self.reader.note(ino, stream_offset, size, self._max_ahead())
         if ahead:
-            self._start_reading_ahead()
-        blocks: list[Block | None] = [None] * count
-        while True:
-            wait_for: Future[None] | None = None
-            missing: list[int] = []
-            with self._lock:
-                for index in range(count):
-                    if blocks[index] is not None:
-                        continue
-                    block = self._cache.get(first + index)
-                    if block is not None:
-                        self._cache.move_to_end(first + index)
-                        blocks[index] = block
-                        self._hits += 1
-                    elif wait_for is None and not missing:
-                        wait_for = self._pending.get(first + index)
-                        if wait_for is None:
-                            start = first + index
-                            begin = self._free_before(start, -ahead)
-                            end = min(begin + max(first + count - begin, ahead), self._num_blocks)
-                            missing = self._claim(takewhile(self._is_free, range(begin, end)))
-            if missing:
-                decoded = self._load(missing)[start - missing[0] :]
-                asked = min(len(decoded), first + count - start)
-                blocks[start - first : start - first + asked] = decoded[:asked]
-                self.misses += asked
-            elif wait_for is not None:
-                wait_for.result()
+            self.start_reading_ahead()
+        blocks: list[Block] = []
+        while (number := first + len(blocks)) < end:
+            found = self.reader.find(number, end)
+            if found:
+                blocks += [Block(content.data, BlockStatus.OK) for content in found]
+            elif (damaged := self._damaged.get(number)) is not None:
+                blocks.append(damaged)
+            elif self.reader.claim(number):
+                claimed = [number] if self._has_source else self._claim_around(number, end, ahead)
+                decoded = self._load(claimed)[number - claimed[0] : end - claimed[0]]
+                self._misses += len(decoded)
+                blocks += decoded
             else:
-                return [block for block in blocks if block is not None]
+                self.reader.wait(number)
+        return blocks
 
-    def _is_free(self, number: int) -> bool:
-        """Whether nobody has a block, nor decodes it; called with the lock held."""
-        return number not in self._cache and number not in self._pending
-
-    def _free_before(self, end: int, limit: int) -> int:
-        """Where the run of up to `limit` blocks before `end` begins that nobody has; called with the lock held."""
-        first = end
-        while first > max(end - limit, 0) and self._is_free(first - 1):
+    def _claim_around(self, number: int, end: int, ahead: int) -> range:
+        """Claim what a reader lacks up to `end` besides `number`, and what it will come to; all are neighbours."""
+        first = number
+        while first > max(number + ahead, 0) and self.reader.claim(first - 1):
             first -= 1
-        return first
+        last = number
+        while last + 1 < min(max(end, number + ahead), self._num_blocks) and self.reader.claim(last + 1):
+            last += 1
+        return range(first, last + 1)
 
-    def _claim(self, numbers: Iterable[int]) -> list[int]:
-        """Mark blocks as pending; called with the lock held."""
-        future: Future[None] = Future()
-        claimed = []
-        for number in numbers:
-            self._pending[number] = future
-            claimed.append(number)
-        return claimed
-
-    def _load(self, numbers: Sequence[int]) -> Sequence[Block]:
+    def _load(self, claimed: Sequence[int]) -> Sequence[Block]:
         """Decode claimed blocks into the cache."""
-        future = self._pending[numbers[0]]
         try:
-            decoded = self._decode(numbers)
-            with self._lock:
-                for number, block in zip(numbers, decoded, strict=True):
-                    self._cache[number] = block
-                    if block.status is BlockStatus.OK:
-                        self.reader.insert(number, block.content)
-                self._evict()
+            decoded = self._decode(claimed)
+            blocks = dict(zip(claimed, decoded, strict=True))
+            damaged = {number: block for number, block in blocks.items() if block.status is not BlockStatus.OK}
+            self._note_damage(damaged)
+            good = [number for number in claimed if number not in damaged]
+            self.reader.insert(good, [blocks[number].content for number in good], self._engine.num_threads)
             return decoded
         finally:
-            with self._lock:
-                for number in numbers:
-                    del self._pending[number]
-            future.set_result(None)
+            for number in claimed:
+                self.reader.give_up(number)  # which changes nothing for those that are there
 
-    def _evict(self) -> None:
-        """Let go of the oldest blocks that nobody has read since this last came by; called with the lock held."""
-        while len(self._cache) > self.capacity:
-            number, block = self._cache.popitem(last=False)
-            if self.reader.take_use(number):
-                self._cache[number] = block
-            else:
-                self.reader.erase(number)
+    def _note_damage(self, blocks: dict[int, Block]) -> None:
+        if len(self._damaged) > _MAX_DAMAGED:
+            self._damaged.clear()
+        self._damaged |= blocks
 
-    def _start_reading_ahead(self) -> None:
+    def _max_ahead(self) -> int:
+        """How many blocks to decode ahead at once."""
+        size = self._engine.batch_bytes if self._decode_ahead is None else self._decode_ahead
+        return size // self._block_size
+
+    def start_reading_ahead(self) -> None:
+        """Decode what readers will ask for next, on a thread, until the service is closed."""
         with self._lock:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._read_ahead, name="gompfs-read-ahead", daemon=True)
                 self._thread.start()
 
     def _read_ahead(self) -> None:
-        """Decode what readers will ask for next, until the service is closed."""
-        while (wanted := self.reader.wait_ahead()) is not None:
-            with self._lock:
-                claimed = self._claim(filter(self._is_free, sorted(wanted)))
-            if not claimed:
-                continue
-            try:
-                self._load(claimed)
-            except Exception as error:  # whoever asks for these blocks meets it too
-                log.debug("blocks could not be read ahead: %s", error)
+        while (wanted := self.reader.wait_ahead(self._max_ahead())) is not None:
+            wanted.sort()
+            if self._has_source and self._engine.decodes_on_cpu(len(wanted) * self._block_size):
+                self.reader.load(wanted, self._engine.num_threads)
+            elif claimed := list(filter(self.reader.claim, wanted)):
+                try:
+                    self._load(claimed)
+                except Exception as error:  # whoever asks for these blocks meets it too
+                    log.debug("blocks could not be read ahead: %s", error)

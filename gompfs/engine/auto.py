@@ -82,6 +82,11 @@ class AutoEngine:
         """See Engine.decode_work."""
         return (self._gpu or self._cpu).decode_work
 
+    def decodes_on_cpu(self, num_bytes: int) -> bool:
+        """See Engine.decodes_on_cpu; starts the GPU once the CPU has decoded for long enough."""
+        self._start_gpu_in_time()
+        return self._gpu is None or not self._prefers_gpu(num_bytes)
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return (self._gpu or self._cpu).allocate(size)

@@ -40,6 +40,12 @@ class Engine(Protocol):
     def build_rules(self) -> RuleBuilder | None:
         """How the engine's device builds the rules of grammars; None: that is left to the grammar builder's threads."""
 
+    def decodes_on_cpu(self, num_bytes: int) -> bool:
+        """Whether the CPU decodes a batch of so much output: then threads without the interpreter may do it as well.
+
+        They count it in `decode_work["cpu"]`.
+        """
+
     def allocate(self, size: int) -> memoryview:
         """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""
 

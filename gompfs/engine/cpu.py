@@ -28,6 +28,10 @@ class CpuEngine:
         self.decode_work = {self.name: DecodeWork()}
         self._buffers = BufferPool()
 
+    def decodes_on_cpu(self, num_bytes: int) -> bool:
+        """See Engine.decodes_on_cpu."""
+        return True
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return self._buffers.allocate(size)

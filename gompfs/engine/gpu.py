@@ -80,6 +80,10 @@ class GpuEngine:
         """See RuleBuilder."""
         return build_rules(self._arrays, parts)
 
+    def decodes_on_cpu(self, num_bytes: int) -> bool:
+        """See Engine.decodes_on_cpu: the GPU was asked for."""
+        return False
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate: pinned memory, to which the device writes without a further copy."""
         return pinned_array(size).data

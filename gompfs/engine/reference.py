@@ -25,6 +25,10 @@ class ReferenceEngine:
     def __init__(self) -> None:
         self.decode_work = {self.name: DecodeWork()}
 
+    def decodes_on_cpu(self, num_bytes: int) -> bool:
+        """See Engine.decodes_on_cpu: that would be another decoder."""
+        return False
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return memoryview(bytearray(size))

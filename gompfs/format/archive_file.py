@@ -53,6 +53,10 @@ class LocalFile:
         """See ArchiveFile.read_into."""
         return os.preadv(self._descriptor, [buffer], archive_offset)
 
+    def duplicate(self) -> int:
+        """A descriptor of the same file, which the caller closes."""
+        return os.dup(self._descriptor)
+
     def close(self) -> None:
         """See ArchiveFile.close."""
         descriptor, self._descriptor = self._descriptor, -1

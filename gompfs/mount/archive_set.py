@@ -62,6 +62,7 @@ class ArchiveSet:
                 keep_grammars(archive)
                 stack.callback(forget_grammars, archive)
                 self.readers.insert(number, archive.blocks.reader)
+                archive.blocks.start_reading_ahead()
             self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
             self._stack = stack.pop_all()
 

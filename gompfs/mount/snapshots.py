@@ -132,6 +132,7 @@ class Snapshots:
         self._operations[number] = Operations(archive, self._options, number)
         keep_grammars(archive)
         self.readers.insert(number, archive.blocks.reader)
+        archive.blocks.start_reading_ahead()
         self._number = number
         if len(self._operations) > 1 + _MAX_OLD:
             oldest, operations = self._operations.popitem(last=False)

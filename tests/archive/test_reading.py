@@ -21,7 +21,8 @@ from gompfs.archive import Archive
 from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
-from gompfs.errors import EntryNotFoundError, EntryTypeError
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import CorruptBlockError, EntryNotFoundError, EntryTypeError
 
 
 def source_files(tree: Path) -> list[tuple[str, bytes]]:
@@ -97,8 +98,7 @@ def test_many_readers_at_once(sound_archive: Path, tree: Path, cache_size: int) 
 
         with ThreadPoolExecutor(8) as executor:
             assert sorted(executor.map(read, range(8))) == list(range(8))
-        kept = sum(len(block.content) for block in archive.blocks._cache.values())
-        assert kept <= max(cache_size, 2 * archive.block_size)
+        assert archive.blocks.num_cached * archive.block_size <= max(cache_size, 2 * archive.block_size)
 
 
 def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
@@ -110,6 +110,9 @@ def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
         def __init__(self) -> None:
             self._engine = select_engine("cpu", 1)
             self.allocate = self._engine.allocate
+
+        def decodes_on_cpu(self, num_bytes):
+            return False
 
         def decode_blocks(self, blocks, out, *, verify=False):
             self.num_decoded += len(blocks)
@@ -125,6 +128,36 @@ def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
         assert len(contents) == 1
         last = (extent.stream_offset + extent.size - 1) // archive.block_size
         assert engine.num_decoded == last - extent.stream_offset // archive.block_size + 1
+
+
+def test_a_local_archive_is_decoded_without_the_interpreter(
+    sound_archive: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine is asked for nothing, and everything is counted as its own work."""
+    monkeypatch.setattr(CpuEngine, "decode_blocks", None)
+    with Archive(sound_archive) as archive:
+        for name, content in source_files(tree):
+            assert archive.read(archive.resolve(name).ino, 0, len(content)) == content
+        work = archive.engine.decode_work["cpu"]
+        assert (work.num_blocks, work.num_bytes) == (
+            archive.num_blocks,
+            sum(segment.places.uncompressed_size for segment in archive.segments),
+        )
+        assert 0 < work.seconds < 20
+        assert archive.blocks.num_cached == archive.num_blocks
+
+
+def test_an_archive_that_is_cut_off_while_it_is_read(archive_copy: Path) -> None:
+    """What is gone is an error, and what is still there, or was decoded, is not."""
+    with Archive(archive_copy, decode_ahead=0) as archive:
+        noise = archive.resolve("big/noise").ino
+        first = archive.read(noise, 0, 1)
+        block = archive.extents(noise)[0].stream_offset // archive.block_size + 3
+        os.truncate(archive_copy, int(archive.segments[0].places.archive_offsets[block]) + 100)
+        with pytest.raises(CorruptBlockError):
+            archive.read(noise, 0, 700_000)
+        assert archive.read(noise, 0, 1) == first
+        assert len(archive.read(noise, archive.block_size, 100)) == 100
 
 
 def test_sequential_reading_decodes_ahead_and_nothing_twice(sound_archive: Path, tree: Path) -> None:
@@ -146,7 +179,9 @@ def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: P
             ino = archive.resolve("big/text").ino
             for start in range(0, len(content), 8192)[:: step // 8192]:
                 assert archive.read(ino, start, 8192) == content[start : start + 8192]
+                time.sleep(0.0005)  # somebody who does something with what was read
             misses[decode_ahead] = archive.blocks.misses
+            assert archive.engine.decode_work["cpu"].num_blocks <= archive.num_blocks  # none twice
     num_blocks = len(content) // archive.block_size
     assert misses[0] >= num_blocks
     assert misses[1 << 20] < num_blocks / 2
@@ -173,7 +208,7 @@ def test_reading_a_file_in_strides(sound_archive: Path, tree: Path, stride: floa
         deadline = time.monotonic() + 20
         while archive.blocks.num_cached == misses and time.monotonic() < deadline:
             threading.Event().wait(0.01)
-        assert set(archive.blocks._cache) == touched
+        assert {number for number in range(archive.num_blocks) if number in archive.blocks.reader} == touched
         read(starts[3:])
         assert archive.blocks.misses == misses
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -54,7 +55,8 @@ def start(engine):
 
 auto.AutoEngine.start_gpu = start
 engine = auto.AutoEngine(num_threads=1)
-engine.decode_work["cpu"]._seconds = 1.5
+engine.decode_work["cpu"].begin()
+time.sleep(1)
 engine._start_gpu_in_time()
 print("ended", auto._is_ending(), flush=True)
 """
@@ -86,18 +88,27 @@ def test_who_decoded_what(monkeypatch: pytest.MonkeyPatch) -> None:
     auto._costs = {"cpu": Cost(0, 1e-9), "gpu": Cost(100e-6, 1e-10)}
     for batch in (blocks[:1], blocks, blocks[:2], blocks):
         auto.decode_blocks(batch, out[: len(batch) << 14])
+    assert [auto.decodes_on_cpu(size) for size in (1 << 14, 400_000)] == [True, False]
     done = {name: (work.num_blocks, work.num_bytes) for name, work in auto.decode_work.items()}
     assert done == {"cpu": (25 + 3, 400_000 + (3 << 14)), "gpu": (50, 800_000)}
     assert not started
 
 
-def test_the_gpu_starts_after_a_second_of_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "decode",
+    [lambda auto: auto.decode_blocks([], memoryview(bytearray())), lambda auto: auto.decodes_on_cpu(1)],
+    ids=["by the engine", "by others"],
+)
+def test_the_gpu_starts_after_a_second_of_decoding(
+    decode: Callable[[AutoEngine], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     started = threading.Event()
     monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: started.set())
     auto = AutoEngine(num_threads=1)
-    auto.decode_work["cpu"]._seconds = 0.5
+    assert auto.decodes_on_cpu(1 << 30)
+    auto.decode_work["cpu"].begin()
     auto.decode_blocks([], memoryview(bytearray()))
     assert not started.wait(0.1)
-    auto.decode_work["cpu"]._seconds = 1.0
-    auto.decode_blocks([], memoryview(bytearray()))
+    assert not started.wait(1)
+    decode(auto)
     assert started.wait(10)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import random
 import struct
 import threading
-import weakref
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 
-import numpy as np
 import pytest
 from fake_device import Device, reply
 from fake_device import request as any_request
@@ -41,7 +40,7 @@ def request(node: int, offset: int, size: int, unique: int = 5, opcode: int = RE
 def reader() -> BlockReader:
     made = BlockReader(NUM_BLOCKS, BLOCK_SIZE, NUM_BLOCKS)
     for number in range(NUM_BLOCKS):
-        made.insert(number, block(number))
+        made.insert([number], [block(number)])
     made.add_file(NODE, SIZE, EXTENTS)
     return made
 
@@ -65,8 +64,11 @@ def test_every_range(device: Device, reader: BlockReader) -> None:
     assert reader.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
 
 
-def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> None:
-    reader.erase(5000 // BLOCK_SIZE)
+def test_what_is_for_the_interpreter() -> None:
+    reader = BlockReader(NUM_BLOCKS, BLOCK_SIZE, NUM_BLOCKS)
+    there = [number for number in range(NUM_BLOCKS) if number != 5000 // BLOCK_SIZE]
+    reader.insert(there, [block(number) for number in there])
+    reader.add_file(NODE, SIZE, EXTENTS)
     reader.add_file(8, 10, [(0, len(STREAM) - 5, 10)])  # behind the end of the last block
     reader.add_file(9, 10, [(0, NUM_BLOCKS * BLOCK_SIZE, 10)])
     reader.add_file(10, 1 << 40, [])  # a hole larger than the zeros that are at hand
@@ -80,11 +82,12 @@ def test_what_is_for_the_interpreter(device: Device, reader: BlockReader) -> Non
         request(NODE, 20_000, 10)[:50],
         b"\x01",
     ]
-    for message in messages:
-        assert device.ask(message) == b"forwarded"
-    assert device.forwarded == messages
-    assert device.ask(request(8, 0, 5)) == reply(STREAM[-5:])
-    assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
+    with closing(Device(reader)) as device:
+        for message in messages:
+            assert device.ask(message) == b"forwarded"
+        assert device.forwarded == messages
+        assert device.ask(request(8, 0, 5)) == reply(STREAM[-5:])
+        assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
 
 
 def test_small_files_are_opened_where_others_are_counted(device: Device, reader: BlockReader) -> None:
@@ -108,7 +111,7 @@ def test_small_files_are_opened_where_others_are_counted(device: Device, reader:
 
 def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None:
     other = BlockReader(1, BLOCK_SIZE, 1)
-    other.insert(0, b"other bytes")
+    other.insert([0], [b"other bytes"])
     other.add_file(NODE, 5, [(0, 6, 5)])
     device.readers.insert(3, other)
     node = NODE + (3 << SNAPSHOT_SHIFT)
@@ -135,26 +138,10 @@ def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) 
     assert 0 < times["read", "cpp"][1] < 20
 
 
-def test_memory_goes_back_when_nobody_reads_it(reader: BlockReader) -> None:
-    arrays = [np.frombuffer(bytearray(block(number)), np.uint8) for number in range(2)]
-    alive = [weakref.ref(array) for array in arrays]
-    for number, array in enumerate(arrays):
-        reader.insert(number, array.data)
-    del arrays, array
-    reader.insert(0, block(0))
-    reader.erase(1)
-    reader.erase(1)
-    gc.collect()
-    assert [array() for array in alive] == [None, None]
-
-
-def test_use_is_told_once(device: Device, reader: BlockReader) -> None:
-    assert [reader.take_use(20), reader.take_use(20)] == [True, False]
-    device.ask(request(NODE, 50_000, 1))
-    assert [reader.take_use(20), reader.take_use(20), reader.take_use(NUM_BLOCKS)] == [True, False, False]
-
-
-def test_blocks_come_and_go_while_they_are_read(reader: BlockReader) -> None:
+def test_blocks_come_and_go_while_they_are_read() -> None:
+    reader = BlockReader(NUM_BLOCKS, BLOCK_SIZE, 36)
+    reader.insert(range(36), [block(number) for number in range(36)])
+    reader.add_file(NODE, SIZE, EXTENTS)
     device = Device(reader, num_threads=3)
     stop = threading.Event()
 
@@ -162,8 +149,7 @@ def test_blocks_come_and_go_while_they_are_read(reader: BlockReader) -> None:
         rng = random.Random(3)
         while not stop.is_set():
             number = rng.randrange(NUM_BLOCKS)
-            reader.erase(number)
-            reader.insert(number, bytearray(block(number)))
+            reader.insert([number], [block(number)])
 
     thread = threading.Thread(target=churn)
     thread.start()
@@ -191,7 +177,8 @@ def note(reader: BlockReader, first: int, count: int = 1, max_ahead: int = 64, n
 def wanted(reader: BlockReader) -> list[list[int]]:
     """All that is wanted ahead by now."""
     batches: list[list[int] | None] = []
-    thread = threading.Thread(target=lambda: [batches.append(found) for found in iter(reader.wait_ahead, None)])
+    take = partial(reader.wait_ahead, 64)
+    thread = threading.Thread(target=lambda: [batches.append(found) for found in iter(take, None)])
     thread.start()
     threading.Event().wait(0.05)
     reader.close()
@@ -329,7 +316,7 @@ def test_readers_share_the_cache() -> None:
 
 def test_closing_wakes_who_waits() -> None:
     reader = BlockReader(10, BLOCK_SIZE, 10)
-    thread = threading.Thread(target=reader.wait_ahead)
+    thread = threading.Thread(target=reader.wait_ahead, args=(64,))
     thread.start()
     reader.close()
     thread.join(10)

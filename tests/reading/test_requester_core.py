@@ -68,7 +68,7 @@ def device() -> Iterator[Device]:
     listings = ListingTable(1 << 20)
     listings.insert(2, [(b"a", Inode(3, stat.S_IFREG, 0, 0, 0, 0, 1))], 60)
     reader = BlockReader(1, 1 << 12, 1)
-    reader.insert(0, bytes(1 << 12))
+    reader.insert([0], [bytes(1 << 12)])
     reader.add_file(3, 100, [(0, 0, 100)])
     made = Device(reader, listings)
     yield made

@@ -38,7 +38,7 @@ class MemoryOperations:
         content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
         self.reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
         for start in range(0, _CONTENT, _PIECE):
-            self.reader.insert(start // _PIECE, content[start : start + _PIECE])
+            self.reader.insert([start // _PIECE], [content[start : start + _PIECE]])
         extents = [(start, 0, min(_CONTENT, size - start)) for start in range(0, size, _CONTENT)]
         self.reader.add_file(file.ino, size, extents)
         self.readers = ReaderTable()

@@ -10,6 +10,7 @@
 #include "codec/block.h"
 #include "codec/codec.h"
 #include "common/buffer_view.h"
+#include "common/decode_work.h"
 #include "common/little_endian.h"
 #include "common/parallel.h"
 #include "format_constants.h"
@@ -201,6 +202,14 @@ NB_MODULE(_codec, module) {
     nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
     using namespace nb::literals;
     module.doc() = "Native codecs: batches of blocks, decoded and encoded on several threads.";
+    nb::class_<DecodeWork>(module, "DecodeWork")
+        .def(nb::init<>())
+        .def("begin", &DecodeWork::begin)
+        .def("end", &DecodeWork::end, "num_blocks"_a, "num_bytes"_a)
+        .def("clear", &DecodeWork::clear)
+        .def_prop_ro("num_blocks", [](const DecodeWork& work) { return work.sums().num_blocks; })
+        .def_prop_ro("num_bytes", [](const DecodeWork& work) { return work.sums().num_bytes; })
+        .def_prop_ro("seconds", [](const DecodeWork& work) { return work.sums().seconds; });
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
                "dependency_elimination"_a, "num_threads"_a,
                "group_size_log2"_a = kDefaultGroupSizeLog2);

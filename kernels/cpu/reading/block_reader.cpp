@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <utility>
+
+#include "common/parallel.h"
 
 namespace gompfs {
 
@@ -43,7 +46,7 @@ bool BlockReader::is_small(std::uint64_t node) {
 }
 
 bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size,
-                       ReadPieces& out) {
+                       ReadPieces& out) try {
     const std::shared_ptr<const FileLayout> file = find_file(node);
     if (!file) {
         return false;
@@ -72,32 +75,98 @@ bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint6
         }
         position += piece;
     }
-    num_hits.fetch_add(out.blocks.size(), std::memory_order_relaxed);
     num_read_bytes.fetch_add(out.size, std::memory_order_relaxed);
     return true;
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
     const auto [node, stream_offset, size] = read;
     const std::uint64_t first = stream_offset / block_size_;
-    const std::uint64_t last = (stream_offset + size - 1) / block_size_;
-    if (last >= num_blocks_) {
+    const std::uint64_t end = (stream_offset + size - 1) / block_size_ + 1;
+    if (end > num_blocks_) {
         return false;
     }
-    for (std::uint64_t number = first; number <= last; ++number) {
-        BlockTable::Block block = table.find(number);
-        const std::uint64_t start = number == first ? stream_offset % block_size_ : 0;
-        const std::uint64_t end =
-            std::min(stream_offset + size - number * block_size_, block_size_);
-        if (!block || end > block->bytes.size()) {
+    // Where blocks are not decoded here, whoever decodes them takes note.
+    const std::uint64_t ahead = max_ahead.load(std::memory_order_relaxed);
+    if (source_) {
+        read_ahead.note(read, ahead);
+    }
+    std::uint64_t hits = 0;
+    std::vector<BlockCache::Block> blocks = find_or_load(first, end, hits);
+    if (blocks.size() < end - first) {
+        return false;
+    }
+    num_hits.fetch_add(hits, std::memory_order_relaxed);
+    std::uint64_t start = stream_offset % block_size_;
+    std::uint64_t rest = size;
+    for (BlockCache::Block& block : blocks) {
+        const std::uint64_t count = std::min(block_size_ - start, rest);
+        const auto bytes = block->bytes();
+        if (start + count > bytes.size()) {
             return false;
         }
-        out.pieces.push_back({const_cast<std::uint8_t*>(block->bytes.data()) + start, end - start});
+        out.pieces.push_back({const_cast<std::uint8_t*>(bytes.data()) + start, count});
         out.blocks.push_back(std::move(block));
+        rest -= count;
+        start = 0;
     }
     out.size += size;
-    read_ahead.note(read, max_ahead.load(std::memory_order_relaxed));
+    if (!source_) {
+        read_ahead.note(read, ahead);
+    }
     return true;
+}
+
+std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, std::uint64_t end,
+                                                         std::uint64_t& hits) {
+    std::vector<BlockCache::Block> blocks;
+    while (first + blocks.size() < end) {
+        const std::uint64_t number = first + blocks.size();
+        if (BlockCache::Block block = cache.find(number)) {
+            blocks.push_back(std::move(block));
+            ++hits;
+            continue;
+        }
+        if (!source_) {
+            return blocks;
+        }
+        std::vector<BlockCache::Block> loaded = source_->load(cache, number, end);
+        if (loaded.empty()) {
+            cache.wait(number);
+            continue;
+        }
+        num_misses.fetch_add(loaded.size(), std::memory_order_relaxed);
+        for (BlockCache::Block& block : loaded) {
+            if (!block) {
+                return blocks;
+            }
+            blocks.push_back(std::move(block));
+        }
+    }
+    return blocks;
+}
+
+void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads) {
+    std::vector<BlockRange> runs;
+    for (const std::uint64_t number : numbers) {
+        if (!runs.empty() && number == runs.back().end &&
+            number - runs.back().first < source_->max_run()) {
+            ++runs.back().end;
+        } else {
+            runs.push_back({number, number + 1});
+        }
+    }
+    parallel_for(runs.size(), num_threads, [&](std::size_t index) {
+        try {
+            for (auto [first, end] = runs[index]; first < end;) {
+                first += std::max<std::size_t>(source_->load(cache, first, end).size(), 1);
+            }
+        } catch (const std::bad_alloc&) {
+            // Whoever asks for these blocks meets it too.
+        }
+    });
 }
 
 bool BlockReader::append_zeros(std::uint64_t size, ReadPieces& out) {

@@ -1,4 +1,5 @@
-// Answers reads of files whose blocks are decoded, without the interpreter.
+// Answers reads of files without the interpreter: from decoded blocks, and where there is a source,
+// from those that it decodes.
 #pragma once
 
 #include <sys/uio.h>
@@ -11,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "reading/block_table.h"
+#include "reading/block_cache.h"
+#include "reading/block_source.h"
 #include "reading/read_ahead.h"
 #include "reading/request_times.h"
 
@@ -31,14 +33,15 @@ struct FileLayout {
 // What a read gives: pieces of memory, and the blocks that keep it.
 struct ReadPieces {
     std::vector<iovec> pieces;
-    std::vector<BlockTable::Block> blocks;
+    std::vector<BlockCache::Block> blocks;
     std::size_t size = 0;
 };
 
 class BlockReader {
   public:
     BlockReader(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity)
-        : read_ahead(num_blocks, block_size, capacity),
+        : cache(block_size, capacity),
+          read_ahead(num_blocks, block_size, capacity),
           num_blocks_(num_blocks),
           block_size_(block_size) {}
 
@@ -53,12 +56,26 @@ class BlockReader {
     // Whether a file is known to be smaller than open_below.
     bool is_small(std::uint64_t node);
 
-    BlockTable table;
+    // From now on, reads decode by themselves what nobody has; not while anybody reads.
+    void read_from(std::unique_ptr<BlockSource> source) { source_ = std::move(source); }
+
+    // Blocks `first` to `end` - 1 of the stream, up to the first one that is not there and cannot
+    // be decoded here. Those that were there are added to hits.
+    std::vector<BlockCache::Block> find_or_load(std::uint64_t first, std::uint64_t end,
+                                                std::uint64_t& hits);
+
+    // Decodes blocks that nobody has, on several threads, whose numbers rise.
+    void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads);
+
+    std::uint64_t block_size() const { return block_size_; }
+
+    BlockCache cache;
     ReadAhead read_ahead;
     std::atomic<std::uint64_t> open_below =
         0;  // in bytes; 0: all files are for the interpreter to open
     std::atomic<std::uint64_t> max_ahead = 0;
     std::atomic<std::uint64_t> num_hits = 0;
+    std::atomic<std::uint64_t> num_misses = 0;  // that were decoded here
     std::atomic<std::uint64_t> num_read_bytes = 0;
     RequestTimes times;
 
@@ -69,6 +86,7 @@ class BlockReader {
 
     const std::uint64_t num_blocks_;
     const std::uint64_t block_size_;
+    std::unique_ptr<BlockSource> source_;
     std::shared_mutex files_mutex_;
     std::unordered_map<std::uint64_t, std::shared_ptr<const FileLayout>> files_;
 };

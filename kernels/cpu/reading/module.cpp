@@ -1,13 +1,16 @@
 // The Python module gompfs._reading: decoded blocks and directories, who reads them, and the
 // requests of a mount that need nothing else.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,8 +20,11 @@
 #include <vector>
 
 #include "common/buffer_view.h"
+#include "common/decode_work.h"
+#include "common/parallel.h"
 #include "reading/attributes.h"
 #include "reading/block_reader.h"
+#include "reading/block_source.h"
 #include "reading/index_columns.h"
 #include "reading/listing.h"
 #include "reading/reader_table.h"
@@ -32,15 +38,71 @@ namespace {
 
 using Extents = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-struct LentBuffer final : Loan {
-    explicit LentBuffer(nb::handle object) : view(object, PyBUF_SIMPLE) {}
-    BufferView view;
-};
+// Copies blocks, which somebody else decoded.
+void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::sequence contents,
+            unsigned num_threads) {
+    std::vector<BufferView> views;
+    for (const nb::handle content : contents) {
+        views.emplace_back(content, PyBUF_SIMPLE);
+        if (views.back().bytes().size() > reader.block_size()) {
+            throw nb::value_error("this is larger than a block");
+        }
+    }
+    if (views.size() != numbers.size()) {
+        throw nb::value_error("each block has a number");
+    }
+    const nb::gil_scoped_release release;
+    std::vector<BlockCache::Block> blocks;
+    for (std::size_t index = 0; index < views.size(); ++index) {
+        blocks.push_back(reader.cache.make());
+    }
+    parallel_for(views.size(), num_threads, [&](std::size_t index) {
+        const auto bytes = views[index].bytes();
+        std::copy(bytes.begin(), bytes.end(), blocks[index]->resize(bytes.size()).begin());
+        reader.cache.insert(numbers[index], std::move(blocks[index]));
+    });
+}
 
-void insert(BlockReader& reader, std::uint64_t number, nb::handle content) {
-    auto loan = std::make_unique<LentBuffer>(content);
-    const std::span<const std::uint8_t> bytes = loan->view.bytes();
-    reader.table.insert(number, bytes, std::move(loan));
+using Place = std::tuple<std::uint64_t, std::uint64_t, nb::bytes, nb::bytes>;
+
+template <typename Value>
+std::vector<Value> values_of(const nb::bytes& bytes) {
+    std::vector<Value> values(bytes.size() / sizeof(Value));
+    std::memcpy(values.data(), bytes.c_str(), values.size() * sizeof(Value));
+    return values;
+}
+
+// Each segment: first block, uncompressed size, archive_offsets (u64), compressed_sizes (u32).
+void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& segments, bool verify,
+               std::shared_ptr<DecodeWork> work) {
+    std::vector<StoredSegment> stored;
+    for (const auto& [first_block, uncompressed_size, offsets, sizes] : segments) {
+        stored.push_back({first_block, uncompressed_size, values_of<std::uint64_t>(offsets),
+                          values_of<std::uint32_t>(sizes)});
+    }
+    reader.read_from(std::make_unique<BlockSource>(descriptor, reader.block_size(),
+                                                   std::move(stored), verify, std::move(work)));
+}
+
+// Blocks from `first` on, as views; as many as are there or can be decoded here.
+nb::list find(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
+    std::vector<BlockCache::Block> blocks;
+    {
+        const nb::gil_scoped_release release;
+        std::uint64_t hits = 0;
+        blocks = reader.find_or_load(first, end, hits);
+        reader.num_hits.fetch_add(hits, std::memory_order_relaxed);
+    }
+    nb::list views;
+    for (BlockCache::Block& block : blocks) {
+        const auto bytes = block->bytes();
+        auto* const owner = new BlockCache::Block(std::move(block));
+        const nb::capsule capsule(
+            owner, [](void* held) noexcept { delete static_cast<BlockCache::Block*>(held); });
+        views.append(nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(
+            bytes.data(), {bytes.size()}, capsule));
+    }
+    return views;
 }
 
 void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const Extents& extents) {
@@ -51,8 +113,9 @@ void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const
     reader.add_files({{node, std::move(layout)}});
 }
 
-std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader) {
+std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader, std::uint64_t max_ahead) {
     const nb::gil_scoped_release release;
+    reader.max_ahead.store(max_ahead);
     return reader.read_ahead.wait();
 }
 
@@ -211,15 +274,34 @@ NB_MODULE(_reading, module) {
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
-        .def("insert", &gompfs::insert, "number"_a, "content"_a)
+        .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "verify"_a, "work"_a)
+        .def("find", &gompfs::find, "first"_a, "end"_a)
+        .def("load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
+             "num_threads"_a)
         .def(
-            "erase", [](BlockReader& reader, std::uint64_t number) { reader.table.erase(number); },
+            "claim",
+            [](BlockReader& reader, std::uint64_t number) { return reader.cache.claim(number); },
+            "number"_a)
+        .def("insert", &gompfs::insert, "numbers"_a, "contents"_a, "num_threads"_a = 1)
+        .def(
+            "give_up",
+            [](BlockReader& reader, std::uint64_t number) { reader.cache.give_up(number); },
             "number"_a)
         .def(
-            "take_use",
-            [](BlockReader& reader, std::uint64_t number) { return reader.table.take_use(number); },
+            "wait", [](BlockReader& reader, std::uint64_t number) { reader.cache.wait(number); },
+            nb::call_guard<nb::gil_scoped_release>(), "number"_a)
+        .def(
+            "__contains__",
+            [](BlockReader& reader, std::uint64_t number) { return reader.cache.contains(number); },
             "number"_a)
-        .def("clear", [](BlockReader& reader) { reader.table.clear(); })
+        .def("__len__", [](BlockReader& reader) { return reader.cache.size(); })
+        .def(
+            "set_capacity",
+            [](BlockReader& reader, std::uint64_t capacity) {
+                reader.cache.set_capacity(capacity);
+            },
+            "capacity"_a)
+        .def("clear", [](BlockReader& reader) { reader.cache.clear(); })
         .def(
             "note",
             [](BlockReader& reader, std::uint64_t node, std::uint64_t stream_offset,
@@ -228,7 +310,7 @@ NB_MODULE(_reading, module) {
                 return reader.read_ahead.note({node, stream_offset, size}, max_ahead);
             },
             "node"_a, "stream_offset"_a, "size"_a, "max_ahead"_a)
-        .def("wait_ahead", &gompfs::wait_ahead)
+        .def("wait_ahead", &gompfs::wait_ahead, "max_ahead"_a)
         .def("close", [](BlockReader& reader) { reader.read_ahead.close(); })
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
         .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
@@ -244,7 +326,8 @@ NB_MODULE(_reading, module) {
         .def("request_times", &gompfs::request_times)
         .def_prop_ro("num_read_bytes",
                      [](BlockReader& reader) { return reader.num_read_bytes.load(); })
-        .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); });
+        .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); })
+        .def_prop_ro("num_misses", [](BlockReader& reader) { return reader.num_misses.load(); });
     nb::class_<ReaderTable>(module, "ReaderTable")
         .def(nb::init<>())
         .def("insert", &ReaderTable::insert, "snapshot"_a, "reader"_a)

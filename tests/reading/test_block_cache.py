@@ -1,0 +1,116 @@
+"""Decoded blocks in memory: how many, for how long, and who decodes one that several ask for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from gompfs._reading import BlockReader
+
+BLOCK_SIZE = 1 << 12
+
+
+def content(number: int) -> bytes:
+    return number.to_bytes(4, "little") * (BLOCK_SIZE // 4)
+
+
+def fill(reader: BlockReader, *numbers: int) -> None:
+    reader.insert(numbers, [content(number) for number in numbers])
+
+
+def test_the_oldest_goes_unless_somebody_reads_it() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 4)
+    fill(reader, 0, 1, 2, 3)
+    fill(reader, 4)  # all are new: once round, then the oldest
+    assert [number in reader for number in range(5)] == [False, True, True, True, True]
+    assert len(reader) == 4
+    assert reader.find(1, 3)[0].tobytes() == content(1)
+    fill(reader, 5)
+    assert [number in reader for number in range(6)] == [False, True, True, False, True, True]
+
+
+def test_to_ask_whether_a_block_is_there_is_no_use() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 2)
+    fill(reader, 0, 1, 2)
+    assert 1 in reader
+    fill(reader, 3)
+    assert 1 not in reader
+
+
+def test_a_block_that_comes_twice_is_there_once() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 2)
+    fill(reader, 0, 0, 0, 1)
+    assert len(reader) == 2
+    assert [found.tobytes() for found in reader.find(0, 2)] == [content(0), content(1)]
+
+
+def test_what_is_held_stays() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 2)
+    fill(reader, 0, 1)
+    held = reader.find(0, 2)
+    for number in range(2, 100):
+        fill(reader, number)
+    reader.clear()
+    del reader
+    assert [found.tobytes() for found in held] == [content(0), content(1)]
+    with pytest.raises(ValueError, match="read-only"):
+        held[0][0] = 1
+
+
+def test_blocks_up_to_the_first_that_is_missing() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 10)
+    fill(reader, 3, 4, 6)
+    assert [found.tobytes() for found in reader.find(3, 8)] == [content(3), content(4)]
+    assert reader.find(5, 8) == []
+    assert reader.num_hits == 2
+
+
+def test_contents_that_are_no_blocks() -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 10)
+    with pytest.raises(ValueError, match="larger than a block"):
+        reader.insert([1], [bytes(BLOCK_SIZE + 1)])
+    with pytest.raises(ValueError, match="a number"):
+        reader.insert([1, 2], [b""])
+    assert len(reader) == 0
+
+
+@pytest.mark.parametrize("is_decoded", [True, False])
+def test_others_wait_for_whoever_decodes_a_block(is_decoded: bool) -> None:
+    reader = BlockReader(100, BLOCK_SIZE, 10)
+    assert [reader.claim(7), reader.claim(7), reader.claim(8)] == [True, False, True]
+    assert 7 not in reader
+    done = threading.Event()
+    waiting = [threading.Thread(target=lambda: (reader.wait(7), done.set())) for _ in range(3)]
+    for thread in waiting:
+        thread.start()
+    assert not done.wait(0.1)
+    if is_decoded:
+        fill(reader, 7)
+        reader.give_up(7)  # which changes nothing any more
+    else:
+        reader.give_up(7)
+    for thread in waiting:
+        thread.join(20)
+        assert not thread.is_alive()
+    assert (7 in reader) == is_decoded
+    assert reader.claim(7) != is_decoded
+    reader.wait(50)  # nobody is at it
+
+
+def test_memory_goes_back_when_the_cache_shrinks() -> None:
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    block_size = 1 << 16
+    reader = BlockReader(1 << 20, block_size, 1024)
+    before = resident()
+    for first in range(0, 4096, 64):
+        reader.insert(range(first, first + 64), [b"x" * block_size] * 64)
+    full = resident()
+    assert 60 << 20 < full - before < 80 << 20
+    reader.set_capacity(64)
+    assert len(reader) == 64
+    assert resident() - before < 16 << 20

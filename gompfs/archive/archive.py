@@ -351,6 +351,22 @@ class Archive:
             pieces.append(bytes(end - position))
         return pieces
 
+    def decode_into(self, ino: int, file_offset: int, out: memoryview) -> bool:
+        """Decode a range of a file to zeros in memory, past the cache, as fast as the CPU can.
+
+        False, with any bytes in `out`, where that is not how blocks are decoded, or one is damaged: `read_pieces` then
+        gives them, or says what is wrong.
+        """
+        end = file_offset + len(out)
+        for extent in self.extents(ino):
+            begin = max(extent.file_offset, file_offset)
+            size = min(extent.file_offset + extent.size, end) - begin
+            stream_offset = extent.stream_offset + begin - extent.file_offset
+            target = out[begin - file_offset : begin - file_offset + max(size, 0)]
+            if size > 0 and not self.blocks.copy(stream_offset, target):
+                return False
+        return True
+
     def _stream(self, ino: int, stream_offset: int, size: int, keep: bool) -> Iterator[memoryview]:
         first = stream_offset // self.block_size
         last = (stream_offset + size - 1) // self.block_size

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import logging
+import mmap
 import os
 import stat
 import struct
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 LEAST_SIZE = 1 << 20
 """Files below, in bytes, come with one read or two: to make a backing file of each would take longer."""
+_PART = 64 << 20  # decoded between two looks at whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
 _BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE
@@ -164,12 +166,20 @@ class PassthroughFiles:
     def _decode(self, node: int, size: int, descriptor: int) -> None:
         """Write the content of a file. Raises CorruptBlockError and others of Archive.read, OSError."""
         os.ftruncate(descriptor, size)
+        with mmap.mmap(descriptor, size) as mapped, memoryview(mapped) as content:
+            for start in range(0, size, _PART):
+                if self._is_closed:
+                    raise MountError("the mount ends")
+                with content[start : start + _PART] as part:
+                    if not self._archive.decode_into(node, start, part):
+                        self._copy(node, start, start + len(part), descriptor)
+
+    def _copy(self, node: int, first: int, end: int, descriptor: int) -> None:
+        """Write a part of a file as the engine decodes it."""
         batch = self._archive.engine.batch_bytes
 
         def copy(start: int) -> None:
-            if self._is_closed:
-                raise MountError("the mount ends")
-            pieces = self._archive.read_pieces(node, start, min(batch, size - start), keep=False)
+            pieces = self._archive.read_pieces(node, start, min(batch, end - start), keep=False)
             for first in range(0, len(pieces), _MAX_PIECES):
                 some = pieces[first : first + _MAX_PIECES]
                 if os.pwritev(descriptor, some, start) != (num_bytes := sum(map(len, some))):
@@ -177,7 +187,7 @@ class PassthroughFiles:
                 start += num_bytes
 
         with ThreadPoolExecutor(_BATCHES_AT_ONCE, thread_name_prefix="gompfs-passthrough") as executor:
-            for _ in executor.map(copy, range(0, size, batch)):
+            for _ in executor.map(copy, range(first, end, batch)):
                 pass
 
     def _register(self, descriptor: int) -> int:

@@ -1,7 +1,11 @@
 #include "reading/block_reader.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <limits>
+#include <cerrno>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -14,10 +18,23 @@ namespace {
 
 constexpr std::size_t kMaxFiles = 1 << 17;
 constexpr std::size_t kZeros = 1 << 20;
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // of linux/mman.h, which may be older than the system
+#endif
 
 std::uint8_t* zeros() {
     static std::uint8_t bytes[kZeros] = {};
     return bytes;
+}
+
+// Lets the system provide memory at once, rather than page by page; false where it has none, which
+// would end the process if it were noticed by writing to a mapped file.
+bool touch(MutableBytes memory) {
+    const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) & ~(page - 1);
+    const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size());
+    return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0 ||
+           errno == EINVAL;  // Linux before 5.14 does not know this
 }
 
 }  // namespace
@@ -167,6 +184,29 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
             // Whoever asks for these blocks meets it too.
         }
     });
+}
+
+bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads) {
+    if (!source_ || stream_offset + out.size() > num_blocks_ * block_size_) {
+        return false;
+    }
+    const std::uint64_t step = source_->max_run() * block_size_;
+    const std::uint64_t first = stream_offset / step;
+    const std::uint64_t end = (stream_offset + out.size() + step - 1) / step;
+    std::atomic<bool> is_sound = true;
+    parallel_for(end - first, num_threads, [&](std::size_t index) {
+        const std::uint64_t from = std::max((first + index) * step, stream_offset);
+        const std::uint64_t to = std::min((first + index + 1) * step, stream_offset + out.size());
+        const MutableBytes part = out.subspan(from - stream_offset, to - from);
+        try {
+            if (!is_sound || !touch(part) || !source_->copy(from, part)) {
+                is_sound = false;
+            }
+        } catch (const std::bad_alloc&) {
+            is_sound = false;
+        }
+    });
+    return is_sound;
 }
 
 bool BlockReader::append_zeros(std::uint64_t size, ReadPieces& out) {

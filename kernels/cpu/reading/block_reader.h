@@ -67,6 +67,10 @@ class BlockReader {
     // Decodes blocks that nobody has, on several threads, whose numbers rise.
     void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads);
 
+    // Decodes a part of the stream to `out`, on several threads and past the cache. False, with any
+    // bytes in `out`, where there is no source, or it cannot.
+    bool copy(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads);
+
     std::uint64_t block_size() const { return block_size_; }
 
     BlockCache cache;

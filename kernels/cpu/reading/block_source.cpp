@@ -12,11 +12,11 @@ namespace gompfs {
 
 namespace {
 
-// Blocks that are to be decoded, and that others may have again where this one fails.
+// Blocks that are to be decoded, one behind the other, and that others may have again where this
+// one fails.
 class Claims {
   public:
-    Claims(BlockCache& cache, std::uint64_t first, std::size_t count)
-        : cache_(cache), next_(first), end_(first + count) {}
+    Claims(BlockCache& cache, std::uint64_t first) : cache_(cache), next_(first), end_(first) {}
     ~Claims() {
         while (next_ != end_) {
             settle(nullptr);
@@ -24,6 +24,15 @@ class Claims {
     }
     Claims(const Claims&) = delete;
     Claims& operator=(const Claims&) = delete;
+
+    // Claims up to `count` blocks, as long as they are free; how many that were.
+    std::size_t claim(std::size_t count) {
+        const std::uint64_t first = end_;
+        while (end_ - first < count && cache_.claim(end_)) {
+            ++end_;
+        }
+        return end_ - first;
+    }
 
     // What became of the next block.
     void settle(const BlockCache::Block& block) {
@@ -37,7 +46,7 @@ class Claims {
   private:
     BlockCache& cache_;
     std::uint64_t next_;
-    const std::uint64_t end_;
+    std::uint64_t end_;
 };
 
 // A batch that is at work as long as this lives.
@@ -75,26 +84,20 @@ BlockSource::~BlockSource() { ::close(descriptor_); }
 
 std::vector<BlockCache::Block> BlockSource::load(BlockCache& cache, std::uint64_t first,
                                                  std::uint64_t end) {
-    const std::vector<Place> places = claim(cache, first, end);
+    std::vector<Place> places = neighbours(first, end);
     std::vector<BlockCache::Block> blocks;
+    blocks.reserve(places.size());
+    Claims claims(cache, first);
+    places.resize(claims.claim(places.size()));
     if (places.empty()) {
         return blocks;
     }
-    Claims claims(cache, first, places.size());
     Batch batch(*work_);
-    std::span<const std::uint8_t> run = read_run(places);
+    const Bytes run = read_run(places);
     for (const Place& place : places) {
-        const auto gap = std::min(run.size(), place.archive_offset - places[0].archive_offset);
-        const auto bytes =
-            run.subspan(gap).first(std::min<std::size_t>(run.size() - gap, place.compressed_size));
-        const auto header = parse_block_header(bytes);
-        BlockCache::Block block;
-        if (header && header->uncompressed_size == place.uncompressed_size) {
-            block = cache.make();
-            if (decode_block(*header, bytes, verify_, block->resize(place.uncompressed_size)) !=
-                BlockStatus::ok) {
-                block = nullptr;
-            }
+        BlockCache::Block block = cache.make();
+        if (!decode(block_of(run, place, places[0]), block->resize(place.uncompressed_size))) {
+            block = nullptr;
         }
         batch.num_blocks += block != nullptr;
         batch.num_bytes += block ? place.uncompressed_size : 0;
@@ -102,6 +105,54 @@ std::vector<BlockCache::Block> BlockSource::load(BlockCache& cache, std::uint64_
         blocks.push_back(std::move(block));
     }
     return blocks;
+}
+
+bool BlockSource::copy(std::uint64_t stream_offset, MutableBytes out) const {
+    Batch batch(*work_);
+    const std::uint64_t stream_end = stream_offset + out.size();
+    const std::uint64_t end = (stream_end + block_size_ - 1) / block_size_;
+    std::uint64_t number = stream_offset / block_size_;
+    while (number < end) {
+        const std::vector<Place> places = neighbours(number, end);
+        const Bytes run = read_run(places);
+        for (const Place& place : places) {
+            const std::uint64_t begin = number++ * block_size_;
+            const Bytes block = block_of(run, place, places[0]);
+            if (std::min(begin + block_size_, stream_end) > begin + place.uncompressed_size) {
+                return false;  // it goes on behind the end of a segment
+            }
+            if (begin >= stream_offset && begin + place.uncompressed_size <= stream_end) {
+                const auto target = out.subspan(begin - stream_offset, place.uncompressed_size);
+                if (!decode(block, target)) {
+                    return false;
+                }
+            } else if (!copy_part(place, block, begin, stream_offset, out)) {
+                return false;
+            }
+            ++batch.num_blocks;
+            batch.num_bytes += place.uncompressed_size;
+        }
+    }
+    return true;
+}
+
+// Decodes the block that begins at `begin` elsewhere, and copies what of it belongs to `out`.
+bool BlockSource::copy_part(const Place& place, Bytes block, std::uint64_t begin,
+                            std::uint64_t stream_offset, MutableBytes out) const {
+    std::vector<std::uint8_t> content(place.uncompressed_size);
+    if (!decode(block, content)) {
+        return false;
+    }
+    const std::uint64_t from = std::max(begin, stream_offset);
+    const std::uint64_t to = std::min(begin + block_size_, stream_offset + out.size());
+    std::copy_n(content.begin() + (from - begin), to - from, out.begin() + (from - stream_offset));
+    return true;
+}
+
+bool BlockSource::decode(Bytes block, MutableBytes content) const {
+    const auto header = parse_block_header(block);
+    return header && header->uncompressed_size == content.size() &&
+           decode_block(*header, block, verify_, content) == BlockStatus::ok;
 }
 
 BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
@@ -114,9 +165,9 @@ BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
             static_cast<std::uint32_t>(std::min(rest, block_size_))};
 }
 
-// Claims blocks that lie one behind the other.
-std::vector<BlockSource::Place> BlockSource::claim(BlockCache& cache, std::uint64_t first,
-                                                   std::uint64_t end) const {
+// Blocks from `first` on that lie one behind the other.
+std::vector<BlockSource::Place> BlockSource::neighbours(std::uint64_t first,
+                                                        std::uint64_t end) const {
     std::vector<Place> places;
     const std::uint64_t limit = std::min(end, first + max_run());
     for (std::uint64_t number = first; number < limit; ++number) {
@@ -129,22 +180,26 @@ std::vector<BlockSource::Place> BlockSource::claim(BlockCache& cache, std::uint6
                 break;
             }
         }
-        if (!cache.claim(number)) {
-            break;
-        }
         places.push_back(place);
     }
     return places;
 }
 
 // The compressed bytes of blocks, until the same thread reads others; fewer where the file ends.
-std::span<const std::uint8_t> BlockSource::read_run(const std::vector<Place>& places) const {
+Bytes BlockSource::read_run(const std::vector<Place>& places) const {
     thread_local std::vector<std::uint8_t> buffer;
     const std::uint64_t begin = places.front().archive_offset;
     const std::size_t size = places.back().archive_offset + places.back().compressed_size - begin;
     buffer.resize(std::max(buffer.size(), size));
     const std::span<std::uint8_t> run = std::span(buffer).first(size);
     return run.first(read_fully(descriptor_, run, begin));
+}
+
+// The bytes of a block in a run that begins with `first`; fewer where the run ends.
+Bytes BlockSource::block_of(Bytes run, const Place& place, const Place& first) {
+    const Bytes rest =
+        run.subspan(std::min(run.size(), place.archive_offset - first.archive_offset));
+    return rest.first(std::min<std::size_t>(rest.size(), place.compressed_size));
 }
 
 }  // namespace gompfs

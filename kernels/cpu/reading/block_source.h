@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "codec/codec.h"
 #include "common/decode_work.h"
 #include "reading/block_cache.h"
 
@@ -40,6 +40,10 @@ class BlockSource {
     // read or are damaged. May stop sooner.
     std::vector<BlockCache::Block> load(BlockCache& cache, std::uint64_t first, std::uint64_t end);
 
+    // Decodes a part of the stream that has these blocks to `out`; false where one of them cannot
+    // be read or is damaged.
+    bool copy(std::uint64_t stream_offset, MutableBytes out) const;
+
     // How many blocks one call decodes at most.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
 
@@ -54,8 +58,12 @@ class BlockSource {
     };
 
     Place place_of(std::uint64_t number) const;
-    std::vector<Place> claim(BlockCache& cache, std::uint64_t first, std::uint64_t end) const;
-    std::span<const std::uint8_t> read_run(const std::vector<Place>& places) const;
+    std::vector<Place> neighbours(std::uint64_t first, std::uint64_t end) const;
+    Bytes read_run(const std::vector<Place>& places) const;
+    static Bytes block_of(Bytes run, const Place& place, const Place& first);
+    bool decode(Bytes block, MutableBytes content) const;
+    bool copy_part(const Place& place, Bytes block, std::uint64_t begin,
+                   std::uint64_t stream_offset, MutableBytes out) const;
 
     const int descriptor_;
     const std::uint64_t block_size_;

@@ -105,6 +105,12 @@ nb::list find(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
     return views;
 }
 
+bool copy(BlockReader& reader, std::uint64_t stream_offset, nb::handle out, unsigned num_threads) {
+    const BufferView view(out, PyBUF_WRITABLE);
+    const nb::gil_scoped_release release;
+    return reader.copy(stream_offset, view.mutable_bytes(), num_threads);
+}
+
 void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const Extents& extents) {
     FileLayout layout{size, {}};
     for (const auto& [file_offset, stream_offset, extent_size] : extents) {
@@ -278,6 +284,7 @@ NB_MODULE(_reading, module) {
         .def("find", &gompfs::find, "first"_a, "end"_a)
         .def("load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
              "num_threads"_a)
+        .def("copy", &gompfs::copy, "stream_offset"_a, "out"_a, "num_threads"_a)
         .def(
             "claim",
             [](BlockReader& reader, std::uint64_t number) { return reader.cache.claim(number); },

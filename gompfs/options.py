@@ -93,7 +93,7 @@ class MountOptions:
     engine: str = "auto"
     api: str = "low"
     cache_size: int = 256 << 20
-    readahead: int = 1 << 20
+    readahead: int = 4 << 20
     verify: bool = False
     allow_other: bool = False
     auto_unmount: bool = False

@@ -55,7 +55,7 @@ def mount_command(
                              for the kernel to read by itself: needs root and Linux 6.9, and makes
                              many small files slower (0: off, the default)
       decode_ahead=SIZE      how much is decoded ahead of who goes through a file (8M, on a GPU 32M)
-      readahead=1M           how far the kernel reads ahead, where root mounts
+      readahead=4M           how far the kernel reads ahead, where root mounts
       gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too

@@ -14,7 +14,8 @@ log = logging.getLogger(__name__)
 def set_read_ahead(mountpoint: str, size: int) -> bool:
     """Let the kernel read `size` bytes ahead; False if it may not.
 
-    With 1 MiB its requests grow from 128 KiB to that, and sequential reading becomes nearly twice as fast.
+    From 1 MiB on its requests are that large, rather than of 128 KiB, which nearly doubles the speed of sequential
+    reading; with 4 MiB there are several of them at once, for as many threads.
     """
     mount = mount_at(mountpoint)
     if mount is None:

@@ -43,7 +43,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         (",,", {}),
         ("ro,nosuid,nodev,noauto,_netdev", {}),
         ("rw,dev,suid,defaults,relatime,user=me,x-systemd.automount,comment=mine", {}),
-        ("subdir=a/b,readahead=4M", {"subdir": "a/b", "readahead": 4 << 20}),
+        ("subdir=a/b,readahead=2M", {"subdir": "a/b", "readahead": 2 << 20}),
         ("allow_other,auto_unmount,verify", {"allow_other": True, "auto_unmount": True, "verify": True}),
         ("follow", {"follow": True}),
         ("uid=7,gid=8,umask=027", {"uid": 7, "gid": 8, "umask": 0o27}),
@@ -203,7 +203,7 @@ def test_a_directory_that_is_none(gompfs_command, archive: Path, tmp_path: Path,
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root sets read-ahead")
 def test_how_far_the_kernel_reads_ahead(mount, archive: Path) -> None:
-    for options, size in (([], 1024), (["readahead=256K"], 256)):
+    for options, size in (([], 4096), (["readahead=256K"], 256)):
         mounted = mount_at(str(mount(archive, *options).path))
         assert mounted is not None
         setting = Path(f"/sys/class/bdi/{mounted.device}/read_ahead_kb")

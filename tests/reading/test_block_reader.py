@@ -271,6 +271,30 @@ def test_a_small_cache_is_not_filled_by_strided_readers() -> None:
     assert wanted(reader) == []
 
 
+@pytest.mark.parametrize("direction", [1, -1])
+@pytest.mark.parametrize("order", [(0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0), (0, 1, 3, 2)])
+def test_requests_that_come_a_little_out_of_order(order: tuple[int, ...], direction: int) -> None:
+    """Of one reader all the same, once it is known; nothing is wanted twice, nor left out."""
+    reader = BlockReader(10_000, BLOCK_SIZE, 10_000)
+    start = 5000
+    for number in range(8):
+        note(reader, start + direction * 4 * number, 4)
+    later = [4 * (8 + group + part) for group in range(0, 160, 4) for part in order]
+    ahead = [note(reader, start + direction * place, 4) for place in later]
+    assert set(ahead) == {direction * 64}
+    blocks = list(itertools.chain(*wanted(reader)))
+    assert len(blocks) == len(set(blocks))
+    latest = [start + direction * number for number in range(400, 4 * 168)]
+    assert set(latest) <= {*blocks}
+
+
+def test_a_reader_that_begins_to_leave_something_out_is_strided() -> None:
+    reader = BlockReader(10_000, BLOCK_SIZE, 4096)
+    for number in range(20):
+        note(reader, number)
+    assert [note(reader, 20 + 8 * number) for number in range(20)][-8:] == [1] * 8
+
+
 def test_a_reader_that_turns_round() -> None:
     reader = BlockReader(1000, BLOCK_SIZE, 1000)
     for first in range(100, 110):

@@ -38,7 +38,7 @@ namespace {
 
 using Extents = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-// Copies blocks, which somebody else decoded.
+// Copies blocks, which somebody else decoded; those that there is no memory for are left out.
 void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::sequence contents,
             unsigned num_threads) {
     std::vector<BufferView> views;
@@ -52,14 +52,14 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
         throw nb::value_error("each block has a number");
     }
     const nb::gil_scoped_release release;
-    std::vector<BlockCache::Block> blocks;
-    for (std::size_t index = 0; index < views.size(); ++index) {
-        blocks.push_back(reader.cache.make());
-    }
     parallel_for(views.size(), num_threads, [&](std::size_t index) {
         const auto bytes = views[index].bytes();
-        std::copy(bytes.begin(), bytes.end(), blocks[index]->resize(bytes.size()).begin());
-        reader.cache.insert(numbers[index], std::move(blocks[index]));
+        try {
+            BlockCache::Block block = reader.cache.make();  // of what the one before has replaced
+            std::copy(bytes.begin(), bytes.end(), block->resize(bytes.size()).begin());
+            reader.cache.insert(numbers[index], std::move(block));
+        } catch (const std::bad_alloc&) {
+        }
     });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace gompfs {
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
+constexpr std::size_t kMaxSkipped = 8;
 
 // Whether somebody who read `last` goes on with `next`. The block that was read in part may be read
 // again.
@@ -27,35 +29,88 @@ std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_
         const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
         reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
     }
-    reader.last = range;
+    if (reader.has_skipped(range)) {
+        reader.read_skipped(range);
+    } else {
+        reader.go_on(range);
+    }
     want(reader, wanted);
-    readers_.push_back(reader);
+    const auto ahead = static_cast<std::int64_t>(reader.ahead);
+    const bool backwards = reader.backwards;
+    readers_.push_back(std::move(reader));
     if (readers_.size() > kMaxReaders) {
         readers_.pop_front();
     }
-    const auto ahead = static_cast<std::int64_t>(reader.ahead);
-    return reader.backwards ? -ahead : ahead;
+    return backwards ? -ahead : ahead;
 }
 
-// The reader who goes on here, or else turns round here; else a new one.
+// The reader who goes on here, at once or but for what is to come yet, or else turns round here;
+// else a new one.
 SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
-    for (const bool turns : {false, true}) {
-        const auto found =
-            std::find_if(readers_.begin(), readers_.end(), [&](const Reader& reader) {
-                return goes_on(reader.last, range, reader.backwards != turns);
-            });
-        if (found == readers_.end()) {
-            continue;
-        }
-        Reader reader = *found;
-        readers_.erase(found);
-        if (turns) {
-            const bool backwards = !reader.backwards;
-            reader = {reader.last, backwards, 0, backwards ? range.first : range.end};
-        }
-        return reader;
+    if (auto found = take_if([&](const Reader& reader) {
+            return goes_on(reader.last, range, reader.backwards) || reader.has_skipped(range);
+        })) {
+        return *found;
     }
-    return {range, false, 0, range.end};
+    if (auto found = take_if([&](const Reader& reader) { return reader.skips_to(range); })) {
+        found->skipped.push_back(found->backwards ? BlockRange{range.end, found->last.first}
+                                                  : BlockRange{found->last.end, range.first});
+        return *found;
+    }
+    if (auto found = take_if(
+            [&](const Reader& reader) { return goes_on(reader.last, range, !reader.backwards); })) {
+        const bool backwards = !found->backwards;
+        return {found->last, backwards, 0, backwards ? range.first : range.end, {}};
+    }
+    return {range, false, 0, range.end, {}};
+}
+
+template <typename Predicate>
+std::optional<SequentialReaders::Reader> SequentialReaders::take_if(Predicate&& predicate) {
+    const auto found = std::find_if(readers_.begin(), readers_.end(), predicate);
+    if (found == readers_.end()) {
+        return std::nullopt;
+    }
+    Reader reader = std::move(*found);
+    readers_.erase(found);
+    return reader;
+}
+
+// Whether this was left out, but for blocks at its ends that others read in part.
+bool SequentialReaders::Reader::has_skipped(const BlockRange& range) const {
+    return std::any_of(skipped.begin(), skipped.end(), [&](const BlockRange& gap) {
+        return range.first < gap.end && gap.first < range.end && range.first + 1 >= gap.first &&
+               range.end <= gap.end + 1;
+    });
+}
+
+// Whether somebody reads what was asked for in this reader's name, but not what comes next. Who
+// leaves out something again and again is another kind of reader.
+bool SequentialReaders::Reader::skips_to(const BlockRange& range) const {
+    return skipped.size() < kMaxSkipped &&
+           (backwards ? range.end < last.first && range.end > requested
+                      : range.first > last.end && range.first < requested);
+}
+
+void SequentialReaders::Reader::read_skipped(const BlockRange& range) {
+    std::vector<BlockRange> rest;
+    for (const BlockRange& gap : skipped) {
+        for (const BlockRange& piece : {BlockRange{gap.first, std::min(gap.end, range.first)},
+                                        BlockRange{std::max(gap.first, range.end), gap.end}}) {
+            if (piece.first < piece.end) {
+                rest.push_back(piece);
+            }
+        }
+    }
+    skipped = std::move(rest);
+}
+
+// What was left out so long ago that the reader is far away does not come any more.
+void SequentialReaders::Reader::go_on(const BlockRange& range) {
+    last = range;
+    std::erase_if(skipped, [&](const BlockRange& gap) {
+        return gap.end + ahead < last.first || last.end + ahead < gap.first;
+    });
 }
 
 // Asks for what the reader will come to, once it is half as much as it may be, or all that is left.

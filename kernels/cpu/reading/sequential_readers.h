@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <vector>
 
 namespace gompfs {
@@ -13,7 +14,8 @@ struct BlockRange {
 };
 
 // Blocks follow each other in the stream as files do in their directories, so a reader of many
-// small files in order looks sequential here too. Others go backwards.
+// small files in order looks sequential here too. Others go backwards. The kernel has several
+// requests of a reader answered at once, so that they come a little out of order.
 class SequentialReaders {
   public:
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
@@ -33,9 +35,17 @@ class SequentialReaders {
         bool backwards;
         std::uint64_t ahead;
         std::uint64_t requested;
+        std::vector<BlockRange> skipped;  // what is to come yet, though later blocks were read
+
+        bool has_skipped(const BlockRange& range) const;
+        bool skips_to(const BlockRange& range) const;
+        void read_skipped(const BlockRange& range);
+        void go_on(const BlockRange& range);
     };
 
     Reader take(const BlockRange& range);
+    template <typename Predicate>
+    std::optional<Reader> take_if(Predicate&& predicate);
     void want(Reader& reader, std::vector<std::uint64_t>& wanted) const;
 
     const std::uint64_t num_blocks_;

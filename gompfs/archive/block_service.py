@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from gompfs._reading import BlockReader
@@ -150,6 +150,7 @@ class BlockService:
 
     def _load(self, claimed: Sequence[int]) -> Sequence[Block]:
         """Decode claimed blocks into the cache."""
+        left: Collection[int] = claimed
         try:
             decoded = self._decode(claimed)
             blocks = dict(zip(claimed, decoded, strict=True))
@@ -157,10 +158,11 @@ class BlockService:
             self._note_damage(damaged)
             good = [number for number in claimed if number not in damaged]
             self.reader.insert(good, [blocks[number].content for number in good], self._engine.num_threads)
+            left = damaged
             return decoded
         finally:
-            for number in claimed:
-                self.reader.give_up(number)  # which changes nothing for those that are there
+            for number in left:
+                self.reader.give_up(number)
 
     def _note_damage(self, blocks: dict[int, Block]) -> None:
         if len(self._damaged) > _MAX_DAMAGED:

@@ -38,7 +38,7 @@ namespace {
 
 using Extents = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-// Copies blocks, which somebody else decoded; those that there is no memory for are left out.
+// Copies blocks, which somebody else decoded; those that there is no memory for are given up.
 void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::sequence contents,
             unsigned num_threads) {
     std::vector<BufferView> views;
@@ -59,6 +59,7 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
             std::copy(bytes.begin(), bytes.end(), block->resize(bytes.size()).begin());
             reader.cache.insert(numbers[index], std::move(block));
         } catch (const std::bad_alloc&) {
+            reader.cache.give_up(numbers[index]);
         }
     });
 }

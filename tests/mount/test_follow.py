@@ -63,6 +63,7 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     replace(archive)
     wait_until(lambda: sorted(os.listdir(mounted.path)) == [".gompfs", "a", "d", "link", "stats"])
     wait_until((mounted / "a").is_dir)
+    wait_until((mounted / "link").exists)
     wait_until(lambda: not (mounted / "gone").exists())
     assert sorted(os.listdir(mounted / "d")) == ["file", "number"]
     for name in ("link", "d/file"):

@@ -110,7 +110,8 @@ class BlockService:
     def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
         """The decoded blocks of `size` bytes of the stream, 1 or more, which are read for the file `ino`.
 
-        A sequential reader that is faster than reading ahead decodes a large batch by itself, not just what it lacks.
+        Where `reader` does not decode, a sequential reader that is faster than reading ahead decodes a large batch by
+        itself, not just what it lacks.
         """
         first = stream_offset // self._block_size
         end = (stream_offset + size - 1) // self._block_size + 1

@@ -147,6 +147,37 @@ def test_a_local_archive_is_decoded_without_the_interpreter(
         assert archive.blocks.num_cached == archive.num_blocks
 
 
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_ranges_that_are_decoded_to_memory(sound_archive: Path, tree: Path, data: st.DataObject) -> None:
+    with Archive(sound_archive, engine=select_engine("cpu")) as archive:
+        name = data.draw(st.sampled_from(["big/noise", "big/text", "sparse", "small/11", "big/zeros"]))
+        content = (tree / name).read_bytes()
+        start = data.draw(st.integers(0, len(content)))
+        size = data.draw(st.integers(0, len(content) - start))
+        out = bytearray(size)
+        assert archive.decode_into(archive.resolve(name).ino, start, memoryview(out))
+        assert out == content[start : start + size]
+        assert archive.blocks.num_cached == 0
+
+
+def test_ranges_that_are_not_decoded_to_memory(archive_copy: Path) -> None:
+    """Those of another engine, and those with a damaged block."""
+    with Archive(archive_copy, engine=select_engine("reference")) as archive:
+        assert not archive.decode_into(archive.resolve("big/noise").ino, 0, memoryview(bytearray(100)))
+    with Archive(archive_copy, engine=select_engine("cpu")) as archive:
+        ino = archive.resolve("big/noise").ino
+        block = archive.extents(ino)[0].stream_offset // archive.block_size + 3
+        with open(archive_copy, "r+b") as file:
+            file.seek(int(archive.segments[0].places.archive_offsets[block]) + 100)
+            file.write(b"damage")
+        out = memoryview(bytearray(700_000))
+        assert not archive.decode_into(ino, 0, out)
+        assert not archive.decode_into(ino, 3 * archive.block_size, out[:1])
+        assert archive.decode_into(ino, 0, out[: archive.block_size])
+        assert archive.decode_into(ino, 5 * archive.block_size, out[: archive.block_size])
+
+
 def test_an_archive_that_is_cut_off_while_it_is_read(archive_copy: Path) -> None:
     """What is gone is an error, and what is still there, or was decoded, is not."""
     with Archive(archive_copy, decode_ahead=0) as archive:

@@ -55,8 +55,8 @@ void BlockMemory::add_slab() {
     }
     use_large_pages(slab, size);
     slabs_.push_back(slab);
-    for (std::size_t place = size; place != 0; place -= size_) {
-        fresh_.push_back(slab + place - size_);
+    for (std::size_t count = size / size_; count != 0; --count) {
+        fresh_.push_back(slab + (count - 1) * size_);
     }
 }
 

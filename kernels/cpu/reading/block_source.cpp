@@ -175,8 +175,10 @@ std::vector<BlockSource::Place> BlockSource::neighbours(std::uint64_t first,
         if (!places.empty()) {
             const Place& last = places.back();
             const std::uint64_t last_end = last.archive_offset + last.compressed_size;
+            const std::uint64_t run_end = place.archive_offset + place.compressed_size;
             if (place.archive_offset < last_end ||
-                place.archive_offset > last_end + kBlockHeaderSize) {
+                place.archive_offset > last_end + kBlockHeaderSize ||
+                run_end - places[0].archive_offset > 2 * kRunBytes) {
                 break;
             }
         }

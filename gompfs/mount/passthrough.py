@@ -16,15 +16,15 @@ import stat
 import struct
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
+from gompfs.mount.memory_files import MemoryFiles
 from gompfs.mount.protocol import Feature, open_reply
 from gompfs.mount.virtual_files import NotReadyError
 
@@ -71,8 +71,13 @@ class PassthroughFiles:
         self._num_bytes = 0
         self._threads: set[threading.Thread] = set()
         self._is_closed = False
-        with _memory() as descriptor:
-            self._forget(self._register(descriptor))
+        self._memory = MemoryFiles()
+        try:
+            with self._memory.create(0) as descriptor:
+                self._forget(self._register(descriptor))
+        except OSError:
+            self._memory.close()
+            raise
 
     def close(self) -> None:
         """Stop decoding; the kernel lets go of the backing files when the connection ends."""
@@ -81,6 +86,7 @@ class PassthroughFiles:
             threads = list(self._threads)
         for thread in threads:
             thread.join()
+        self._memory.close()
 
     def open(self, inode: Inode | None) -> bytes:
         """The answer to OPEN, of an archive's file or any other; raises NotReadyError while it is being decoded."""
@@ -118,7 +124,8 @@ class PassthroughFiles:
         """How many files are passed through, for people."""
         with self._lock:
             num_files = sum(file.backing_id is not None for file in self._files.values())
-            return f"on, {num_files} files in {self._num_bytes} of {self._capacity} bytes"
+            pages = "large" if self._memory.has_large_pages else "small"
+            return f"on, {num_files} files in {self._num_bytes} of {self._capacity} bytes, {pages} pages"
 
     def _call_when_ready(self, file: _File, callback: Callable[[], None]) -> None:
         with self._lock:
@@ -145,7 +152,7 @@ class PassthroughFiles:
         """Decode a file and make it known to the kernel; where that cannot be done, it is read block by block."""
         backing_id = None
         try:
-            with _memory() as descriptor:
+            with self._memory.create(file.size) as descriptor:
                 self._decode(node, file.size, descriptor)
                 backing_id = self._register(descriptor)
         except GompfsError as error:
@@ -165,7 +172,6 @@ class PassthroughFiles:
 
     def _decode(self, node: int, size: int, descriptor: int) -> None:
         """Write the content of a file. Raises CorruptBlockError and others of Archive.read, OSError."""
-        os.ftruncate(descriptor, size)
         with mmap.mmap(descriptor, size) as mapped, memoryview(mapped) as content:
             for start in range(0, size, _PART):
                 if self._is_closed:
@@ -195,16 +201,6 @@ class PassthroughFiles:
 
     def _forget(self, backing_id: int) -> None:
         fcntl.ioctl(self._device, _BACKING_CLOSE, _BACKING_ID.pack(backing_id))
-
-
-@contextmanager
-def _memory() -> Iterator[int]:
-    """The descriptor of a file in memory; what the kernel has registered stays when it is closed."""
-    descriptor = os.memfd_create("gompfs", os.MFD_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 _states: WeakKeyDictionary[Archive, str | PassthroughFiles] = WeakKeyDictionary()

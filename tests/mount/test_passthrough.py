@@ -61,7 +61,7 @@ def whole(mount, archive: Path) -> Callable[[str], Path]:
 
 def state(path: Path) -> str:
     info = dict(line.split("\t", 1) for line in (path / "stats/info").read_text().splitlines())
-    return info["passthrough"]
+    return info["passthrough"].removesuffix(", large pages").removesuffix(", small pages")
 
 
 def comes_to_say(path: Path, expected: str) -> bool:

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 LEAST_SIZE = 1 << 20
 """Files below, in bytes, come with one read or two: to make a backing file of each would take longer."""
-_PART = 64 << 20  # decoded between two looks at whether the mount ends
+_PART = 256 << 20  # decoded between two looks at whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
 _BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE

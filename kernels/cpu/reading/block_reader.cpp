@@ -10,6 +10,7 @@
 #include <new>
 #include <utility>
 
+#include "common/large_vector.h"
 #include "common/parallel.h"
 
 namespace gompfs {
@@ -190,7 +191,9 @@ bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned n
     if (!source_ || stream_offset + out.size() > num_blocks_ * block_size_) {
         return false;
     }
-    const std::uint64_t step = source_->max_run() * block_size_;
+    // In smaller pieces, several threads would make the same page.
+    const std::uint64_t step =
+        std::max<std::uint64_t>(source_->max_run() * block_size_, kLargePage);
     const std::uint64_t first = stream_offset / step;
     const std::uint64_t end = (stream_offset + out.size() + step - 1) / step;
     std::atomic<bool> is_sound = true;

@@ -178,6 +178,21 @@ def test_ranges_that_are_not_decoded_to_memory(archive_copy: Path) -> None:
         assert archive.decode_into(ino, 5 * archive.block_size, out[: archive.block_size])
 
 
+def test_a_closed_archive_is_not_open(sound_archive: Path) -> None:
+    """No descriptor stays, even where somebody has the object: the space of a deleted archive would not be free."""
+
+    def num_open() -> int:
+        links = Path("/proc/self/fd").iterdir()
+        return sum(os.path.lexists(link) and os.readlink(link) == str(sound_archive) for link in links)
+
+    archive = Archive(sound_archive)
+    ino = archive.resolve("big/noise").ino
+    archive.read(ino, 0, 100)
+    assert num_open() > 0
+    archive.close()
+    assert num_open() == 0
+
+
 def test_an_archive_that_is_cut_off_while_it_is_read(archive_copy: Path) -> None:
     """What is gone is an error, and what is still there, or was decoded, is not."""
     with Archive(archive_copy, decode_ahead=0) as archive:

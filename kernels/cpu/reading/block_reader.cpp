@@ -41,7 +41,7 @@ bool touch(MutableBytes memory) {
 }  // namespace
 
 void BlockReader::add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts) {
-    const std::unique_lock lock(files_mutex_);
+    const std::unique_lock lock(mutex_);
     if (files_.size() + layouts.size() > kMaxFiles) {
         files_.clear();
     }
@@ -50,10 +50,25 @@ void BlockReader::add_files(std::vector<std::pair<std::uint64_t, FileLayout>> la
     }
 }
 
+void BlockReader::read_from(std::shared_ptr<BlockSource> source) {
+    const std::unique_lock lock(mutex_);
+    source_ = std::move(source);
+}
+
+void BlockReader::close() {
+    read_ahead.close();
+    read_from(nullptr);
+}
+
+std::shared_ptr<BlockSource> BlockReader::source() {
+    const std::shared_lock lock(mutex_);
+    return source_;
+}
+
 bool BlockReader::knows(std::uint64_t node) { return find_file(node) != nullptr; }
 
 std::shared_ptr<const FileLayout> BlockReader::find_file(std::uint64_t node) {
-    const std::shared_lock lock(files_mutex_);
+    const std::shared_lock lock(mutex_);
     const auto found = files_.find(node);
     return found == files_.end() ? nullptr : found->second;
 }
@@ -108,7 +123,8 @@ bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
     }
     // Where blocks are not decoded here, whoever decodes them takes note.
     const std::uint64_t ahead = max_ahead.load(std::memory_order_relaxed);
-    if (source_) {
+    const bool decodes_here = source() != nullptr;
+    if (decodes_here) {
         read_ahead.note(read, ahead);
     }
     std::uint64_t hits = 0;
@@ -131,7 +147,7 @@ bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
         start = 0;
     }
     out.size += size;
-    if (!source_) {
+    if (!decodes_here) {
         read_ahead.note(read, ahead);
     }
     return true;
@@ -147,10 +163,11 @@ std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, st
             ++hits;
             continue;
         }
-        if (!source_) {
+        const std::shared_ptr<BlockSource> source = this->source();
+        if (!source) {
             return blocks;
         }
-        std::vector<BlockCache::Block> loaded = source_->load(cache, number, end);
+        std::vector<BlockCache::Block> loaded = source->load(cache, number, end);
         if (loaded.empty()) {
             cache.wait(number);
             continue;
@@ -167,10 +184,14 @@ std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, st
 }
 
 void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads) {
+    const std::shared_ptr<BlockSource> source = this->source();
+    if (!source) {
+        return;
+    }
     std::vector<BlockRange> runs;
     for (const std::uint64_t number : numbers) {
         if (!runs.empty() && number == runs.back().end &&
-            number - runs.back().first < source_->max_run()) {
+            number - runs.back().first < source->max_run()) {
             ++runs.back().end;
         } else {
             runs.push_back({number, number + 1});
@@ -179,7 +200,7 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
     parallel_for(runs.size(), num_threads, [&](std::size_t index) {
         try {
             for (auto [first, end] = runs[index]; first < end;) {
-                first += std::max<std::size_t>(source_->load(cache, first, end).size(), 1);
+                first += std::max<std::size_t>(source->load(cache, first, end).size(), 1);
             }
         } catch (const std::bad_alloc&) {
             // Whoever asks for these blocks meets it too.
@@ -188,12 +209,12 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
 }
 
 bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads) {
-    if (!source_ || stream_offset + out.size() > num_blocks_ * block_size_) {
+    const std::shared_ptr<BlockSource> source = this->source();
+    if (!source || stream_offset + out.size() > num_blocks_ * block_size_) {
         return false;
     }
     // In smaller pieces, several threads would make the same page.
-    const std::uint64_t step =
-        std::max<std::uint64_t>(source_->max_run() * block_size_, kLargePage);
+    const std::uint64_t step = std::max<std::uint64_t>(source->max_run() * block_size_, kLargePage);
     const std::uint64_t first = stream_offset / step;
     const std::uint64_t end = (stream_offset + out.size() + step - 1) / step;
     std::atomic<bool> is_sound = true;
@@ -202,7 +223,7 @@ bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned n
         const std::uint64_t to = std::min((first + index + 1) * step, stream_offset + out.size());
         const MutableBytes part = out.subspan(from - stream_offset, to - from);
         try {
-            if (!is_sound || !touch(part) || !source_->copy(from, part)) {
+            if (!is_sound || !touch(part) || !source->copy(from, part)) {
                 is_sound = false;
             }
         } catch (const std::bad_alloc&) {

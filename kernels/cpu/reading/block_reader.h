@@ -56,8 +56,11 @@ class BlockReader {
     // Whether a file is known to be smaller than open_below.
     bool is_small(std::uint64_t node);
 
-    // From now on, reads decode by themselves what nobody has; not while anybody reads.
-    void read_from(std::unique_ptr<BlockSource> source) { source_ = std::move(source); }
+    // From now on, reads decode by themselves what nobody has.
+    void read_from(std::shared_ptr<BlockSource> source);
+
+    // Decodes no more, neither ahead nor for reads; the archive is closed when nobody is at it.
+    void close();
 
     // Blocks `first` to `end` - 1 of the stream, up to the first one that is not there and cannot
     // be decoded here. Those that were there are added to hits.
@@ -84,14 +87,15 @@ class BlockReader {
     RequestTimes times;
 
   private:
+    std::shared_ptr<BlockSource> source();
     std::shared_ptr<const FileLayout> find_file(std::uint64_t node);
     bool append_blocks(const StreamRead& read, ReadPieces& out);
     bool append_zeros(std::uint64_t size, ReadPieces& out);
 
     const std::uint64_t num_blocks_;
     const std::uint64_t block_size_;
-    std::unique_ptr<BlockSource> source_;
-    std::shared_mutex files_mutex_;
+    std::shared_mutex mutex_;  // of what follows
+    std::shared_ptr<BlockSource> source_;
     std::unordered_map<std::uint64_t, std::shared_ptr<const FileLayout>> files_;
 };
 

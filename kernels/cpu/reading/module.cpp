@@ -81,7 +81,7 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& se
         stored.push_back({first_block, uncompressed_size, values_of<std::uint64_t>(offsets),
                           values_of<std::uint32_t>(sizes)});
     }
-    reader.read_from(std::make_unique<BlockSource>(descriptor, reader.block_size(),
+    reader.read_from(std::make_shared<BlockSource>(descriptor, reader.block_size(),
                                                    std::move(stored), verify, std::move(work)));
 }
 
@@ -319,7 +319,7 @@ NB_MODULE(_reading, module) {
             },
             "node"_a, "stream_offset"_a, "size"_a, "max_ahead"_a)
         .def("wait_ahead", &gompfs::wait_ahead, "max_ahead"_a)
-        .def("close", [](BlockReader& reader) { reader.read_ahead.close(); })
+        .def("close", &BlockReader::close)
         .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
         .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
         .def("knows", &BlockReader::knows, "node"_a)

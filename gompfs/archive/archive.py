@@ -363,7 +363,7 @@ class Archive:
             size = min(extent.file_offset + extent.size, end) - begin
             stream_offset = extent.stream_offset + begin - extent.file_offset
             target = out[begin - file_offset : begin - file_offset + max(size, 0)]
-            if size > 0 and not self.blocks.copy(stream_offset, target):
+            if size > 0 and not self.blocks.decode_into(stream_offset, target):
                 return False
         return True
 

@@ -120,7 +120,7 @@ class BlockService:
             self.start_reading_ahead()
         blocks: list[Block] = []
         while (number := first + len(blocks)) < end:
-            found = self.reader.find(number, end)
+            found = self.reader.find_or_load(number, end)
             if found:
                 blocks += [Block(content.data, BlockStatus.OK) for content in found]
             elif (damaged := self._damaged.get(number)) is not None:
@@ -134,10 +134,10 @@ class BlockService:
                 self.reader.wait(number)
         return blocks
 
-    def copy(self, stream_offset: int, out: memoryview) -> bool:
+    def decode_into(self, stream_offset: int, out: memoryview) -> bool:
         """Decode a range of the stream to `out`, past the cache; False where `reader` does not, or cannot."""
         on_cpu = self._has_source and self._engine.decodes_on_cpu(len(out))
-        return on_cpu and self.reader.copy(stream_offset, out, self._engine.num_threads)
+        return on_cpu and self.reader.decode_into(stream_offset, out, self._engine.num_threads)
 
     def _claim_around(self, number: int, end: int, ahead: int) -> range:
         """Claim what a reader lacks up to `end` besides `number`, and what it will come to; all are neighbours."""

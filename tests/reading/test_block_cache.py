@@ -27,7 +27,7 @@ def test_the_oldest_goes_unless_somebody_reads_it() -> None:
     fill(reader, 4)  # all are new: once round, then the oldest
     assert [number in reader for number in range(5)] == [False, True, True, True, True]
     assert len(reader) == 4
-    assert reader.find(1, 3)[0].tobytes() == content(1)
+    assert reader.find_or_load(1, 3)[0].tobytes() == content(1)
     fill(reader, 5)
     assert [number in reader for number in range(6)] == [False, True, True, False, True, True]
 
@@ -44,13 +44,13 @@ def test_a_block_that_comes_twice_is_there_once() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 2)
     fill(reader, 0, 0, 0, 1)
     assert len(reader) == 2
-    assert [found.tobytes() for found in reader.find(0, 2)] == [content(0), content(1)]
+    assert [found.tobytes() for found in reader.find_or_load(0, 2)] == [content(0), content(1)]
 
 
 def test_what_is_held_stays() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 2)
     fill(reader, 0, 1)
-    held = reader.find(0, 2)
+    held = reader.find_or_load(0, 2)
     for number in range(2, 100):
         fill(reader, number)
     reader.clear()
@@ -63,8 +63,8 @@ def test_what_is_held_stays() -> None:
 def test_blocks_up_to_the_first_that_is_missing() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 10)
     fill(reader, 3, 4, 6)
-    assert [found.tobytes() for found in reader.find(3, 8)] == [content(3), content(4)]
-    assert reader.find(5, 8) == []
+    assert [found.tobytes() for found in reader.find_or_load(3, 8)] == [content(3), content(4)]
+    assert reader.find_or_load(5, 8) == []
     assert reader.num_hits == 2
 
 

@@ -172,12 +172,12 @@ std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, st
             cache.wait(number);
             continue;
         }
-        num_misses.fetch_add(loaded.size(), std::memory_order_relaxed);
         for (BlockCache::Block& block : loaded) {
             if (!block) {
                 return blocks;
             }
             blocks.push_back(std::move(block));
+            num_misses.fetch_add(1, std::memory_order_relaxed);
         }
     }
     return blocks;
@@ -208,7 +208,7 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
     });
 }
 
-bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads) {
+bool BlockReader::decode_into(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads) {
     const std::shared_ptr<BlockSource> source = this->source();
     if (!source || stream_offset + out.size() > num_blocks_ * block_size_) {
         return false;
@@ -223,7 +223,7 @@ bool BlockReader::copy(std::uint64_t stream_offset, MutableBytes out, unsigned n
         const std::uint64_t to = std::min((first + index + 1) * step, stream_offset + out.size());
         const MutableBytes part = out.subspan(from - stream_offset, to - from);
         try {
-            if (!is_sound || !touch(part) || !source->copy(from, part)) {
+            if (!is_sound || !touch(part) || !source->decode_into(from, part)) {
                 is_sound = false;
             }
         } catch (const std::bad_alloc&) {

@@ -72,7 +72,7 @@ class BlockReader {
 
     // Decodes a part of the stream to `out`, on several threads and past the cache. False, with any
     // bytes in `out`, where there is no source, or it cannot.
-    bool copy(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads);
+    bool decode_into(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads);
 
     std::uint64_t block_size() const { return block_size_; }
 

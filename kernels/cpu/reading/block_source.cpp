@@ -107,7 +107,7 @@ std::vector<BlockCache::Block> BlockSource::load(BlockCache& cache, std::uint64_
     return blocks;
 }
 
-bool BlockSource::copy(std::uint64_t stream_offset, MutableBytes out) const {
+bool BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) const {
     Batch batch(*work_);
     const std::uint64_t stream_end = stream_offset + out.size();
     const std::uint64_t end = (stream_end + block_size_ - 1) / block_size_;
@@ -126,7 +126,7 @@ bool BlockSource::copy(std::uint64_t stream_offset, MutableBytes out) const {
                 if (!decode(block, target)) {
                     return false;
                 }
-            } else if (!copy_part(place, block, begin, stream_offset, out)) {
+            } else if (!decode_part_into(place, block, begin, stream_offset, out)) {
                 return false;
             }
             ++batch.num_blocks;
@@ -137,8 +137,8 @@ bool BlockSource::copy(std::uint64_t stream_offset, MutableBytes out) const {
 }
 
 // Decodes the block that begins at `begin` elsewhere, and copies what of it belongs to `out`.
-bool BlockSource::copy_part(const Place& place, Bytes block, std::uint64_t begin,
-                            std::uint64_t stream_offset, MutableBytes out) const {
+bool BlockSource::decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+                                   std::uint64_t stream_offset, MutableBytes out) const {
     std::vector<std::uint8_t> content(place.uncompressed_size);
     if (!decode(block, content)) {
         return false;

@@ -42,7 +42,7 @@ class BlockSource {
 
     // Decodes a part of the stream that has these blocks to `out`; false where one of them cannot
     // be read or is damaged.
-    bool copy(std::uint64_t stream_offset, MutableBytes out) const;
+    bool decode_into(std::uint64_t stream_offset, MutableBytes out) const;
 
     // How many blocks one call decodes at most.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
@@ -62,8 +62,8 @@ class BlockSource {
     Bytes read_run(const std::vector<Place>& places) const;
     static Bytes block_of(Bytes run, const Place& place, const Place& first);
     bool decode(Bytes block, MutableBytes content) const;
-    bool copy_part(const Place& place, Bytes block, std::uint64_t begin,
-                   std::uint64_t stream_offset, MutableBytes out) const;
+    bool decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+                          std::uint64_t stream_offset, MutableBytes out) const;
 
     const int descriptor_;
     const std::uint64_t block_size_;

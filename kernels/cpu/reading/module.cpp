@@ -86,7 +86,7 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& se
 }
 
 // Blocks from `first` on, as views; as many as are there or can be decoded here.
-nb::list find(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
+nb::list find_or_load(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
     std::vector<BlockCache::Block> blocks;
     {
         const nb::gil_scoped_release release;
@@ -106,10 +106,11 @@ nb::list find(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
     return views;
 }
 
-bool copy(BlockReader& reader, std::uint64_t stream_offset, nb::handle out, unsigned num_threads) {
+bool decode_into(BlockReader& reader, std::uint64_t stream_offset, nb::handle out,
+                 unsigned num_threads) {
     const BufferView view(out, PyBUF_WRITABLE);
     const nb::gil_scoped_release release;
-    return reader.copy(stream_offset, view.mutable_bytes(), num_threads);
+    return reader.decode_into(stream_offset, view.mutable_bytes(), num_threads);
 }
 
 void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const Extents& extents) {
@@ -282,10 +283,10 @@ NB_MODULE(_reading, module) {
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
         .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "verify"_a, "work"_a)
-        .def("find", &gompfs::find, "first"_a, "end"_a)
+        .def("find_or_load", &gompfs::find_or_load, "first"_a, "end"_a)
         .def("load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
              "num_threads"_a)
-        .def("copy", &gompfs::copy, "stream_offset"_a, "out"_a, "num_threads"_a)
+        .def("decode_into", &gompfs::decode_into, "stream_offset"_a, "out"_a, "num_threads"_a)
         .def(
             "claim",
             [](BlockReader& reader, std::uint64_t number) { return reader.cache.claim(number); },

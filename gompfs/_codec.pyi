@@ -53,3 +53,6 @@ def check_contents(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_th
 
 def decode_payload(codec: int, payload: Buffer, out: Buffer) -> bool:
     """Decode one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""
+
+def cancel_all() -> None:
+    """End all work of this module in all threads, now and later, by KeyboardInterrupt; for a process that ends."""

@@ -156,3 +156,6 @@ def report(corpus: Corpus, task: int, top: int, postings: Postings, num_threads:
 
 def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
     """Words of a file by number, each on a line."""
+
+def cancel_all() -> None:
+    """End all work of this module in all threads, now and later, by KeyboardInterrupt; for a process that ends."""

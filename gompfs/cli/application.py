@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from types import FrameType
+from typing import NoReturn
 
 import click
 from click.shell_completion import shell_complete
@@ -46,9 +49,44 @@ COMMAND_MODULES = {
 }
 
 
+_NATIVE_MODULES = ("gompfs._codec", "gompfs._grammar")
+
+
 def leave_on_sigterm() -> None:
     """Make SIGTERM an exception: a writer removes what it has half written when it passes through it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+
+    def leave(_number: int, _frame: FrameType | None) -> NoReturn:
+        _cancel_native_work()
+        sys.exit(EXIT_TERMINATED)
+
+    signal.signal(signal.SIGTERM, leave)
+
+
+class _Interrupts:
+    """Makes SIGINT a KeyboardInterrupt, and ends native work of all threads, which would be waited for.
+
+    Where SIGINT is ignored, as for a command in the background of a shell, it stays so.
+    """
+
+    def __init__(self) -> None:
+        self.has_come = False
+        """What is raised afterwards may be another exception: sqlite3 makes an error of an interrupt, for example."""
+        if threading.current_thread() is threading.main_thread() and (
+            signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            signal.signal(signal.SIGINT, self._interrupt)
+
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
+        self.has_come = True
+        _cancel_native_work()
+        raise KeyboardInterrupt
+
+
+def _cancel_native_work() -> None:
+    for name in _NATIVE_MODULES:
+        cancel = getattr(sys.modules.get(name), "cancel_all", None)
+        if cancel is not None:
+            cancel()
 
 
 @dataclass
@@ -114,6 +152,7 @@ def application(ctx: click.Context, debug: bool) -> None:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (sys.argv's by default); the exit status. Errors are printed, never raised."""
     settings = Settings()
+    interrupts = _Interrupts()
     try:
         _run_command(sys.argv[1:] if arguments is None else arguments, settings)
         sys.stdout.flush()
@@ -122,7 +161,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         if settings.debug:
             traceback.print_exc()
-        return _report(error)
+        return _report(KeyboardInterrupt() if interrupts.has_come else error)
     return 0
 
 

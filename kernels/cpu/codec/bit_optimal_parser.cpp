@@ -15,6 +15,7 @@
 #include "codec/bit_costs.h"
 #include "codec/match_length.h"
 #include "codec/match_table.h"
+#include "common/cancellation.h"
 
 namespace gompfs {
 namespace {
@@ -185,6 +186,7 @@ void BitOptimalParser::parse(Bytes content, std::uint32_t first, bool dependency
     literals_cost_.resize(num_positions);
     sequences.clear();
     for (begin_ = first; begin_ < size_; begin_ = commit(sequences)) {
+        throw_if_cancelled();
         end_ = begin_ + std::min(size_ - begin_, kWindowSize);
         start_window(sequences);
         parse_window();

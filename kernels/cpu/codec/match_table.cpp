@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codec/match_length.h"
+#include "common/cancellation.h"
 
 namespace gompfs {
 namespace {
@@ -32,7 +33,9 @@ void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEff
     const auto size = static_cast<std::uint32_t>(content.size());
     const auto nice_length = static_cast<std::uint32_t>(effort.nice_length);
     std::uint32_t search_from = 0;
+    CancellationPoint point;
     for (std::uint32_t position = 0; position < size; ++position) {
+        point();
         first_.push_back(static_cast<std::uint32_t>(matches_.size()));
         if (size - position < kHashedLength) {
             continue;

@@ -11,6 +11,7 @@
 #include "codec/codec.h"
 #include "common/buffer_view.h"
 #include "common/decode_work.h"
+#include "common/interruptible.h"
 #include "common/little_endian.h"
 #include "common/parallel.h"
 #include "format_constants.h"
@@ -34,14 +35,13 @@ nb::list encode_blocks(nb::handle stream, std::size_t block_size, int codec, int
     const EncodeOptions options{static_cast<Codec>(codec), level, dependency_elimination,
                                 group_size_log2};
     std::vector<std::vector<std::uint8_t>> blocks(num_blocks);
-    {
-        nb::gil_scoped_release release;
+    run_interruptibly([&] {
         parallel_for(num_blocks, num_threads, [&](std::size_t index) {
             const std::size_t start = index * block_size;
             const Bytes content = bytes.subspan(start, std::min(block_size, bytes.size() - start));
             blocks[index] = encode_block(content, options);
         });
-    }
+    });
     nb::list result;
     for (const auto& block : blocks) {
         result.append(nb::bytes(block.data(), block.size()));
@@ -218,6 +218,7 @@ NB_MODULE(_codec, module) {
     module.def("gather_payloads", &gather_payloads, "blocks"_a, "places"_a, "out"_a,
                "num_threads"_a);
     module.def("check_contents", &check_contents, "blocks"_a, "places"_a, "out"_a, "num_threads"_a);
+    bind_cancellation(module);
     module.def("decode_payload", &decode_payload_into, "codec"_a, "payload"_a, "out"_a);
 }
 

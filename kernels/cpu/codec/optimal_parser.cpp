@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "codec/match_finder.h"
+#include "common/cancellation.h"
 #include "format_constants.h"
 
 namespace gompfs {
@@ -98,6 +99,7 @@ void OptimalParser<kNumPhases>::parse(Bytes content, const ParserLimits& limits,
     states_.resize(std::min(size_, kWindowSize) + 1);
     sequences.clear();
     for (begin_ = 0; begin_ < size_; begin_ = commit(sequences)) {
+        throw_if_cancelled();
         end_ = begin_ + std::min(size_ - begin_, kWindowSize);
         parse_window();
     }

@@ -15,6 +15,7 @@
 #include "codec/bit_optimal_parser.h"
 #include "codec/match_length.h"
 #include "codec/optimal_parser.h"
+#include "common/cancellation.h"
 #include "format_constants.h"
 
 namespace gompfs {
@@ -254,7 +255,9 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
     sequences.clear();
     std::uint32_t position = 0;
     std::uint32_t num_misses = 0;  // in a row
+    CancellationPoint point;
     while (position < size_) {
+        point();
         Match match = find(position);
         if (match.length == 0) {
             ++num_misses;

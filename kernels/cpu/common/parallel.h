@@ -11,6 +11,8 @@
 #include <mutex>
 #include <thread>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 
 // Threads that wait for work, started when they are first wanted and kept: to start one takes as
@@ -102,28 +104,41 @@ class WorkerPool {
 };
 
 // Calls work(index) for every index below count, on up to num_threads threads (this one included),
-// in no particular order. work must not throw.
+// in no particular order, but 0 is begun first. work must not throw anything but Cancelled: then,
+// or when the work of this thread is cancelled, no more is begun and Cancelled is thrown.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
     struct Loop {
         Work& work;
         std::size_t count;
+        const Cancellation* cancellation;
         std::atomic<std::size_t> next{0};
+        std::atomic<bool> is_cancelled{false};
 
         static void run(void* context) {
             Loop& loop = *static_cast<Loop*>(context);
-            for (std::size_t index;
-                 (index = loop.next.fetch_add(1, std::memory_order_relaxed)) < loop.count;) {
-                loop.work(index);
+            const CancellationScope scope(loop.cancellation);
+            try {
+                for (std::size_t index;
+                     (index = loop.next.fetch_add(1, std::memory_order_relaxed)) < loop.count;) {
+                    loop.work(index);
+                    throw_if_cancelled();
+                }
+            } catch (const Cancelled&) {
+                loop.is_cancelled.store(true, std::memory_order_relaxed);
+                loop.next.store(loop.count, std::memory_order_relaxed);
             }
         }
     };
-    Loop loop{work, count};
+    Loop loop{work, count, current_cancellation};
     const std::size_t num_wanted = std::min<std::size_t>(std::max(num_threads, 1u), count);
     if (num_wanted > 1) {
         WorkerPool::shared().run(&Loop::run, &loop, num_wanted - 1);
     } else {
         Loop::run(&loop);
+    }
+    if (loop.is_cancelled.load(std::memory_order_relaxed)) {
+        throw Cancelled();
     }
 }
 

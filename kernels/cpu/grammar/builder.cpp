@@ -242,6 +242,7 @@ GrammarBuilder::~GrammarBuilder() {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
     }
+    cancellation_.cancel();
     changed_.notify_all();
     for (std::thread& thread : threads_) {
         thread.join();
@@ -314,7 +315,7 @@ void GrammarBuilder::cut_file() {
 // busy and one more text is waiting.
 void GrammarBuilder::dispatch() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_ == nullptr || failure_; });
+    wait_unless_cancelled(changed_, lock, [&] { return waiting_ == nullptr || failure_; });
     if (failure_) {
         std::rethrow_exception(failure_);
     }
@@ -331,6 +332,7 @@ void GrammarBuilder::dispatch() {
 }
 
 void GrammarBuilder::work() {
+    const CancellationScope scope(&cancellation_);
     Workspace workspace;
     std::unique_lock lock(mutex_);
     while (true) {
@@ -360,6 +362,7 @@ void GrammarBuilder::build_part(const PartText& text, Workspace& workspace) {
     tokens.clear();
     std::size_t start = 0;
     for (const std::size_t end : text.ends) {
+        throw_if_cancelled();
         tokenize(tokenizer_, text.view().substr(start, end - start), tokens);
         tokens.symbols.push_back(kSplitter);
         start = end;
@@ -370,8 +373,10 @@ void GrammarBuilder::build_part(const PartText& text, Workspace& workspace) {
     part.head.num_tokens = tokens.symbols.size() - text.inos.size();
     const auto& words = tokens.words.words();
     const auto num_words = static_cast<std::uint32_t>(words.size());
+    throw_if_cancelled();
     part.sorted_words = sort_words(words);
     WordList list = list_words(words, part.sorted_words);
+    throw_if_cancelled();
     add_rules(part, build_rules(builder_, workspace.repair, tokens.symbols, num_words));
     const std::lock_guard lock(mutex_);
     parts_[text.number] = std::move(part);
@@ -475,7 +480,8 @@ void GrammarBuilder::give_part(BuiltPart& part, WordList& list, const PartsInRul
 }
 
 void GrammarBuilder::wait_until_built(std::unique_lock<std::mutex>& lock) {
-    changed_.wait(lock, [&] { return (waiting_ == nullptr && num_running_ == 0) || failure_; });
+    wait_unless_cancelled(changed_, lock,
+                          [&] { return (waiting_ == nullptr && num_running_ == 0) || failure_; });
     if (failure_) {
         std::rethrow_exception(failure_);
     }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cancellation.h"
 #include "common/large_vector.h"
 #include "grammar/grammar.h"
 #include "grammar/tokenizer.h"
@@ -108,6 +109,7 @@ class GrammarBuilder {
     void merge();
     void add_rules(BuiltPart& part, Rules rules) const;
 
+    Cancellation cancellation_;  // of threads_
     const BuilderKind builder_;
     const unsigned num_threads_;
     const bool elsewhere_;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <stdexcept>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 namespace {
 
@@ -56,7 +58,9 @@ bool Corpus::is_before_inside(std::uint32_t left, std::uint32_t right) const {
 void Corpus::rank_inner_words() {
     // Words without low bytes stay in byte order among themselves; the few others are put between.
     std::vector<std::uint32_t> low, others;
+    CancellationPoint point;
     for (std::uint32_t rank = 0; rank < words.size(); ++rank) {
+        point();
         const std::string_view word = words.word(rank);
         if (std::any_of(word.begin(), word.end(), is_low)) {
             low.push_back(rank);
@@ -72,7 +76,8 @@ void Corpus::rank_inner_words() {
             others.push_back(rank);
         }
     }
-    const auto is_before = [this](std::uint32_t left, std::uint32_t right) {
+    const auto is_before = [&](std::uint32_t left, std::uint32_t right) {
+        point();
         return is_before_inside(left, right);
     };
     std::sort(low.begin(), low.end(), is_before);

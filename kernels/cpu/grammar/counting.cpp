@@ -61,7 +61,9 @@ LocalTables build_local_tables(const RuleGraph& graph) {
     };
     // From the last rule on, so that tables lie in falling order of their rules: the table of a
     // node begins where that of the next node ends.
+    CancellationPoint point;
     for (std::uint32_t node = graph.num_nodes(); node-- > graph.num_files();) {
+        point();
         for (std::uint64_t at = graph.term_starts[node]; at < graph.term_starts[node + 1]; ++at) {
             add(graph.terms[at], 1);
         }
@@ -114,6 +116,7 @@ void TermCounter::visit_top_down(std::span<const std::uint32_t> files) {
         add_weight(file, 1);
     }
     for (std::uint32_t node = 0; (node = next_pending(node)) != kNone; ++node) {
+        point_();
         const std::uint64_t weight = weights_[node];
         weights_[node] = 0;
         pending_[node / 64] &= ~(std::uint64_t{1} << node % 64);
@@ -162,6 +165,7 @@ void TermCounter::read_tables(std::uint32_t node) {
         add(graph_.terms[at], 1);
     }
     for (std::uint64_t at = graph_.child_starts[node]; at < graph_.child_starts[node + 1]; ++at) {
+        point_();
         const std::uint32_t child = graph_.children[at];
         for (std::uint64_t place = tables_->starts[child + 1]; place < tables_->starts[child];
              ++place) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/cancellation.h"
 #include "grammar/rule_graph.h"
 
 namespace gompfs {
@@ -57,6 +58,7 @@ class TermCounter {
     std::vector<std::uint64_t> counts_;         // by term, 0 outside of calls
     std::vector<std::uint32_t> seen_;           // terms with a count
     std::vector<TermCount> result_;
+    CancellationPoint point_;
 };
 
 }  // namespace gompfs

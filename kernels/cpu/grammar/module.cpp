@@ -16,6 +16,7 @@
 
 #include "common/buffer_view.h"
 #include "common/failures.h"
+#include "common/interruptible.h"
 #include "grammar/builder.h"
 #include "grammar/corpus.h"
 #include "grammar/forest.h"
@@ -65,31 +66,27 @@ void add_files(GrammarBuilder& builder, nb::sequence files) {
         const nb::tuple file = nb::cast<nb::tuple>(files[index]);
         views.emplace_back(nb::cast<std::uint64_t>(file[0]), BufferView(file[1], PyBUF_SIMPLE));
     }
-    const nb::gil_scoped_release release;
-    for (const auto& [ino, view] : views) {
-        builder.begin_file(ino);
-        builder.add_bytes(as_text(view.bytes()));
-        builder.end_file();
-    }
+    run_interruptibly([&] {
+        for (const auto& [ino, view] : views) {
+            builder.begin_file(ino);
+            builder.add_bytes(as_text(view.bytes()));
+            builder.end_file();
+        }
+    });
 }
 
 void add_bytes(GrammarBuilder& builder, nb::handle bytes) {
     const BufferView view(bytes, PyBUF_SIMPLE);
-    const nb::gil_scoped_release release;
-    builder.add_bytes(as_text(view.bytes()));
+    run_interruptibly([&] { builder.add_bytes(as_text(view.bytes())); });
 }
 
 void finish(GrammarBuilder& builder) {
-    const nb::gil_scoped_release release;
-    builder.finish();
+    run_interruptibly([&] { builder.finish(); });
 }
 
 nb::object next_piece(GrammarBuilder& builder) {
     std::optional<std::vector<std::uint8_t>> piece;
-    {
-        const nb::gil_scoped_release release;
-        piece = builder.next_piece();
-    }
+    run_interruptibly([&] { piece = builder.next_piece(); });
     return piece ? to_array(std::move(*piece)) : nb::none();
 }
 
@@ -140,8 +137,9 @@ void give_rules(GrammarBuilder& builder, const std::vector<std::size_t>& numbers
 
 Grammar* read_section(nb::handle section, unsigned num_threads) {
     const BufferView view(section, PyBUF_SIMPLE);
-    const nb::gil_scoped_release release;
-    return new Grammar(read_grammar(view.bytes(), num_threads));
+    auto grammar = std::make_unique<Grammar>();
+    run_interruptibly([&] { *grammar = read_grammar(view.bytes(), num_threads); });
+    return grammar.release();
 }
 
 std::uint64_t size_in_memory(const Grammar& grammar) {
@@ -155,8 +153,9 @@ std::uint64_t size_in_memory(const Grammar& grammar) {
 }
 
 Grammar* take_grammar(GrammarBuilder& builder) {
-    const nb::gil_scoped_release release;
-    return new Grammar(builder.take());
+    auto grammar = std::make_unique<Grammar>();
+    run_interruptibly([&] { *grammar = builder.take(); });
+    return grammar.release();
 }
 
 template <typename Value>
@@ -184,12 +183,15 @@ Grammar* take_tokens(const Array<std::uint64_t>& starts, const Array<std::uint8_
                          as_span(nb::cast<Array<std::uint64_t>>(fields[2])),
                          as_span(nb::cast<Array<std::uint32_t>>(fields[3]))});
     }
-    const nb::gil_scoped_release release;
-    Dictionary dictionary;
-    dictionary.starts.assign(bounds.begin(), bounds.end());
-    dictionary.bytes.assign(bytes.data(), bytes.data() + bytes.size());
-    return new Grammar(grammar_of_tokens(std::move(dictionary), words_of_characters, as_span(ranks),
-                                         files, num_threads));
+    auto grammar = std::make_unique<Grammar>();
+    run_interruptibly([&] {
+        Dictionary dictionary;
+        dictionary.starts.assign(bounds.begin(), bounds.end());
+        dictionary.bytes.assign(bytes.data(), bytes.data() + bytes.size());
+        *grammar = grammar_of_tokens(std::move(dictionary), words_of_characters, as_span(ranks),
+                                     files, num_threads);
+    });
+    return grammar.release();
 }
 
 nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
@@ -204,11 +206,10 @@ nb::tuple part_arrays(const Grammar& grammar, std::size_t index) {
 
 nb::list grammar_files(const Grammar& grammar, unsigned num_threads) {
     std::vector<std::vector<std::uint64_t>> sizes(grammar.parts.size());
-    {
-        const nb::gil_scoped_release release;
+    run_interruptibly([&] {
         parallel_for(sizes.size(), num_threads,
                      [&](std::size_t index) { sizes[index] = file_sizes(grammar.parts[index]); });
-    }
+    });
     nb::list files;
     for (std::size_t index = 0; index < sizes.size(); ++index) {
         const Part& part = grammar.parts[index];
@@ -247,10 +248,8 @@ CountedFiles counted_files(const Inos& inos) {
 
 nb::object count_words(const Grammar& grammar, const Inos& inos, unsigned num_threads) {
     WordCounts counts;
-    {
-        const nb::gil_scoped_release release;
-        counts = word_counts(grammar, counted_files(inos), num_threads);
-    }
+    const CountedFiles files = counted_files(inos);
+    run_interruptibly([&] { counts = word_counts(grammar, files, num_threads); });
     return to_array(std::move(counts));
 }
 
@@ -259,8 +258,8 @@ class HeldSection {
   public:
     HeldSection(nb::handle section, const Inos& inos, unsigned num_threads)
         : view_(section, PyBUF_SIMPLE) {
-        const nb::gil_scoped_release release;
-        counted_.emplace(view_.bytes(), counted_files(inos), num_threads);
+        const CountedFiles files = counted_files(inos);
+        run_interruptibly([&] { counted_.emplace(view_.bytes(), files, num_threads); });
     }
     const CountedSection& counted() const { return *counted_; }
 
@@ -290,21 +289,23 @@ Report* report_word_counts(nb::list sources, nb::list counts, bool by_count, std
             throw nb::value_error("there is not one count for each word");
         }
     }
-    const nb::gil_scoped_release release;
-    return new WordCountReport(std::move(counted), by_count, top, num_threads);
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] {
+        report = std::make_unique<WordCountReport>(std::move(counted), by_count, top, num_threads);
+    });
+    return report.release();
 }
 
 nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
                      unsigned num_threads) {
     std::vector<std::string> texts;
-    {
-        const nb::gil_scoped_release release;
+    run_interruptibly([&] {
         while (texts.size() < count && report.has_piece(first + texts.size())) {
             texts.emplace_back();
         }
         parallel_for_all(texts.size(), num_threads,
                          [&](std::size_t index) { texts[index] = report.piece(first + index); });
-    }
+    });
     nb::list pieces;
     for (std::string& text : texts) {
         pieces.append(to_bytes(text));
@@ -324,13 +325,11 @@ void init_corpus(Corpus* self, nb::list grammars, nb::list files, unsigned n) {
         const nb::bytes path = nb::cast<nb::bytes>(file[1]);
         of_corpus.push_back({nb::cast<std::uint64_t>(file[0]), {path.c_str(), path.size()}});
     }
-    const nb::gil_scoped_release release;
-    new (self) Corpus(std::move(pointers), std::move(of_corpus), n);
+    run_interruptibly([&] { new (self) Corpus(std::move(pointers), std::move(of_corpus), n); });
 }
 
 Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
                       unsigned num_threads) {
-    const nb::gil_scoped_release release;
     std::vector<ForestPart> parts;
     for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
         for (const Part& part : corpus.grammars[grammar]->parts) {
@@ -338,20 +337,23 @@ Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t e
         }
     }
     const auto file_number = [&](std::uint64_t ino) { return corpus.file_number(ino); };
-    return new Forest(build_forest(parts, begin, end, file_number, num_threads));
+    auto forest = std::make_unique<Forest>();
+    run_interruptibly([&] { *forest = build_forest(parts, begin, end, file_number, num_threads); });
+    return forest.release();
 }
 
 // Its words are numbered by their places in the dictionary; all files are number 0.
 Forest* grammar_forest(const Grammar& grammar, const Inos& inos, std::uint64_t begin,
                        std::uint64_t end, unsigned num_threads) {
-    const nb::gil_scoped_release release;
     const CountedFiles files = counted_files(inos);
     std::vector<ForestPart> parts;
     for (const Part& part : grammar.parts) {
         parts.push_back({&part, nullptr});
     }
     const auto file_number = [&](std::uint64_t ino) { return files.contains(ino) ? 0 : kLeftOut; };
-    return new Forest(build_forest(parts, begin, end, file_number, num_threads));
+    auto forest = std::make_unique<Forest>();
+    run_interruptibly([&] { *forest = build_forest(parts, begin, end, file_number, num_threads); });
+    return forest.release();
 }
 
 nb::list part_sizes(const Grammar& grammar) {
@@ -376,13 +378,11 @@ void add_run(Postings& postings, const NumberRows& keys, const NumberRows& of_ke
         std::memcpy(its_keys.data(), keys.data(), its_keys.size() * sizeof(NgramKey));
         std::memcpy(its_postings.data(), of_keys.data(), its_postings.size() * sizeof(Posting));
     }
-    const nb::gil_scoped_release release;
-    postings.add(its_keys, its_postings);
+    run_interruptibly([&] { postings.add(its_keys, its_postings); });
 }
 
 void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, unsigned num_threads) {
-    const nb::gil_scoped_release release;
-    gather_over_edges(corpus, per_file, num_threads, postings);
+    run_interruptibly([&] { gather_over_edges(corpus, per_file, num_threads, postings); });
 }
 
 // `traversal` is (sequential, direction, number of threads).
@@ -390,14 +390,15 @@ void gather(Postings& postings, const Corpus& corpus, bool per_file, nb::tuple t
     const Traversal how{nb::cast<bool>(traversal[0]),
                         static_cast<Direction>(nb::cast<unsigned>(traversal[1])),
                         nb::cast<unsigned>(traversal[2])};
-    const nb::gil_scoped_release release;
-    gather_postings(corpus, per_file, how, postings);
+    run_interruptibly([&] { gather_postings(corpus, per_file, how, postings); });
 }
 
 Report* report_task(const Corpus& corpus, unsigned task, std::uint64_t top, Postings& postings,
                     unsigned num_threads) {
-    const nb::gil_scoped_release release;
-    return make_report(corpus, static_cast<Task>(task), top, postings, num_threads).release();
+    std::unique_ptr<Report> report;
+    run_interruptibly(
+        [&] { report = make_report(corpus, static_cast<Task>(task), top, postings, num_threads); });
+    return report.release();
 }
 
 // Pairs of file number and count.
@@ -408,10 +409,7 @@ nb::list find_files(const Corpus& corpus, const std::vector<nb::bytes>& words,
         views.emplace_back(word.c_str(), word.size());
     }
     std::vector<FileCount> found;
-    {
-        const nb::gil_scoped_release release;
-        found = find_ngram(corpus, views, num_threads);
-    }
+    run_interruptibly([&] { found = find_ngram(corpus, views, num_threads); });
     nb::list files;
     for (const FileCount& file : found) {
         files.append(nb::make_tuple(file.file, file.count));
@@ -424,8 +422,9 @@ Report* report_words(nb::list grammars, std::uint64_t ino, std::uint64_t begin, 
     for (nb::handle grammar : grammars) {
         pointers.push_back(nb::cast<const Grammar*>(grammar));
     }
-    const nb::gil_scoped_release release;
-    return new WordsReport(pointers, ino, begin, end);
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] { report = std::make_unique<WordsReport>(pointers, ino, begin, end); });
+    return report.release();
 }
 
 // What a system call says is an OSError.
@@ -540,6 +539,7 @@ NB_MODULE(_grammar, module) {
     module.def("words_report", &report_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
                nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
     nb::register_exception_translator(translate_system_error);
+    bind_cancellation(module);
 }
 
 }  // namespace gompfs

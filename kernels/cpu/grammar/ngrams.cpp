@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 
 NgramReader::NgramReader(const Corpus& corpus, std::size_t grammar, const Part& part)
@@ -15,7 +17,9 @@ NgramReader::NgramReader(const Corpus& corpus, std::size_t grammar, const Part& 
         return;
     }
     const Symbol* const symbols = part.rules.symbols.data();
+    CancellationPoint point;
     for (std::uint32_t rule = part.rules.size(); --rule > 0;) {
+        point();
         const Symbol* const begin = symbols + part.rules.starts[rule];
         const Symbol* const end = symbols + part.rules.starts[rule + 1];
         heads_[rule] = head(begin, end);

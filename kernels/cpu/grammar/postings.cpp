@@ -51,6 +51,7 @@ void sort_postings(std::vector<Posting>& postings, std::size_t num_terms) {
     if (!std::is_sorted(postings.begin(), postings.end(), by_file)) {
         std::stable_sort(postings.begin(), postings.end(), by_file);
     }
+    throw_if_cancelled();
     std::vector<std::uint64_t> places(num_terms + 1);
     for (const Posting& posting : postings) {
         ++places[posting.term + 1];
@@ -147,6 +148,7 @@ class Gatherer {
         };
         const std::size_t step = per_file_ ? 1 : files.size();
         for (std::size_t first = 0; first < files.size(); first += step) {
+            throw_if_cancelled();
             const std::uint32_t number = per_file_ ? graph.files[files[first]] : 0;
             const auto counts = counter.count(files.subspan(first, step));
             if (found.size() + counts.size() > kMaxPostings) {
@@ -164,7 +166,9 @@ class Gatherer {
         const WordReader reader(corpus_);
         WordBuffer tail;
         std::uint64_t ino = 0;
+        CancellationPoint point;
         for (const PartEdge& edge : edges) {
+            point();
             if (!edge.continues || edge.first_ino != ino) {
                 tail = {};
             }
@@ -200,7 +204,9 @@ class Gatherer {
 
 void Postings::add(std::span<const NgramKey> keys, std::span<const Posting> postings) {
     RunWriter run;
+    CancellationPoint point;
     for (const Posting& posting : postings) {
+        point();
         run.add({keys[posting.term], posting.file, posting.count});
     }
     add(run.finish(spill));

@@ -6,6 +6,8 @@
 #include <bit>
 #include <new>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 namespace {
 
@@ -201,9 +203,11 @@ bool Repair::run_round() {
     if (size_ < 2) {
         return false;
     }
+    throw_if_cancelled();
     count_digrams();
     look_up_frequencies();
     choose_occurrences();
+    throw_if_cancelled();
     const std::size_t size = size_;
     return replace_chosen() > size / 512;
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 namespace {
 
@@ -16,6 +18,7 @@ void sort_by_key(std::vector<Occurrence>& occurrences, unsigned key_bits) {
     constexpr unsigned kDigitBits = 11;
     std::vector<Occurrence> sorted(occurrences.size());
     for (unsigned shift = 0; shift < key_bits; shift += kDigitBits) {
+        throw_if_cancelled();
         std::array<std::uint32_t, (1 << kDigitBits) + 1> places{};
         const auto digit = [shift](NgramKey key) {
             return static_cast<std::uint32_t>(key >> shift) & ((1 << kDigitBits) - 1);
@@ -72,6 +75,7 @@ class GraphBuilder {
         WordBuffer tail;
         for (std::uint64_t at = begin; at < end; ++at) {
             const Symbol symbol = part_.rules.symbols[at];
+            point_();
             reader_.read(symbol, tail, [&](NgramKey key) {
                 occurrences_.push_back({key, static_cast<std::uint32_t>(occurrences_.size())});
             });
@@ -100,6 +104,7 @@ class GraphBuilder {
     const Part& part_;
     RuleGraph graph_;
     std::vector<Occurrence> occurrences_;
+    CancellationPoint point_;
 };
 
 }  // namespace

@@ -65,7 +65,9 @@ std::vector<RunReader> RunMerger::readers(std::size_t range) const {
 }
 
 bool RunMerger::enter(std::size_t range, Source& source) const {
+    CancellationPoint point;
     do {
+        point();
         if (!source.reader->next(source.posting)) {
             return false;
         }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "common/cancellation.h"
 #include "grammar/corpus.h"
 #include "grammar/numbers.h"
 #include "grammar/spill.h"
@@ -172,7 +173,9 @@ void RunMerger::merge(std::size_t range, Take&& take) const {
         return right.posting < left.posting;
     };
     std::make_heap(heap.begin(), heap.end(), is_behind);
+    CancellationPoint point;
     while (!heap.empty()) {
+        point();
         KeyedPosting sum = heap.front().posting;
         sum.count = 0;
         do {

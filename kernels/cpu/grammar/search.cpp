@@ -44,12 +44,14 @@ class Searcher {
         const NgramReader reader(corpus_, grammar, part);
         const Rules& rules = part.rules;
         std::vector<std::uint64_t> totals(rules.size());
+        CancellationPoint point;
         const auto count = [&](Symbol symbol, WordBuffer& tail) {
             std::uint64_t found = 0;
             reader.read(symbol, tail, [&](NgramKey key) { found += key == key_; });
             return found + (symbol < part.words.size() ? 0 : totals[symbol - part.words.size()]);
         };
         for (std::uint32_t rule = rules.size(); --rule > 0;) {
+            point();
             WordBuffer tail;
             for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
                 totals[rule] += count(rules.symbols[at], tail);
@@ -60,6 +62,7 @@ class Searcher {
             WordBuffer tail;
             std::uint64_t total = 0;
             for (; rules.symbols[at] != kSplitter; ++at) {
+                point();
                 total += count(rules.symbols[at], tail);
             }
             ++at;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/cancellation.h"
 #include "common/failures.h"
 #include "grammar/section.h"
 #include "grammar/section_part.h"
@@ -31,6 +32,7 @@ class FoundParts {
     void find() {
         const Ended ended(*this);
         for (std::size_t index = 0; index < parts_.size(); ++index) {
+            throw_if_cancelled();
             parts_[index] = skip_part(in_);
             set_found(index + 1);
         }
@@ -116,12 +118,18 @@ void GrammarSection::read(const TakeRange& take_range, const MakeTaker& make_tak
             failures.watch(num_ranges + num_parts(), [&] { parts.find(); });
         }
         for (std::size_t index; (index = next_range++) < num_ranges;) {
-            failures.watch(index, [&] { take_range(index); });
+            failures.watch(index, [&] {
+                throw_if_cancelled();
+                take_range(index);
+            });
         }
         const TakePart take_part = make_taker();
         for (std::size_t index; (index = next_part++) < num_parts();) {
             if (const std::optional<Bytes> bytes = parts.wait_for(index)) {
-                failures.watch(num_ranges + index, [&] { take_part(index, *bytes); });
+                failures.watch(num_ranges + index, [&] {
+                    throw_if_cancelled();
+                    take_part(index, *bytes);
+                });
             }
         }
     });

@@ -66,6 +66,7 @@ std::string SequenceCountReport::piece(std::size_t index) const {
     }
     std::vector<std::uint8_t> bytes;
     for (std::size_t at = piece_starts_[index]; at < piece_starts_[index + 1]; ++at) {
+        throw_if_cancelled();
         const Chunk& chunk = chunks_[at];
         bytes.resize(chunk.size);
         spill_.read(chunk.place, bytes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "common/cancellation.h"
 #include "grammar/ngrams.h"
 
 namespace gompfs {
@@ -92,6 +93,7 @@ class SequentialCounter {
                const FileWeights& weights) {
         reader.read(symbol, tail, [&](NgramKey key) {
             for (const auto& [file, weight] : weights) {
+                point_();
                 std::uint64_t& count = table_[{key, file}];
                 if (count == 0) {
                     postings_.spill.reserve(sizeof(NgramTable::value_type) + 2 * sizeof(void*));
@@ -114,6 +116,7 @@ class SequentialCounter {
     std::vector<FileWeights> weights_;  // of each rule
     std::uint64_t last_ino_ = 0;        // of the last file of the part before
     WordBuffer last_tail_;              // its last words
+    CancellationPoint point_;
 };
 
 }  // namespace

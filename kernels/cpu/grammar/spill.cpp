@@ -10,8 +10,12 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 namespace {
+
+constexpr std::size_t kMaxStep = std::size_t{1} << 20;  // bytes of a call: a disk may be slow
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -64,8 +68,10 @@ std::uint64_t Spill::append(std::span<const std::uint8_t> bytes) {
         std::call_once(is_open_, [this] { open_file(); });
     }
     for (std::size_t done = in_memory; done < bytes.size();) {
-        const ssize_t written = pwrite(file_, bytes.data() + done, bytes.size() - done,
-                                       static_cast<off_t>(place + done));
+        throw_if_cancelled();
+        const std::size_t step = std::min(bytes.size() - done, kMaxStep);
+        const ssize_t written =
+            pwrite(file_, bytes.data() + done, step, static_cast<off_t>(place + done));
         if (written < 0 && errno != EINTR) {
             fail("a temporary file cannot be written");
         }
@@ -79,8 +85,10 @@ void Spill::read(std::uint64_t place, std::span<std::uint8_t> bytes) const {
         std::min<std::uint64_t>(bytes.size(), place_.in_memory - std::min(place, place_.in_memory));
     std::copy_n(memory_.get() + std::min(place, place_.in_memory), in_memory, bytes.begin());
     for (std::size_t done = in_memory; done < bytes.size();) {
-        const ssize_t got = pread(file_, bytes.data() + done, bytes.size() - done,
-                                  static_cast<off_t>(place + done));
+        throw_if_cancelled();
+        const std::size_t step = std::min(bytes.size() - done, kMaxStep);
+        const ssize_t got =
+            pread(file_, bytes.data() + done, step, static_cast<off_t>(place + done));
         if (got == 0 || (got < 0 && errno != EINTR)) {
             errno = got == 0 ? EIO : errno;
             fail("a temporary file cannot be read");

@@ -14,7 +14,9 @@ namespace {
 template <typename Take>
 void for_each_posting(const Spill& spill, const Run& run, Take&& take) {
     RunReader reader(spill, run, 0);
+    CancellationPoint point;
     for (KeyedPosting posting; reader.next(posting);) {
+        point();
         take(posting);
     }
 }
@@ -99,6 +101,7 @@ std::vector<TermVectorReport::WordOfFile> TermVectorReport::words_of_piece(
     std::vector<WordOfFile> words;
     std::vector<std::uint8_t> bytes;
     for (const Streams::Chunk& chunk : streams_.chunks(index)) {
+        throw_if_cancelled();
         bytes.resize(chunk.size);
         spill_.read(chunk.place, bytes);
         std::uint32_t word = 0;
@@ -129,6 +132,7 @@ void TermVectorReport::for_each_file(std::size_t index, Take&& take) const {
     }
     words.resize(size);
     for (std::size_t first = 0, end; first < size; first = end) {
+        throw_if_cancelled();
         for (end = first; end < size && words[end].file == words[first].file; ++end) {
         }
         take(std::span<WordOfFile>(words.data() + first, end - first));

@@ -65,6 +65,7 @@ Part make_part(const Place& place, std::span<const std::uint32_t> ranks) {
             break;  // it begins in the next part
         }
         part.inos.push_back(files.inos[file]);
+        throw_if_cancelled();
         for (; at < std::min(files.ends[file], place.end); ++at) {
             const auto found =
                 std::lower_bound(part.words.begin(), part.words.end(), words[at - place.begin]);

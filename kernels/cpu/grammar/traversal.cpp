@@ -54,7 +54,9 @@ class PartCounter {
         const Rules& rules = part.rules;
         weights_.assign(part.words.size() + rules.size(), 0);
         Carrier carrier(part, *files_, weights_);
+        CancellationPoint point;
         for (std::uint32_t rule = 0; rule < rules.size(); ++rule) {
+            point();
             carrier.begin(rule);
             for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
                 carrier.take(rules.symbols[at]);
@@ -74,6 +76,7 @@ class PartCounter {
         read_symbols(
             in, head_, starts_, [&](std::uint32_t rule) { carrier.begin(rule); },
             [&](Symbol symbol) { carrier.take(symbol); });
+        throw_if_cancelled();
         const std::uint64_t num_tokens = add_to_total(head_);
         if (files_->contain_all(head_.inos)) {
             check_num_tokens(head_, num_tokens);

@@ -1,5 +1,7 @@
 #include "grammar/vocabulary.h"
 
+#include "common/cancellation.h"
+
 namespace gompfs {
 
 Vocabulary::Vocabulary(std::vector<const Dictionary*> dictionaries)
@@ -15,7 +17,9 @@ Vocabulary::Vocabulary(std::vector<const Dictionary*> dictionaries)
     for (const Dictionary* dictionary : dictionaries_) {
         std::vector<std::uint32_t>& ranks = ranks_.emplace_back(dictionary->size());
         std::uint32_t rank = 0;
+        CancellationPoint point;
         for (std::uint32_t number = 0; number < ranks.size(); ++number) {
+            point();
             while (word(rank) != dictionary->word(number)) {
                 ++rank;
             }
@@ -30,7 +34,9 @@ std::vector<Vocabulary::Place> Vocabulary::merge(const std::vector<Place>& place
     std::vector<Place> merged;
     merged.reserve(places.size() + words.size());
     std::uint32_t number = 0;
+    CancellationPoint point;
     for (const Place& place : places) {
+        point();
         const std::string_view word = dictionaries_[place.dictionary]->word(place.number);
         for (; number < words.size() && words.word(number) < word; ++number) {
             merged.push_back({dictionary, number});

@@ -80,7 +80,9 @@ void WordCountReport::add_up() {
         parallel_for(num_threads_, num_threads_, [&](std::size_t part) {
             const auto end = static_cast<std::uint32_t>(counts.size() * (part + 1) / num_threads_);
             auto number = static_cast<std::uint32_t>(counts.size() * part / num_threads_);
+            CancellationPoint point;
             for (; number < end; ++number) {
+                point();
                 sums_[words_->rank(source, number)] += counts[number];
             }
         });
@@ -154,8 +156,10 @@ std::uint64_t WordCountReport::cut_pieces() const {
     std::vector<std::uint64_t> sizes((lines_.size() + kStep - 1) / kStep);
     parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
         const std::size_t end = sizes.size() * (range + 1) / num_threads_;
+        CancellationPoint point;
         for (std::size_t step = sizes.size() * range / num_threads_; step < end; ++step) {
             const std::size_t last = std::min(lines_.size(), (step + 1) * kStep);
+            point();
             for (std::size_t line = step * kStep; line < last; ++line) {
                 sizes[step] += line_size(lines_[line]);
             }

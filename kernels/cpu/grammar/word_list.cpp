@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/cancellation.h"
 #include "common/parallel.h"
 #include "grammar/numbers.h"
 #include "grammar/word_head.h"
@@ -149,7 +150,9 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
                             const std::string* to, std::vector<std::vector<std::uint32_t>>& ranks) {
     DictionaryRange range;
     std::string last;
+    CancellationPoint point;
     for (Merger merger(lists, from, to); !merger.empty(); merger.advance()) {
+        point();
         const std::string_view word = merger.smallest().word();
         if (range.num_words == 0 || word != last) {
             const std::size_t shared = shared_prefix(last, word);
@@ -214,6 +217,7 @@ std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists
                 WordCursor cursor(lists[list], cuts[range]);
                 while (cursor.next() && cursor.word() < cuts[range]) {
                 }
+                throw_if_cancelled();
                 const bool found = lists[list].size() != 0 && cursor.word() >= cuts[range];
                 end = found ? cursor.index() : ranks[list].size();
             }

@@ -1,0 +1,98 @@
+// Calls from Python that take long: ^C ends them.
+#pragma once
+
+#include <Python.h>
+#include <nanobind/nanobind.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "common/cancellation.h"
+
+namespace gompfs {
+
+// Python runs handlers of signals in its main thread only, and there only between two steps of the
+// interpreter.
+inline bool is_pythons_main_thread() {
+    namespace nb = nanobind;
+    const nb::object thread = nb::module_::import_("threading").attr("main_thread")();
+    return nb::cast<unsigned long>(thread.attr("ident")) == PyThread_get_thread_ident();
+}
+
+// Runs work() on a thread of its own, while this thread has Python look for signals.
+template <typename Work>
+void run_beside_signals(Work&& work) {
+    constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool has_ended = false;
+    std::exception_ptr error;
+    Cancellation cancellation;
+    std::thread thread([&] {
+        const CancellationScope scope(&cancellation);
+        try {
+            work();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        const std::lock_guard lock(mutex);
+        has_ended = true;
+        ended.notify_one();
+    });
+    PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+    {
+        const nanobind::gil_scoped_release release;
+        std::unique_lock lock(mutex);
+        while (!ended.wait_for(lock, kBetweenLooks, [&] { return has_ended; })) {
+            lock.unlock();
+            {
+                const nanobind::gil_scoped_acquire acquire;
+                if (type == nullptr && PyErr_CheckSignals() != 0) {
+                    PyErr_Fetch(&type, &value, &trace);  // the interpreter may run before it counts
+                    cancellation.cancel();
+                }
+            }
+            lock.lock();
+        }
+        lock.unlock();
+        thread.join();
+    }
+    if (type != nullptr) {
+        PyErr_Restore(type, value, trace);
+        throw nanobind::python_error();
+    }
+    if (error) {
+        std::rethrow_exception(error);
+    }
+}
+
+// Runs work(), which must not touch Python, without the interpreter's lock; call it with the lock.
+// In Python's main thread, what a handler of a signal raises, such as KeyboardInterrupt, cancels
+// the work (see cancellation.h) and is thrown as soon as the work has ended.
+template <typename Work>
+void run_interruptibly(Work&& work) {
+    if (is_pythons_main_thread()) {
+        run_beside_signals(work);
+    } else {
+        const nanobind::gil_scoped_release release;
+        work();
+    }
+}
+
+// For a module's Python functions: Cancelled becomes KeyboardInterrupt, and cancel_all() stops all
+// work of the module.
+inline void bind_cancellation(nanobind::module_& module) {
+    nanobind::register_exception_translator([](const std::exception_ptr& error, void*) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const Cancelled&) {
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+        }
+    });
+    module.def("cancel_all", [] { Cancellation::of_process().cancel(); });
+}
+
+}  // namespace gompfs

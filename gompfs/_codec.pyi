@@ -22,6 +22,19 @@ class DecodeWork:
     def clear(self) -> None:
         """Begin again; not while a batch is at work."""
 
+class BufferPool:
+    """Lends memory, and takes it back when no view of it is left; safe for any number of threads."""
+
+    @property
+    def num_free_bytes(self) -> int:
+        """How much memory waits to be lent again."""
+
+    def allocate(self, size: int) -> memoryview:
+        """`size` bytes, of any content."""
+
+    def drop_free(self) -> None:
+        """Give free memory back to the system."""
+
 def encode_blocks(
     stream: Buffer,
     block_size: int,
@@ -44,6 +57,12 @@ def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threa
 
 def read_headers(blocks: Sequence[Buffer]) -> bytes:
     """Four u32 for each block: status (a BlockStatus), codec, payload size, uncompressed size (0 without a header)."""
+
+def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
+    """How many bytes each block decodes to by its header; 0 where it has none."""
+
+def are_possible_places(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
+    """Whether blocks can lie where columns of archive_offset (u64) and compressed_size (u32) say, before `data_end`."""
 
 def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
     """Check blocks, and copy their payloads to their places (u64 each) in `out`; a status for each."""

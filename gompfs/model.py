@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    import numpy as np
+from typing import NamedTuple
 
 ROOT_INO = 1
 MAX_TIME_NS = (1 << 63) - 1  # of either sign: what the index holds
@@ -67,11 +64,25 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockPlaces:
-    """Where consecutive blocks lie: parallel arrays of archive_offset (bytes) and compressed_size (bytes)."""
+    """Where consecutive blocks lie: parallel columns of archive_offset (bytes) and compressed_size (bytes).
 
-    archive_offsets: np.ndarray[tuple[int], np.dtype[np.uint64]]
-    compressed_sizes: np.ndarray[tuple[int], np.dtype[np.uint32]]
+    The columns are views of the bytes in the index, as integers: NumPy takes them as arrays, and reading needs none.
+    """
+
+    archive_offsets: memoryview[int]
+    compressed_sizes: memoryview[int]
     uncompressed_size: int
+
+    @classmethod
+    def from_columns(cls, archive_offsets: bytes, compressed_sizes: bytes, uncompressed_size: int) -> BlockPlaces:
+        """Columns of u64 and u32 as the index stores them; raises TypeError for others."""
+        offsets, sizes = memoryview(archive_offsets).cast("Q"), memoryview(compressed_sizes).cast("I")
+        return cls(offsets, sizes, uncompressed_size)
+
+    @property
+    def compressed_size(self) -> int:
+        """Bytes of all blocks."""
+        return sum(self.compressed_sizes)
 
     def __len__(self) -> int:
         return len(self.archive_offsets)
@@ -84,7 +95,8 @@ class Segment:
     number: int
     first_block: int
     places: BlockPlaces
-    codecs: np.ndarray[tuple[int], np.dtype[np.uint8]]
+    codecs: bytes
+    """The codec of each block, a byte each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ import numpy as np
 from host_device import HostDevice
 from numpy.typing import NDArray
 
-from gompfs.codec import read_headers
 from gompfs.codec.block import Buffer
+from gompfs.codec.headers import read_headers
 from gompfs.engine.cpu import CpuEngine
 
 _ALIGNMENT = 32

@@ -1,9 +1,11 @@
-"""Reading archives: entries, file contents, sections, verification, extraction."""
+"""Reading archives: entries, file contents, sections, verification, extraction.
+
+Modules that compute with arrays (`text`, `verify`, `arrays`) are imported by name: reading needs no NumPy.
+"""
 
 from __future__ import annotations
 
 from gompfs.archive.archive import Archive
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE
-from gompfs.archive.text import ContentText, text_without_grammar
 
-__all__ = ["DEFAULT_CACHE_SIZE", "Archive", "ContentText", "text_without_grammar"]
+__all__ = ["DEFAULT_CACHE_SIZE", "Archive"]

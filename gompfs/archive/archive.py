@@ -12,12 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
-import numpy as np
-
+from gompfs._codec import BufferPool, uncompressed_sizes
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, read_headers
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.engine import Engine, select_engine
-from gompfs.engine.buffers import BufferPool
 from gompfs.errors import (
     CorruptBlockError,
     CorruptIndexError,
@@ -37,7 +35,7 @@ from gompfs.format import (
     find_footer,
     read_index,
 )
-from gompfs.index import IndexReader
+from gompfs.index.reader import IndexReader
 from gompfs.model import (
     ROOT_INO,
     BlockPlaces,
@@ -51,7 +49,6 @@ from gompfs.model import (
 )
 
 _Found = TypeVar("_Found")
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 _MAX_SYMLINKS = 40
 _SECTION_BATCH = 256  # blocks that are decoded at once
 _LARGE_RUN = 1 << 20  # is read to memory that is used again: to touch fresh memory takes as long as to read
@@ -261,20 +258,20 @@ class Archive:
         """The inodes that the grammar leaves out, since they are binary."""
         return self._index.binary_files()
 
-    def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All regular files as rows of ino and size, by ino; raises CorruptIndexError."""
+    def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
+        """All regular files as rows of ino and size, by ino, in lists of many; raises CorruptIndexError."""
         return self._index.file_sizes()
 
-    def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset, unchecked; likewise."""
+    def all_extents(self) -> Iterator[list[tuple[int, int, int, int]]]:
+        """All extents as rows of ino, file_offset, stream_offset, size, by the first two, unchecked; likewise."""
         return self._index.all_extents()
 
     def inode_numbers(self) -> set[int]:
         """The numbers of all inodes."""
-        return set(self.inode_number_array().tolist())
+        return {int(number) for numbers in self.inode_number_lists() for number in numbers.split(",")}
 
-    def inode_number_array(self) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
-        """The same, ascending, which takes less time."""
+    def inode_number_lists(self) -> Iterator[str]:
+        """The numbers of all inodes, ascending, as lists of many with commas between them."""
         return self._index.inode_numbers()
 
     def path_of(self, ino: int) -> bytes:
@@ -386,12 +383,12 @@ class Archive:
     def read_section(self, section: Section) -> memoryview:
         """The bytes of a section; raises CorruptBlockError."""
         places = section.places
-        content = np.empty(places.uncompressed_size, np.uint8).data
+        content = BufferPool().allocate(places.uncompressed_size)
 
         def decode(first: int) -> list[Block]:
             count = min(_SECTION_BATCH, len(places) - first)
             out = content[first * self.block_size : (first + count) * self.block_size]
-            return self.decode_places(places, np.arange(first, first + count), out=out)
+            return self.decode_places(places, range(first, first + count), out=out)
 
         # While one batch is read from the file, others are decoded.
         with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
@@ -422,22 +419,22 @@ class Archive:
         sizes: list[int] = []
         for segment, numbers in self._parts_of_segments(range(first, first + count)):
             blocks += self._read_blocks(segment.places, numbers)
-            sizes += self._sizes(segment.places, numbers).tolist()
+            sizes += self._sizes(segment.places, numbers)
         return blocks, sizes
 
-    def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, Numbers]]:
+    def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, list[int]]]:
         """Where blocks of the stream are, whose numbers rise: segments, and numbers there."""
         for segment in self.segments:
             start = bisect_left(numbers, segment.first_block)
             end = bisect_left(numbers, segment.first_block + len(segment.places))
             if start < end:
-                yield segment, np.array(numbers[start:end]) - segment.first_block
+                yield segment, [number - segment.first_block for number in numbers[start:end]]
 
-    def _sizes(self, places: BlockPlaces, numbers: Numbers) -> Numbers:
-        return np.minimum(places.uncompressed_size - numbers * self.block_size, self.block_size)
+    def _sizes(self, places: BlockPlaces, numbers: Sequence[int]) -> list[int]:
+        return [min(places.uncompressed_size - number * self.block_size, self.block_size) for number in numbers]
 
     def decode_places(
-        self, places: BlockPlaces, numbers: Numbers, *, verify: bool = False, out: memoryview | None = None
+        self, places: BlockPlaces, numbers: Sequence[int], *, verify: bool = False, out: memoryview | None = None
     ) -> list[Block]:
         """Decode blocks that lie at `places`, by their numbers there, which rise; damage never raises.
 
@@ -445,9 +442,10 @@ class Archive:
         """
         sizes = self._sizes(places, numbers)
         raw = self._read_blocks(places, numbers)
-        good = np.flatnonzero(read_headers(raw)["uncompressed_size"] == sizes).tolist()
+        stored = zip(sizes, uncompressed_sizes(raw), strict=True)
+        good = [index for index, (size, stored_size) in enumerate(stored) if size == stored_size]
         blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * len(numbers)
-        ends = np.cumsum(sizes[good]).tolist()
+        ends = list(itertools.accumulate(sizes[index] for index in good))
         if out is None:
             out = self.engine.allocate(ends[-1] if ends else 0)
         if len(good) < len(numbers):
@@ -460,10 +458,10 @@ class Archive:
             start = end
         return blocks
 
-    def _read_blocks(self, places: BlockPlaces, numbers: Numbers) -> list[memoryview]:
+    def _read_blocks(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
         """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""
-        offsets = places.archive_offsets[numbers].tolist()
-        sizes = places.compressed_sizes[numbers].tolist()
+        offsets = [places.archive_offsets[number] for number in numbers]
+        sizes = [places.compressed_sizes[number] for number in numbers]
         start, end = offsets[0], offsets[-1] + sizes[-1]
         if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)

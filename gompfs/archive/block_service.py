@@ -68,8 +68,8 @@ class BlockService:
             (
                 segment.first_block,
                 segment.places.uncompressed_size,
-                segment.places.archive_offsets.tobytes(),
-                segment.places.compressed_sizes.tobytes(),
+                segment.places.archive_offsets,
+                segment.places.compressed_sizes,
             )
             for segment in segments
         ]
@@ -122,7 +122,7 @@ class BlockService:
         while (number := first + len(blocks)) < end:
             found = self.reader.find_or_load(number, end)
             if found:
-                blocks += [Block(content.data, BlockStatus.OK) for content in found]
+                blocks += [Block(content, BlockStatus.OK) for content in found]
             elif (damaged := self._damaged.get(number)) is not None:
                 blocks.append(damaged)
             elif self.reader.claim(number):

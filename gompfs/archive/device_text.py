@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from gompfs.archive.archive import Archive
 from gompfs.archive.text import ContentText
 from gompfs.archive.text_layout import Numbers, outside, union
-from gompfs.codec import BlockStatus, read_headers
+from gompfs.codec import BlockStatus
+from gompfs.codec.headers import read_headers
 from gompfs.engine.array_device import Array
 from gompfs.engine.device_words import MAX_TEXT, Runs, WordTable, count_before, find_nuls, gather, padded_size
 from gompfs.engine.text_device import TextDevice

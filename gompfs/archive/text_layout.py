@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
+from gompfs.archive.arrays import all_extents, file_sizes
 from gompfs.errors import CorruptIndexError
 
 Numbers = NDArray[np.int64]
@@ -35,9 +36,9 @@ def locate_text(archive: Archive, inos: Collection[int]) -> tuple[TextLayout, li
 
     Raises CorruptIndexError where extents overlap, are empty or lie outside the stream.
     """
-    files = archive.file_sizes()
+    files = file_sizes(archive)
     files = files[(files[:, 1] > 0) & np.isin(files[:, 0], np.fromiter(inos, np.int64, len(inos)))]
-    extents = archive.all_extents()
+    extents = all_extents(archive)
     extents = extents[np.isin(extents[:, 0], files[:, 0])]
     numbers = np.searchsorted(files[:, 0], extents[:, 0])
     _check_extents(archive, numbers, extents)

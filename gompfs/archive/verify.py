@@ -107,7 +107,7 @@ class _Verification:
         damaged: list[tuple[int, BlockStatus]] = []
         batch = max(_BATCH_BYTES // archive.block_size, 1)
         for first in range(0, len(places), batch):
-            numbers = np.arange(first, min(first + batch, len(places)))
+            numbers = range(first, min(first + batch, len(places)))
             blocks = archive.decode_places(places, numbers, verify=True)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
@@ -117,12 +117,12 @@ class _Verification:
             done = first * archive.block_size
             self._progress(min(places.uncompressed_size - done, batch * archive.block_size))
         report.num_blocks += len(places)
-        report.compressed_size += int(places.compressed_sizes.sum())
+        report.compressed_size += places.compressed_size
         report.uncompressed_size += places.uncompressed_size
         return damaged
 
     def _check_alignment(self, prefix: str, first_block: int, places: BlockPlaces) -> None:
-        odd = np.flatnonzero(places.archive_offsets % BLOCK_ALIGNMENT)
+        odd = np.flatnonzero(np.asarray(places.archive_offsets) % BLOCK_ALIGNMENT)
         if len(odd):
             others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
             reason = f"{prefix}block {first_block + odd[0]} does not lie on a multiple of {BLOCK_ALIGNMENT}{others}"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gompfs import _grammar
 from gompfs.archive.archive import Archive
+from gompfs.archive.arrays import all_extents, file_sizes
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar import Grammar
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_problems
@@ -30,7 +31,7 @@ class GrammarCheck:
         """Get ready; without files, only what grammars say by themselves is checked."""
         self._archive = archive
         self._with_files = with_files and any(section.kind == GRAMMAR_SECTION for section in archive.sections)
-        self._extents = archive.all_extents() if self._with_files else np.empty((0, 4), np.int64)
+        self._extents = all_extents(archive) if self._with_files else np.empty((0, 4), np.int64)
         self._text = TextWords(self._extents) if archive.meta.get("words") == "whitespace" else None
         self._inos: list[Numbers] = []
         self._sizes: list[Numbers] = []
@@ -88,7 +89,7 @@ class GrammarCheck:
         yield from _each(unique[counts > 1], "it is in the grammars of several segments")
         files, sums = _sum_by_file(inos, np.concatenate(self._sizes))
         listed = np.array(self._archive.binary_files(), np.int64)
-        regular = self._archive.file_sizes()
+        regular = file_sizes(self._archive)
         others = np.setdiff1d(files, regular[:, 0])  # mostly files that a later generation has replaced
         if len(others):
             others = others[np.isin(others, np.array(sorted(self._archive.inode_numbers()), np.int64))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,7 +67,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
 def _sizes(places: BlockPlaces) -> dict[str, int]:
     return {
         "num_blocks": len(places),
-        "compressed_size": int(places.compressed_sizes.sum()),
+        "compressed_size": places.compressed_size,
         "uncompressed_size": places.uncompressed_size,
     }
 
@@ -75,14 +76,17 @@ def _codec_mix(archive: Archive) -> dict[str, dict[str, int]]:
     """Blocks of the stream, and their compressed bytes, by codec."""
     from gompfs.codec import Codec
 
-    mix = {}
-    for codec in Codec:
-        chosen = [(segment.codecs == codec, segment.places.compressed_sizes) for segment in archive.segments]
-        num_blocks = sum(int(mask.sum()) for mask, _ in chosen)
-        if num_blocks:
-            compressed_size = sum(int(sizes[mask].sum()) for mask, sizes in chosen)
-            mix[codec.label] = {"num_blocks": num_blocks, "compressed_size": compressed_size}
-    return mix
+    num_blocks: Counter[int] = Counter()
+    compressed_sizes: Counter[int] = Counter()
+    for segment in archive.segments:
+        num_blocks.update(segment.codecs)
+        for codec, size in zip(segment.codecs, segment.places.compressed_sizes, strict=True):
+            compressed_sizes[codec] += size
+    return {
+        codec.label: {"num_blocks": num_blocks[codec], "compressed_size": compressed_sizes[codec]}
+        for codec in Codec
+        if codec in num_blocks
+    }
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

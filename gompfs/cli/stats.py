@@ -120,7 +120,7 @@ def _print_names(as_json: bool) -> None:
 
 def _build_grammars(path: str, engine: str) -> int:
     """Add the grammars that an archive lacks, as a new generation; their compressed size."""
-    from gompfs.archive import text_without_grammar
+    from gompfs.archive.text import text_without_grammar
     from gompfs.pack import add_grammars
 
     leave_on_sigterm()

@@ -19,7 +19,6 @@ from gompfs.codec.codecs import (
     CodecOptions,
 )
 from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
-from gompfs.codec.headers import read_headers
 
 __all__ = [
     "BLOCK_ALIGNMENT",
@@ -36,5 +35,4 @@ __all__ = [
     "build_block",
     "check_block",
     "parse_block_header",
-    "read_headers",
 ]

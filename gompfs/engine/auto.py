@@ -8,16 +8,19 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
-from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.decode_work import DecodeWork
-from gompfs.engine.text_device import TextDevice
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:  # these need NumPy, and the CPU decodes without it
+    from gompfs.engine.array_device import ArrayDevice
+    from gompfs.engine.text_device import TextDevice
 
 log = logging.getLogger(__name__)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
-from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.decode_work import DecodeWork
-from gompfs.engine.text_device import TextDevice
-from gompfs.grammar import RuleBuilder
+
+if TYPE_CHECKING:  # these need NumPy, and blocks are decoded without it
+    from gompfs.engine.array_device import ArrayDevice
+    from gompfs.engine.text_device import TextDevice
+    from gompfs.grammar import RuleBuilder
 
 
 class Engine(Protocol):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from gompfs import _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
-from gompfs.engine.buffers import BufferPool
 from gompfs.engine.decode_work import DecodeWork
 
 _STATUSES = tuple(BlockStatus)
@@ -26,7 +25,7 @@ class CpuEngine:
         self.num_threads = num_threads or len(os.sched_getaffinity(0))
         self.reason = reason
         self.decode_work = {self.name: DecodeWork()}
-        self._buffers = BufferPool()
+        self._buffers = _codec.BufferPool()
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """See Engine.decodes_on_cpu."""

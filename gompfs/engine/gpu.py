@@ -9,8 +9,9 @@ import cupy
 import numpy as np
 
 from gompfs import _codec
-from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, read_headers
+from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.codec.headers import read_headers
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.device_repair import build_rules

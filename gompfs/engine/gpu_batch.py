@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs import _codec
-from gompfs.codec import BlockStatus, Codec, read_headers
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
+from gompfs.codec.headers import read_headers
 from gompfs.engine.decode_work import DecodeWork
 from gompfs.engine.gpu_device import KERNELS, LEAST_PART_BYTES, PADDING, Device, Slot, is_pinned
 from gompfs.errors import EngineUnavailableError

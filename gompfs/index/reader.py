@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gompfs.codec import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
+from gompfs._codec import are_possible_places
 from gompfs.errors import CorruptIndexError
 from gompfs.index.check import find_problems, read_extents
 from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, PackedRows, Problem, Section, Segment
@@ -195,21 +192,21 @@ class IndexReader:
             known.append(Extent(*fields))
         return extents
 
-    def file_sizes(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All regular files as rows of ino and size, by ino."""
-        pieces = [np.empty((0, 2), np.int64)]
+    def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
+        """All regular files as rows of ino and size, by ino, in lists of many."""
         last = 0
         while rows := self._query(
             "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
         ):
-            pieces.append(self._integers(rows, "table inode"))
+            self._check_integers(zip(*rows, strict=True), "table inode")
+            yield rows
             last = rows[-1][0]
-        return np.concatenate(pieces)
 
-    def all_extents(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by ino and file_offset, unchecked."""
-        pieces = [self._integers(rows, "table extent") for rows in read_extents(self._query)]
-        return np.concatenate([np.empty((0, 4), np.int64), *pieces])
+    def all_extents(self) -> Iterator[list[tuple[int, int, int, int]]]:
+        """All extents as rows of ino, file_offset, stream_offset, size, by the first two; only types are checked."""
+        for rows in read_extents(self._query):
+            self._check_integers(zip(*rows, strict=True), "table extent")
+            yield rows
 
     def files_of_block(self, block: int) -> list[int]:
         """The inodes that have bytes in a block of the stream."""
@@ -257,7 +254,7 @@ class IndexReader:
                 or len(codecs) != num_blocks
             ):
                 raise self._corrupt(f"segment {number} contradicts itself")
-            segments.append(Segment(number, first_block, places, np.frombuffer(codecs, "u1")))
+            segments.append(Segment(number, first_block, places, codecs))
             next_block += num_blocks
         return segments
 
@@ -285,18 +282,17 @@ class IndexReader:
         )
         return int(count), int(size)
 
-    def inode_numbers(self) -> NDArray[np.uint64]:
-        """The numbers of all inodes, ascending.
+    def inode_numbers(self) -> Iterator[str]:
+        """The numbers of all inodes, ascending, as lists of many with commas between them.
 
-        They come as text, a lot at a time: so many rows would keep other threads from the interpreter for longer.
+        So many rows would keep other threads from the interpreter for longer than text does.
         """
-        numbers: list[NDArray[np.uint64]] = []
         last = -1
         while True:
             ((joined, last),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
             if joined is None:
-                return np.concatenate([*numbers, np.zeros(0, np.uint64)])
-            numbers.append(np.fromstring(joined, np.uint64, sep=","))
+                return
+            yield joined
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A parent of an inode, and its name there."""
@@ -319,37 +315,24 @@ class IndexReader:
         """What docs/format.md rules out and the index has nevertheless; goes through all tables."""
         return find_problems(self._query, self.segments(), self._block_size)
 
-    def _integers(self, rows: list[tuple[Any, ...]], what: str) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """Rows of integers as an array."""
-        array = np.array(rows)
-        if array.dtype != np.int64:
-            self._check_integers(rows, what)
-        return array
-
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):
             raise self._corrupt(f"{what} has fields of impossible types")
 
     def _places(self, what: str, offsets: bytes, sizes: bytes, uncompressed_size: int) -> BlockPlaces:
         try:
-            archive_offsets = np.frombuffer(offsets, "<u8")
-            compressed_sizes = np.frombuffer(sizes, "<u4")
-        except (TypeError, ValueError):
+            places = BlockPlaces.from_columns(offsets, sizes, uncompressed_size)
+        except TypeError:
             raise self._corrupt(f"{what} has no whole block places") from None
-        num_blocks = len(archive_offsets)
         fits = (
             isinstance(uncompressed_size, int)
             and uncompressed_size >= 0
-            and len(compressed_sizes) == num_blocks
-            and num_blocks == -(-uncompressed_size // self._block_size)
-            and bool(np.all(archive_offsets <= self._data_end))
-            and bool(np.all(compressed_sizes >= BLOCK_HEADER_SIZE))
-            and bool(np.all(compressed_sizes <= BLOCK_HEADER_SIZE + MAX_BLOCK_SIZE))
-            and bool(np.all(archive_offsets + compressed_sizes <= self._data_end))
+            and len(places) == -(-uncompressed_size // self._block_size)
+            and are_possible_places(places.archive_offsets, places.compressed_sizes, self._data_end)
         )
         if not fits:
             raise self._corrupt(f"{what} has blocks outside the file, or not as many as its size needs")
-        return BlockPlaces(archive_offsets, compressed_sizes, uncompressed_size)
+        return places
 
     def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
         """Raise CorruptIndexError unless the columns of one or more inodes make sense; fast for many."""

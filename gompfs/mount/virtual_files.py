@@ -20,7 +20,7 @@ from gompfs.mount.spool import Spool
 
 if TYPE_CHECKING:
     from gompfs.analytics import Report, SortOrder, Traversal
-    from gompfs.archive import ContentText
+    from gompfs.archive.text import ContentText
     from gompfs.grammar import Grammar
 
 
@@ -106,7 +106,7 @@ def _grammar_sections(archive: Archive) -> list[Section]:
 
 def _content(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> ContentText:
     """The text of the files that count and that none of `grammars`, all that the archive holds, has."""
-    from gompfs.archive import ContentText
+    from gompfs.archive.text import ContentText
 
     if len(grammars) == len(archive.segments):
         return ContentText(archive, ())
@@ -242,13 +242,14 @@ def words(archive: Archive, query: StatsQuery) -> Report:
 def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> Report:
     from gompfs.analytics import Traversal, word_count_report
     from gompfs.analytics.device_statistics import count_words
+    from gompfs.archive.arrays import inode_numbers
     from gompfs.grammar import CountedWords
 
     sections = _grammar_sections(archive)
     how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         with ThreadPoolExecutor(1) as executor:
-            counted = executor.submit(archive.inode_number_array)  # while a section is read
+            counted = executor.submit(inode_numbers, archive)  # while a section is read
             texts = map(archive.read_section, sections)
             sources = [CountedWords.from_section(text, counted.result()) for text in texts]
     else:
@@ -310,8 +311,8 @@ def info(archive: Archive) -> bytes:
     from gompfs.mount.passthrough import describe_passthrough
 
     num_inodes, size = archive.totals()
-    compressed = sum(int(segment.places.compressed_sizes.sum()) for segment in archive.segments)
-    grammar = sum(int(s.places.compressed_sizes.sum()) for s in archive.sections if s.kind == GRAMMAR_SECTION)
+    compressed = sum(segment.places.compressed_size for segment in archive.segments)
+    grammar = sum(s.places.compressed_size for s in archive.sections if s.kind == GRAMMAR_SECTION)
     facts: dict[str, object] = {
         "archive": display_path(archive.path),
         "uuid": archive.superblock.uuid,

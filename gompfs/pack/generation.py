@@ -24,7 +24,8 @@ from gompfs.format import (
     find_footer,
     read_index,
 )
-from gompfs.index import IndexReader, IndexWriter
+from gompfs.index.reader import IndexReader
+from gompfs.index.writer import IndexWriter
 from gompfs.pack.stream import BlockWriter
 
 BUFFER_SIZE = 1 << 20

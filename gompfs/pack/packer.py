@@ -13,7 +13,7 @@ from uuid import UUID
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_SIZE, Superblock
-from gompfs.index import IndexWriter
+from gompfs.index.writer import IndexWriter
 from gompfs.options import PackOptions
 from gompfs.pack.generation import BUFFER_SIZE, index_file, new_generation, write_index
 from gompfs.pack.segment import SegmentBuilder

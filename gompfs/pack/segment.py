@@ -11,7 +11,8 @@ from gompfs.codec import MIN_LEVEL, CodecOptions
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError, PackError, display_path
 from gompfs.grammar import GrammarBuilder, GrammarCollector
-from gompfs.index import IndexReader, IndexWriter
+from gompfs.index.reader import IndexReader
+from gompfs.index.writer import IndexWriter
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry

@@ -12,7 +12,8 @@ from coreutils_oracle import pack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gompfs.archive import Archive, ContentText, text
+from gompfs.archive import Archive, text
+from gompfs.archive.text import ContentText
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import expand_part

@@ -17,7 +17,8 @@ from native_builds import ROOT, build_library, sanitizer_environment
 from text_device_on_host import HostTextDevice
 from word_cases import BATCH_BYTES, BLOCK_SIZE, RULES, check_table, compare, odd_files, pack_files
 
-from gompfs.archive import Archive, ContentText
+from gompfs.archive import Archive
+from gompfs.archive.text import ContentText
 from gompfs.engine import device_words, select_engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from word_cases import BATCH_BYTES, RULES, check_table, compare, make_text, odd_files, pack_files
 
-from gompfs.archive import Archive, ContentText
+from gompfs.archive import Archive
+from gompfs.archive.text import ContentText
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.text_device import TextDevice
 from gompfs.errors import CorruptBlockError, StatsUnavailableError

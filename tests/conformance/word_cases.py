@@ -30,8 +30,9 @@ from gompfs.analytics import (
     term_vector_report,
     word_count_report,
 )
-from gompfs.archive import Archive, ContentText, device_text
+from gompfs.archive import Archive, device_text
 from gompfs.archive.device_text import DeviceText
+from gompfs.archive.text import ContentText
 from gompfs.engine import device_words, select_engine
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.engine.device_words import WordTable, padded_size

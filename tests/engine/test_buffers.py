@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 
-from gompfs.engine.buffers import BufferPool
+from gompfs._codec import BufferPool
 
 
 def address(view: memoryview) -> int:
@@ -49,4 +49,4 @@ def test_free_memory_is_bounded() -> None:
     views = [pool.allocate(40 << 20) for _ in range(4)]
     del views
     gc.collect()
-    assert sum(buffer.size for buffer in pool._free) <= 64 << 20
+    assert pool.num_free_bytes <= 64 << 20

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tree_helpers import add, list_archive, pack
 
-from gompfs.archive import Archive, ContentText, text_without_grammar
+from gompfs.archive import Archive
+from gompfs.archive.text import ContentText, text_without_grammar
 from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptBlockError, PackError

@@ -56,7 +56,7 @@ def test_what_is_held_stays() -> None:
     reader.clear()
     del reader
     assert [found.tobytes() for found in held] == [content(0), content(1)]
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(TypeError, match="read-only"):
         held[0][0] = 1
 
 

@@ -89,4 +89,4 @@ def _run(packer: Packer) -> None:
 def _grammar_size(archive: Path) -> float:
     with Archive(archive) as opened:
         sections = [section for section in opened.sections if section.kind == "grammar"]
-        return sum(int(section.places.compressed_sizes.sum()) for section in sections) / 1e6
+        return sum(section.places.compressed_size for section in sections) / 1e6

@@ -29,7 +29,8 @@ from gompfs.analytics import (
     word_count_report,
 )
 from gompfs.analytics import Report as Text
-from gompfs.archive import Archive, ContentText
+from gompfs.archive import Archive
+from gompfs.archive.text import ContentText
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.array_device import ArrayDevice
 from gompfs.errors import EngineUnavailableError

@@ -9,8 +9,10 @@
 
 #include "codec/block.h"
 #include "codec/codec.h"
+#include "common/buffer_pool.h"
 #include "common/buffer_view.h"
 #include "common/decode_work.h"
+#include "common/held_bytes.h"
 #include "common/interruptible.h"
 #include "common/little_endian.h"
 #include "common/parallel.h"
@@ -130,6 +132,40 @@ nb::bytes read_headers(nb::sequence blocks) {
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
+// How many bytes each block decodes to by its header; 0 where it has none.
+nb::list uncompressed_sizes(nb::sequence blocks) {
+    nb::list sizes;
+    for (nb::handle block : blocks) {
+        const BufferView view(block, PyBUF_SIMPLE);
+        const auto header = parse_block_header(view.bytes());
+        sizes.append(header ? header->uncompressed_size : 0);
+    }
+    return sizes;
+}
+
+// Whether all blocks, given by parallel columns of archive_offset (u64) and compressed_size (u32),
+// can be blocks and end at data_end or before.
+bool are_possible_places(nb::handle offsets, nb::handle sizes, std::uint64_t data_end) {
+    const BufferView offset_view(offsets, PyBUF_SIMPLE);
+    const BufferView size_view(sizes, PyBUF_SIMPLE);
+    const std::size_t count = size_view.bytes().size() / sizeof(std::uint32_t);
+    if (size_view.bytes().size() % sizeof(std::uint32_t) != 0 ||
+        offset_view.bytes().size() != count * sizeof(std::uint64_t)) {
+        return false;
+    }
+    for (std::size_t index = 0; index < count; ++index) {
+        const auto offset =
+            load<std::uint64_t>(offset_view.bytes().data() + index * sizeof(std::uint64_t));
+        const auto size =
+            load<std::uint32_t>(size_view.bytes().data() + index * sizeof(std::uint32_t));
+        if (size < kBlockHeaderSize || size > kBlockHeaderSize + kMaxBlockSize ||
+            offset > data_end || size > data_end - offset) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Checks blocks and copies their payloads to their places in out, which are 64-bit numbers. One
 // status for each block; a damaged one leaves its place as it was.
 nb::bytes gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out,
@@ -210,11 +246,26 @@ NB_MODULE(_codec, module) {
         .def_prop_ro("num_blocks", [](const DecodeWork& work) { return work.sums().num_blocks; })
         .def_prop_ro("num_bytes", [](const DecodeWork& work) { return work.sums().num_bytes; })
         .def_prop_ro("seconds", [](const DecodeWork& work) { return work.sums().seconds; });
+    HeldBytes::define(module);
+    nb::class_<BufferPool>(module, "BufferPool")
+        .def(nb::init<>())
+        .def(
+            "allocate",
+            [](BufferPool& pool, std::size_t size) {
+                auto buffer = pool.allocate(size);
+                std::uint8_t* const data = buffer.get();
+                return view_of({data, size, false, std::move(buffer)});
+            },
+            "size"_a)
+        .def("drop_free", &BufferPool::drop_free)
+        .def_prop_ro("num_free_bytes", &BufferPool::num_free_bytes);
     module.def("encode_blocks", &encode_blocks, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
                "dependency_elimination"_a, "num_threads"_a,
                "group_size_log2"_a = kDefaultGroupSizeLog2);
     module.def("decode_blocks", &decode_blocks, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
     module.def("read_headers", &read_headers, "blocks"_a);
+    module.def("uncompressed_sizes", &uncompressed_sizes, "blocks"_a);
+    module.def("are_possible_places", &are_possible_places, "offsets"_a, "sizes"_a, "data_end"_a);
     module.def("gather_payloads", &gather_payloads, "blocks"_a, "places"_a, "out"_a,
                "num_threads"_a);
     module.def("check_contents", &check_contents, "blocks"_a, "places"_a, "out"_a, "num_threads"_a);

@@ -1,7 +1,6 @@
 // The Python module gompfs._reading: decoded blocks and directories, who reads them, and the
 // requests of a mount that need nothing else.
 #include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -21,6 +20,7 @@
 
 #include "common/buffer_view.h"
 #include "common/decode_work.h"
+#include "common/held_bytes.h"
 #include "common/parallel.h"
 #include "reading/attributes.h"
 #include "reading/block_reader.h"
@@ -64,12 +64,13 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
     });
 }
 
-using Place = std::tuple<std::uint64_t, std::uint64_t, nb::bytes, nb::bytes>;
+using Place = std::tuple<std::uint64_t, std::uint64_t, nb::object, nb::object>;
 
 template <typename Value>
-std::vector<Value> values_of(const nb::bytes& bytes) {
-    std::vector<Value> values(bytes.size() / sizeof(Value));
-    std::memcpy(values.data(), bytes.c_str(), values.size() * sizeof(Value));
+std::vector<Value> values_of(nb::handle column) {
+    const BufferView view(column, PyBUF_SIMPLE);
+    std::vector<Value> values(view.bytes().size() / sizeof(Value));
+    std::memcpy(values.data(), view.bytes().data(), values.size() * sizeof(Value));
     return values;
 }
 
@@ -97,11 +98,9 @@ nb::list find_or_load(BlockReader& reader, std::uint64_t first, std::uint64_t en
     nb::list views;
     for (BlockCache::Block& block : blocks) {
         const auto bytes = block->bytes();
-        auto* const owner = new BlockCache::Block(std::move(block));
-        const nb::capsule capsule(
-            owner, [](void* held) noexcept { delete static_cast<BlockCache::Block*>(held); });
-        views.append(nb::ndarray<nb::numpy, const std::uint8_t, nb::ndim<1>>(
-            bytes.data(), {bytes.size()}, capsule));
+        // Views of it are read-only.
+        auto* const data = const_cast<std::uint8_t*>(bytes.data());
+        views.append(view_of({data, bytes.size(), true, std::move(block)}));
     }
     return views;
 }
@@ -278,6 +277,7 @@ NB_MODULE(_reading, module) {
     using gompfs::KeptReplies;
     using gompfs::ListingTable;
     using gompfs::ReaderTable;
+    nb::module_::import_("gompfs._codec");  // it defines HeldBytes and DecodeWork
     module.doc() = "Reads of decoded blocks, and of directories, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,

@@ -19,6 +19,9 @@ class DecodeWork:
     def end(self, num_blocks: int, num_bytes: int) -> None:
         """A batch ends that gave so much; one that fails gives nothing."""
 
+    def restart(self) -> None:
+        """Begin again, in a child of a fork, where batches of the parent may be at work for ever."""
+
     def clear(self) -> None:
         """Begin again; not while a batch is at work."""
 
@@ -56,7 +59,11 @@ def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threa
     """
 
 def read_headers(blocks: Sequence[Buffer]) -> bytes:
-    """Four u32 for each block: status (a BlockStatus), codec, payload size, uncompressed size (0 without a header)."""
+    """Facts of each block, 24 bytes: four u32, then a u64.
+
+    They are the status (a BlockStatus), codec, payload size and uncompressed size, and the checksum; all but the status
+    are 0 where the header cannot be read. gompfs.codec.headers reads them as an array.
+    """
 
 def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
     """How many bytes each block decodes to by its header; 0 where it has none."""

@@ -24,6 +24,7 @@ from gompfs.errors import (
     OptionError,
     display_path,
 )
+from gompfs.forks import call_in_child
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
@@ -191,6 +192,17 @@ class FileReader(io.BufferedReader):
     def __init__(self, raw: _RawFile, buffer_size: int) -> None:
         super().__init__(raw, buffer_size)
         self.size = raw.inode.size
+        self._raw = raw
+        self._buffer_size = buffer_size
+        call_in_child(self, FileReader._inherit)
+
+    def _inherit(self) -> None:
+        """Called in a child of a fork: start anew at the same position, as a thread may have held the buffer's lock."""
+        try:
+            self._raw.seek(self.tell())
+        except ValueError:  # it is closed or detached
+            return
+        super().__init__(self._raw, self._buffer_size)
 
 
 class _RawFile(io.RawIOBase):

@@ -23,6 +23,7 @@ from gompfs.archive import DEFAULT_CACHE_SIZE, Archive
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptIndexError, EntryNotFoundError, EntryTypeError
 from gompfs.files import ArchiveFiles
+from gompfs.forks import call_in_child
 from gompfs.model import Inode
 
 _TAIL_SIZE = 64 << 10
@@ -183,7 +184,13 @@ class StoredFile:
             raise OSError(errno.ESPIPE, "the store does not say how large the archive is", path)
         self._size = int(size)
         self._tail_start = max(self._size - _TAIL_SIZE, 0)
+        self._is_inherited = False
         self._tail = self._fetch(self._tail_start, self._size)
+        call_in_child(self, StoredFile._inherit)
+
+    def _inherit(self) -> None:
+        """Called in a child of a fork, where stores that use threads refuse to work."""
+        self._is_inherited = True
 
     def size(self) -> int:
         """See ArchiveFile.size."""
@@ -208,6 +215,9 @@ class StoredFile:
         """See ArchiveFile.close; the store belongs to fsspec."""
 
     def _fetch(self, start: int, end: int) -> bytes:
+        if self._is_inherited:
+            self._store = type(self._store)(*self._store.storage_args, **self._store.storage_options)
+            self._is_inherited = False
         content: bytes = self._store.cat_file(self._path, start=start, end=end)
         if len(content) != end - start:
             reason = f"{len(content)} bytes came where {end - start} were asked for: no ranges, or the archive changed"

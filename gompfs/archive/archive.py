@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import stat
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from gompfs.errors import (
     GompfsError,
     SymlinkLoopError,
 )
+from gompfs.forks import call_in_child
 from gompfs.format import (
     FOOTER_SIZE,
     INDEX_ALIGNMENT,
@@ -58,7 +60,11 @@ _MAX_CACHED_INODES = 1 << 17
 
 
 class Archive:
-    """An archive opened for reading. All methods may be called by several threads."""
+    """An archive opened for reading. All methods may be called by several threads.
+
+    They may also be called in a child of os.fork: what the threads of the parent were at work on is opened again there,
+    when it is first needed, from the same file and at the same generation.
+    """
 
     def __init__(
         self,
@@ -83,9 +89,13 @@ class Archive:
         self.verifies_content = verify
         self._runs = BufferPool()  # what is read of the file at once
         self._file = file or LocalFile.open(self.path)
+        self._cache_size = cache_size
+        self._decode_ahead = decode_ahead
+        self._is_inherited = False  # from the parent of this process, and not opened again yet
+        self._opening = threading.Lock()
         self.is_closed = False
         try:
-            self._open(cache_size, decode_ahead)
+            self._open()
         except GompfsError as error:
             self._file.close()
             error.archive = error.archive or str(self.path)
@@ -93,8 +103,9 @@ class Archive:
         except BaseException:
             self._file.close()
             raise
+        call_in_child(self, Archive._inherit)
 
-    def _open(self, cache_size: int, decode_ahead: int | None) -> None:
+    def _open(self) -> None:
         self.superblock = Superblock.from_bytes(self._file.read(SUPERBLOCK_SIZE, 0))
         self.block_size = self.superblock.block_size
         self.footer, footer_offset = find_footer(self._file)
@@ -105,31 +116,73 @@ class Archive:
                 f"{self.path}: {self.num_ignored_bytes} bytes behind generation "
                 f"{self.footer.generation} are ignored: an interrupted add, or damage"
             )
-        image = read_index(self._file, self.footer)
-        self._index = IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
-        self.meta = self._index.meta()
-        self.segments: list[Segment] = self._index.segments()
-        self.sections: list[Section] = self._index.sections()
+        self._opened_index = self._read_index()
+        self.meta = self._opened_index.meta()
+        self.segments: list[Segment] = self._opened_index.segments()
+        self.sections: list[Section] = self._opened_index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
-        self.blocks = BlockService(
-            self._decode_blocks,
-            self.num_blocks,
-            self.block_size,
-            cache_size,
-            self.engine,
-            decode_ahead,
-        )
-        if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
-            self.blocks.read_from(self._file.duplicate(), self.segments, verify=self.verifies_content)
+        self._opened_blocks = self._start_blocks()
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
 
+    def _read_index(self) -> IndexReader:
+        image = read_index(self._file, self.footer)
+        return IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
+
+    def _start_blocks(self) -> BlockService:
+        blocks = BlockService(
+            self._decode_blocks,
+            self.num_blocks,
+            self.block_size,
+            self._cache_size,
+            self.engine,
+            self._decode_ahead,
+        )
+        if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
+            blocks.read_from(self._file.duplicate(), self.segments, verify=self.verifies_content)
+        return blocks
+
+    @property
+    def blocks(self) -> BlockService:
+        """The decoded blocks of the stream; may raise what opening the archive raises, in a child of a fork."""
+        if self._is_inherited:
+            self._open_again()
+        return self._opened_blocks
+
+    @property
+    def _index(self) -> IndexReader:
+        if self._is_inherited:
+            self._open_again()
+        return self._opened_index
+
+    def _inherit(self) -> None:
+        """Called in a child: nothing that the threads of the parent worked on is used here. The file still is."""
+        self._is_inherited = True
+        self._opening = threading.Lock()
+
+    def _open_again(self) -> None:
+        with self._opening:
+            if not self._is_inherited:
+                return
+            if self.is_closed:
+                raise ValueError("the archive is closed")
+            try:
+                self._opened_index = self._read_index()
+                self._opened_blocks = self._start_blocks()
+            except GompfsError as error:
+                error.archive = error.archive or str(self.path)
+                raise
+            self._is_inherited = False
+
     def close(self) -> None:
         """Release the file and the cache; nothing happens the second time."""
-        was_closed, self.is_closed = self.is_closed, True
+        with self._opening:
+            was_closed, self.is_closed = self.is_closed, True
+            is_inherited = self._is_inherited
         if not was_closed:
-            self.blocks.close()
-            self._index.close()
+            if not is_inherited:
+                self._opened_blocks.close()
+                self._opened_index.close()
             self._file.close()
 
     def __enter__(self) -> Archive:

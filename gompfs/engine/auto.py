@@ -16,6 +16,7 @@ from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.decode_work import DecodeWork
 from gompfs.errors import EngineUnavailableError
+from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # these need NumPy, and the CPU decodes without it
@@ -63,6 +64,18 @@ class AutoEngine:
         self._arrays: ArrayDevice | None = None
         self._statistics = ""
         self._state = "the CPU; a GPU would start after a second of decoding"
+        self._lost_gpu: object = None
+        call_in_child(self, AutoEngine._inherit)
+
+    def _inherit(self) -> None:
+        """Called in a child of a fork: a GPU that the parent has started cannot be used there."""
+        self._lock = threading.Lock()
+        if self._is_started or self._arrays is not None:
+            self._lost_gpu = (self._gpu, self._arrays)  # kept: freeing their memory would call CUDA
+            self._gpu = self._arrays = None
+            self._is_started = True
+            self._statistics = ""
+            self._state = "the CPU, as this process is a fork of one that has started the GPU"
 
     @property
     def name(self) -> str:
@@ -96,7 +109,7 @@ class AutoEngine:
 
     def array_device(self, num_symbols: int) -> ArrayDevice | None:
         """See Engine.array_device: a GPU for much work, if there is one; less is done before it has started."""
-        if num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
+        if self._lost_gpu is not None or num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
             return None
         try:
             from gompfs.engine.gpu_arrays import GpuArrays

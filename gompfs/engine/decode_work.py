@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gompfs import _codec
+from gompfs.forks import call_in_child
 
 
 class DecodeWork(_codec.DecodeWork):
-    """Adds up batches, also those that threads without the interpreter decode; safe for any number of threads."""
+    """Adds up batches, also those that threads without the interpreter decode; safe for any number of threads.
+
+    A child of a fork counts from zero.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        call_in_child(self, DecodeWork.restart)
 
     @contextmanager
     def batch(self, num_blocks: int, num_bytes: int) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Sequence
 
 import cupy
@@ -27,7 +28,7 @@ from gompfs.options import GpuOptions
 class GpuEngine:
     """Decompresses on one or more GPUs, in turn, and builds grammars there; compresses on the CPU.
 
-    Host threads may share it.
+    Host threads may share it. In a child of a fork, everything that needs a device raises EngineUnavailableError.
     """
 
     name = "gpu"
@@ -54,6 +55,7 @@ class GpuEngine:
             self._devices = [Device(number, options) for number in devices]
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+        self._process = os.getpid()
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
         self._arrays = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
@@ -65,12 +67,21 @@ class GpuEngine:
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
 
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise EngineUnavailableError(
+                "the gpu engine cannot be used in a forked process, as CUDA does not work there: start processes by "
+                "spawn, or open the archive with engine='cpu'"
+            )
+
     def array_device(self, num_symbols: int) -> GpuArrays:
         """See Engine.array_device: the first of the devices."""
+        self._check_process()
         return self._arrays
 
     def text_device(self, num_bytes: int) -> GpuText:
         """See Engine.text_device: the first of the devices."""
+        self._check_process()
         return self._arrays
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
@@ -79,6 +90,7 @@ class GpuEngine:
 
     def build_rules(self, parts: PartsInText) -> PartsInRules:
         """See RuleBuilder."""
+        self._check_process()
         return build_rules(self._arrays, parts)
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
@@ -87,10 +99,12 @@ class GpuEngine:
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate: pinned memory, to which the device writes without a further copy."""
+        self._check_process()
         return pinned_array(size).data
 
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks. Checksums are checked on the host, before payloads are uploaded."""
+        self._check_process()
         batch = Batch(blocks, out, self.num_threads)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):

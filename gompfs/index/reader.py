@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from gompfs._codec import are_possible_places
 from gompfs.errors import CorruptIndexError
+from gompfs.forks import ForkLock
 from gompfs.index.check import find_problems, read_extents
 from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, PackedRows, Problem, Section, Segment
 
@@ -77,12 +77,13 @@ class IndexReader:
         self._archive = archive
         self._data_end = data_end
         self._block_size = block_size
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         try:
-            self._connection = _connect(image)
-            self._connection.execute("PRAGMA trusted_schema = OFF")
-            self._connection.execute("PRAGMA query_only = ON")
-            objects = self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
+            with self._lock:
+                self._connection = _connect(image)
+                self._connection.execute("PRAGMA trusted_schema = OFF")
+                self._connection.execute("PRAGMA query_only = ON")
+                objects = self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
         except _SQLITE_ERRORS as error:
             raise self._corrupt(str(error)) from None
         self._check_schema(objects)

@@ -243,6 +243,7 @@ NB_MODULE(_codec, module) {
         .def("begin", &DecodeWork::begin)
         .def("end", &DecodeWork::end, "num_blocks"_a, "num_bytes"_a)
         .def("clear", &DecodeWork::clear)
+        .def("restart", &DecodeWork::restart)
         .def_prop_ro("num_blocks", [](const DecodeWork& work) { return work.sums().num_blocks; })
         .def_prop_ro("num_bytes", [](const DecodeWork& work) { return work.sums().num_bytes; })
         .def_prop_ro("seconds", [](const DecodeWork& work) { return work.sums().seconds; });

@@ -16,7 +16,8 @@
 
 namespace gompfs {
 
-// Lends memory, and takes it back when its last owner is gone; safe for any number of threads.
+// Lends memory, and takes it back when its last owner is gone; safe for any number of threads. They
+// hold the interpreter's lock, as a fork does, so that a child never finds the mutex locked.
 class BufferPool {
   public:
     static constexpr std::size_t kUnit = std::size_t{1} << 16;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <new>
 
 namespace gompfs {
 
@@ -44,6 +45,13 @@ class DecodeWork {
     void clear() {
         const std::lock_guard lock(mutex_);
         sums_ = {};
+    }
+
+    // Begins again in a child of a fork, where a thread that is gone may have held the mutex.
+    void restart() {
+        new (&mutex_) std::mutex;
+        sums_ = {};
+        num_at_work_ = 0;
     }
 
   private:

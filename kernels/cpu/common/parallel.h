@@ -20,12 +20,7 @@ namespace gompfs {
 class WorkerPool {
   public:
     // The pool of the process. Threads do not survive a fork, so a child starts with a new one.
-    static WorkerPool& shared() {
-        static std::atomic<WorkerPool*> pool{new WorkerPool};
-        [[maybe_unused]] static const int registered =
-            pthread_atfork(nullptr, nullptr, [] { pool.store(new WorkerPool); });
-        return *pool.load();
-    }
+    static WorkerPool& shared();
 
     // Calls loop(context) on this thread and on up to num_helpers others; returns when none of them
     // is in it.
@@ -102,6 +97,13 @@ class WorkerPool {
     std::atomic<std::size_t> num_jobs_{0};  // in jobs_
     std::size_t num_threads_ = 0;
 };
+
+// Made when the module is loaded: a child could not finish what another thread had begun to make.
+inline std::atomic<WorkerPool*> shared_worker_pool{new WorkerPool};
+inline const int worker_pool_is_registered =
+    pthread_atfork(nullptr, nullptr, [] { shared_worker_pool.store(new WorkerPool); });
+
+inline WorkerPool& WorkerPool::shared() { return *shared_worker_pool.load(); }
 
 // Calls work(index) for every index below count, on up to num_threads threads (this one included),
 // in no particular order, but 0 is begun first. work must not throw anything but Cancelled: then,

@@ -35,6 +35,9 @@ std::uint8_t* BlockMemory::take() {
 
 // So little is kept that memory shrinks when the cache does.
 void BlockMemory::give_back(std::uint8_t* piece) {
+    if (!process_.is_running()) {
+        return;
+    }
     const std::lock_guard lock(mutex_);
     if ((free_.size() + 1) * size_ <= kMaxFree) {
         free_.push_back(piece);

@@ -6,9 +6,13 @@
 #include <mutex>
 #include <vector>
 
+#include "common/fork.h"
+
 namespace gompfs {
 
-// Hands out pieces of one size. Safe for any number of threads.
+// Hands out pieces of one size. Safe for any number of threads. In a child of a fork, pieces that
+// the parent took keep their bytes, and are never used again: a thread that is gone may hold the
+// mutex.
 class BlockMemory {
   public:
     explicit BlockMemory(std::size_t size) : size_(size) {}
@@ -25,6 +29,7 @@ class BlockMemory {
     void add_slab();
 
     const std::size_t size_;
+    const ThisProcess process_;
     std::mutex mutex_;
     std::vector<std::uint8_t*> slabs_;
     std::vector<std::uint8_t*> free_;   // the last of them were used last

@@ -14,6 +14,10 @@ WORD_RULES = ("whitespace", "letters")
 GRAMMAR_SECTION = "grammar"
 NEXT_INO = "next_ino"
 MAX_INO = 1 << 62  # above all numbers of inodes
+MAX_NAME_SIZE = 255  # bytes, as Linux bounds it; the others likewise
+MAX_SYMLINK_TARGET_SIZE = 4095
+MAX_XATTR_NAME_SIZE = 255
+MAX_XATTR_VALUE_SIZE = 1 << 16
 _MAX_PROBLEMS = 100  # of one sort that are told one by one
 
 

@@ -7,7 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gompfs.errors import CorruptIndexError, display_path
-from gompfs.model import MAX_INO, NEXT_INO, ROOT_INO, WORD_RULES, Problem, Segment, first_problems
+from gompfs.model import (
+    MAX_INO,
+    MAX_SYMLINK_TARGET_SIZE,
+    MAX_XATTR_NAME_SIZE,
+    MAX_XATTR_VALUE_SIZE,
+    NEXT_INO,
+    ROOT_INO,
+    WORD_RULES,
+    Problem,
+    Segment,
+    first_problems,
+)
 
 Query = Callable[..., list[tuple[Any, ...]]]
 
@@ -17,7 +28,7 @@ _IS_FILE = "mode & 61440 = 32768"
 _IS_SYMLINK = "mode & 61440 = 40960"
 _IS_DEVICE = "mode & 61440 IN (8192, 24576)"
 _IS_KNOWN = "mode & 61440 IN (4096, 8192, 16384, 24576, 32768, 40960, 49152)"
-_PRIMARY_KEYS = {
+PRIMARY_KEYS = {
     "meta": ["key"],
     "inode": ["ino"],
     "dirent": ["parent", "name"],
@@ -83,6 +94,11 @@ _INODES = (
         "its target has {1} bytes, its size is {0}",
         "SELECT ino, size, length(symlink_target) FROM inode"
         f" WHERE {_IS_SYMLINK} AND typeof(symlink_target) = 'blob' AND size != length(symlink_target)",
+    ),
+    _Rule(
+        "its target is empty, longer than 4,095 bytes, or has a NUL",
+        f"SELECT ino FROM inode WHERE {_IS_SYMLINK} AND typeof(symlink_target) = 'blob'"
+        f" AND (length(symlink_target) NOT BETWEEN 1 AND {MAX_SYMLINK_TARGET_SIZE} OR instr(symlink_target, x'00'))",
     ),
     _Rule(
         "it has a target and is no symbolic link",
@@ -171,6 +187,12 @@ _CONTENTS = (
         "SELECT DISTINCT ino FROM xattr WHERE ino NOT IN (SELECT ino FROM inode)",
     ),
     _Rule(
+        "its extended attribute {0} has an impossible name, or a value above 64 KiB",
+        "SELECT ino, name FROM xattr WHERE typeof(name) = 'blob' AND typeof(value) = 'blob'"
+        f" AND (length(name) NOT BETWEEN 1 AND {MAX_XATTR_NAME_SIZE} OR instr(name, x'00')"
+        f" OR instr(name, x'2e') < 2 OR length(value) > {MAX_XATTR_VALUE_SIZE})",
+    ),
+    _Rule(
         "it is listed as a binary file and is no regular file",
         f"SELECT ino FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
     ),
@@ -185,7 +207,7 @@ def find_problems(query: Query, segments: Sequence[Segment], block_size: int) ->
     """All that is wrong, in one sort after the other; `query` answers SQL, or raises CorruptIndexError."""
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_database(query),
-        lambda: _check_facts(query),
+        lambda: check_facts(query),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_places(query, segments, block_size),
     ]
@@ -227,17 +249,14 @@ def _shown(value: object) -> str:
 
 
 def _check_database(query: Query) -> Iterator[Problem]:
-    """SQLite's own check of its pages and keys; and that the keys are those of the schema."""
+    """SQLite's own check of its pages and keys."""
     for (line,) in query("PRAGMA integrity_check"):
         if line != "ok":
             yield Problem(f"the index is damaged: {_shown(line)}")
-    for table, expected in _PRIMARY_KEYS.items():
-        columns = query(f"SELECT name FROM pragma_table_info('{table}') WHERE pk ORDER BY pk")
-        if [name for (name,) in columns] != expected:
-            yield Problem(f"table {table} of the index has another key than {', '.join(expected)}")
 
 
-def _check_facts(query: Query) -> Iterator[Problem]:
+def check_facts(query: Query) -> Iterator[Problem]:
+    """What is wrong with the facts that the next generation builds on."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
     if facts.get("words") not in WORD_RULES:
         yield Problem(f"meta: words is none of {', '.join(WORD_RULES)}")
@@ -245,7 +264,9 @@ def _check_facts(query: Query) -> Iterator[Problem]:
     ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
     if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal() and len(next_ino) < 20):
         yield Problem("meta: next_ino is no number, or is too large")
-    elif not highest < int(next_ino) <= MAX_INO:
+    elif int(next_ino) > MAX_INO:
+        yield Problem("meta: next_ino is above 2^62")
+    elif int(next_ino) <= highest:
         yield Problem(f"meta: next_ino is {next_ino}, and there is an inode {highest}")
 
 
@@ -263,11 +284,18 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
 
 def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:
     """The rows of the table extent by inode and file_offset, some at a time: as tuples they take much memory."""
-    last = (-1e300, -1e300)
+    last: tuple[Any, ...] = (-1e300, -1e300)
     while rows := query(
         "SELECT ino, file_offset, stream_offset, size FROM extent WHERE (ino, file_offset) > (?, ?)"
         f" ORDER BY ino, file_offset LIMIT {_MAX_ROWS}",
         *last,
     ):
         yield rows
+        if _rank(rows[-1][:2]) <= _rank(last):
+            raise CorruptIndexError("the index is damaged: table extent is not in order")
         last = rows[-1][:2]
+
+
+def _rank(key: tuple[Any, ...]) -> list[tuple[int, Any]]:
+    """A key in a form that Python compares as SQLite does: numbers before texts before bytes."""
+    return [(isinstance(field, str) + 2 * isinstance(field, bytes), field) for field in key]

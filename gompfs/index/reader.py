@@ -5,22 +5,43 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from operator import ge
 from typing import Any
 from urllib.parse import quote
 
 from gompfs._codec import are_possible_places
-from gompfs.errors import CorruptIndexError
+from gompfs._index import check_pages
+from gompfs.errors import CorruptIndexError, display_path
 from gompfs.forks import ForkLock
-from gompfs.index.check import find_problems, read_extents
-from gompfs.model import BlockPlaces, DirectoryEntry, Extent, Inode, PackedRows, Problem, Section, Segment
+from gompfs.index.check import PRIMARY_KEYS, check_facts, find_problems, read_extents
+from gompfs.index.hardening import harden
+from gompfs.model import (
+    MAX_INO,
+    MAX_NAME_SIZE,
+    MAX_SYMLINK_TARGET_SIZE,
+    MAX_XATTR_NAME_SIZE,
+    MAX_XATTR_VALUE_SIZE,
+    BlockPlaces,
+    DirectoryEntry,
+    Extent,
+    Inode,
+    PackedRows,
+    Problem,
+    Section,
+    Segment,
+)
 
 # What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
 _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
-_LIMITS = ((0, _ANY), (1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
+_LIMITS = ((1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
+_FILE_TYPES = {0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14}  # of modes, without the permissions
+_SYMLINK_TYPE = 0o12
 _NO_NAMES = {b"", b".", b".."}
 _MAX_IN_MEMORY = 0x7FFFFEFF  # bytes that SQLite allocates at once
+# Steps of SQLite's virtual machine that a query may take: it goes through each table a few times at most.
+_MIN_STEPS, _STEPS_OF_BYTE, _STEPS_AT_ONCE = 10_000_000, 1000, 1_000_000
 _INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
 _TABLES = {
     "meta": "key, value",
@@ -34,7 +55,7 @@ _TABLES = {
 }
 _ENTRIES_QUERY = f"""
     SELECT parent, name, {", ".join(f"inode.{column}" for column in _INODE_COLUMNS.split(", "))}
-    FROM dirent CROSS JOIN inode USING (ino)
+    FROM dirent LEFT JOIN inode ON inode.ino = dirent.ino
 """
 
 
@@ -51,7 +72,7 @@ def _packed(columns: Sequence[str], tables: str, order: str) -> str:
 
 _PACKED_DIRECTORIES = _packed(
     ["parent", "name", *(f"inode.{column}" for column in _INODE_COLUMNS.split(", ")[:-1])],
-    "dirent CROSS JOIN inode USING (ino) WHERE TRUE",
+    "dirent LEFT JOIN inode ON inode.ino = dirent.ino WHERE TRUE",
     "parent, name",
 )
 _PACKED_LAYOUTS = _packed(
@@ -78,32 +99,61 @@ class IndexReader:
         self._data_end = data_end
         self._block_size = block_size
         self._lock = ForkLock()
+        self._check_pages(image, [])  # what SQLite reads to learn of the tables
         try:
             with self._lock:
                 self._connection = _connect(image)
-                self._connection.execute("PRAGMA trusted_schema = OFF")
+                harden(self._connection)
                 self._connection.execute("PRAGMA query_only = ON")
-                objects = self._connection.execute("SELECT type, name, rootpage FROM sqlite_master").fetchall()
         except _SQLITE_ERRORS as error:
             raise self._corrupt(str(error)) from None
-        self._check_schema(objects)
+        self._num_steps = 0
+        self._max_steps = _MIN_STEPS + _STEPS_OF_BYTE * len(image)
+        self._connection.set_progress_handler(self._count_steps, _STEPS_AT_ONCE)
+        try:
+            self._check_pages(image, self._check_schema())
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Free the image, when no other thread reads it any more."""
         with self._lock:
             self._connection.close()
 
-    def _check_schema(self, objects: Sequence[tuple[Any, ...]]) -> None:
-        """Refuse all but the known tables and columns; what would compute above all, such as views."""
-        names = {str(name) for _, name, _ in objects if not str(name).startswith("sqlite_")}
-        if names != set(_TABLES) or any(kind not in ("table", "index") or not page for kind, _, page in objects):
+    def _check_pages(self, image: bytes, roots: list[tuple[int, int]]) -> None:
+        try:
+            check_pages(image, roots)
+        except ValueError as error:
+            raise self._corrupt(str(error)) from None
+
+    def _check_schema(self) -> list[tuple[int, int]]:
+        """Refuse all but the known tables and columns; the root page of each table, and the columns of its key."""
+        objects = self._query("SELECT type, name, tbl_name, rootpage FROM sqlite_master")
+        if {name for kind, name, _, _ in objects if kind != "index"} != set(_TABLES) or any(
+            type(page) is not int or not 0 < page < 1 << 32 or kind not in ("table", "index")
+            for kind, _, _, page in objects
+        ):
             raise self._corrupt("it has other tables than an index has")
+        if any(kind == "index" and not str(name).startswith("sqlite_autoindex_") for kind, name, _, _ in objects):
+            raise self._corrupt("it has an index of its own")
         for table, expected in _TABLES.items():
             columns = self._query(f"PRAGMA table_xinfo({table})")
             if any(column[6] != 0 for column in columns):
                 raise self._corrupt(f"table {table} has computed columns")
             if [column[1] for column in columns] != expected.split(", "):
                 raise self._corrupt(f"table {table} has other columns than an index has")
+            key = sorted((column[5], column[1]) for column in columns if column[5])
+            if [name for _, name in key] != PRIMARY_KEYS[table]:
+                raise self._corrupt(f"table {table} has another key than {', '.join(PRIMARY_KEYS[table])}")
+        if any(table not in PRIMARY_KEYS for _, _, table, _ in objects):
+            raise self._corrupt("it has other tables than an index has")
+        return [(page, len(PRIMARY_KEYS[table])) for _, _, table, page in objects]
+
+    def _count_steps(self) -> bool:
+        """Told by SQLite after each _STEPS_AT_ONCE steps of a query; it ends the query when that returns true."""
+        self._num_steps += _STEPS_AT_ONCE
+        return self._num_steps > self._max_steps
 
     def meta(self) -> dict[str, str]:
         """Facts about the archive by name."""
@@ -148,11 +198,15 @@ class IndexReader:
         if not count:
             return PackedRows(first, first + 1, True, ())
         self._check_integers([(least, most)], "its order")
+        if None in columns:
+            raise self._corrupt("it has entries that lead to inodes that are not there")
         if count < max_rows:
             return PackedRows(first, most + 1, True, tuple(columns))
         if least == most:  # one that may go on
             ((_, _, _, *columns),) = self._query(sql, least, least, -1)
             most = least + 1
+        if most <= first:
+            raise self._corrupt("the rows of a table are not in order")
         return PackedRows(first, most, False, tuple(columns))
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
@@ -160,13 +214,27 @@ class IndexReader:
             return []
         _, names, *columns = zip(*rows, strict=True)
         self._check_names(names)
+        if None in columns[0]:
+            name = display_path(names[columns[0].index(None)])
+            raise self._corrupt(f"the entry {name} of directory {rows[0][0]} leads to an inode that is not there")
         self._check_inodes(columns, f"one of the entries from directory {rows[0][0]} on")
         return list(map(DirectoryEntry._make, zip(names, map(Inode._make, zip(*columns, strict=True)), strict=True)))
 
     def child(self, parent: int, name: bytes) -> Inode | None:
         """The inode that a directory has under a name."""
         rows = self._query("SELECT ino FROM dirent WHERE parent = ? AND name = ?", parent, name)
-        return self.inode(rows[0][0]) if rows else None
+        if not rows:
+            # Names of other types come before all bytes.
+            if self._query("SELECT 1 FROM dirent WHERE parent = ? AND name < x'' LIMIT 1", parent):
+                raise self._corrupt("it has a name that is no bytes")
+            return None
+        ((ino,),) = rows
+        self._check_integers([(ino,)], "table dirent")
+        inode = self.inode(ino)
+        if inode is None:
+            entry = f"the entry {display_path(name)} of directory {parent}"
+            raise self._corrupt(f"{entry} leads to an inode that is not there")
+        return inode
 
     def extents(self, first: int, count: int) -> dict[int, list[Extent]]:
         """The stored pieces of files, for inode numbers from `first` on, `count` numbers in all.
@@ -200,6 +268,9 @@ class IndexReader:
             "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
         ):
             self._check_integers(zip(*rows, strict=True), "table inode")
+            numbers = [last, *(row[0] for row in rows)]
+            if any(map(ge, numbers, numbers[1:])):
+                raise self._corrupt("table inode is not in order")
             yield rows
             last = rows[-1][0]
 
@@ -223,8 +294,10 @@ class IndexReader:
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         """The extended attributes of an inode."""
         rows = self._query("SELECT name, value FROM xattr WHERE ino = ? ORDER BY name", ino)
-        if any(type(field) is not bytes for row in rows for field in row):
-            raise self._corrupt(f"inode {ino} has impossible extended attributes")
+        for name, value in rows:
+            is_possible = type(name) is type(value) is bytes and 0 < len(name) <= MAX_XATTR_NAME_SIZE
+            if not is_possible or b"\0" in name or len(value) > MAX_XATTR_VALUE_SIZE:
+                raise self._corrupt(f"inode {ino} has impossible extended attributes")
         return dict(rows)
 
     def has_xattrs(self) -> bool:
@@ -290,10 +363,13 @@ class IndexReader:
         """
         last = -1
         while True:
-            ((joined, last),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
+            ((joined, highest),) = self._query(_INODE_NUMBERS_QUERY, last, _NUMBERS_AT_ONCE)
             if joined is None:
                 return
+            if type(highest) is not int or highest <= last:
+                raise self._corrupt("table inode is not in order")
             yield joined
+            last = highest
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
         """A parent of an inode, and its name there."""
@@ -311,6 +387,13 @@ class IndexReader:
             self._check_names(names)
             self._check_integers((parents, inos), "table dirent")
         return iter(rows)
+
+    def check_before_adding(self) -> None:
+        """Raise CorruptIndexError for what other commands refuse, and for facts that no generation can go on from."""
+        self.segments()
+        self.sections()
+        for problem in check_facts(self._query):
+            raise self._corrupt(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
         """What docs/format.md rules out and the index has nevertheless; goes through all tables."""
@@ -340,19 +423,31 @@ class IndexReader:
         self._check_integers(columns[:8], what)
         if not _BYTES_OR_NONE.issuperset(map(type, columns[8])):
             raise self._corrupt(f"{what} has fields of impossible types")
-        for index, limit in _LIMITS:
-            if min(columns[index]) < 0 or max(columns[index]) > limit:
-                raise self._corrupt(f"{what} has impossible fields")
+        numbers, modes, targets = columns[0], columns[1], columns[8]
+        is_possible = min(numbers) > 0 and max(numbers) < MAX_INO
+        is_possible &= all(min(columns[index]) >= 0 and max(columns[index]) <= limit for index, limit in _LIMITS)
+        types = {mode >> 12 for mode in modes}
+        is_possible &= types <= _FILE_TYPES
+        if _SYMLINK_TYPE in types:
+            is_possible &= all(
+                _can_be_target(target)
+                for mode, target in zip(modes, targets, strict=True)
+                if mode >> 12 == _SYMLINK_TYPE
+            )
+        if not is_possible:
+            raise self._corrupt(f"{what} has impossible fields")
 
     def _check_names(self, names: tuple[Any, ...]) -> None:
         if set(map(type, names)) != {bytes}:
             raise self._corrupt("it has a name that is no bytes")
         joined = b"\0".join(names)
-        if b"/" in joined or joined.count(b"\0") != len(names) - 1 or not _NO_NAMES.isdisjoint(names):
+        has_separators = b"/" in joined or joined.count(b"\0") != len(names) - 1
+        if has_separators or max(map(len, names)) > MAX_NAME_SIZE or not _NO_NAMES.isdisjoint(names):
             raise self._corrupt("it has an impossible name")
 
     def _query(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         with self._lock:
+            self._num_steps = 0
             try:
                 return self._connection.execute(sql, arguments).fetchall()
             except _SQLITE_ERRORS as error:
@@ -360,6 +455,11 @@ class IndexReader:
 
     def _corrupt(self, reason: str) -> CorruptIndexError:
         return CorruptIndexError(f"the index is damaged: {reason}", archive=self._archive)
+
+
+def _can_be_target(target: bytes | None) -> bool:
+    """Whether a symbolic link can lead there."""
+    return target is not None and 0 < len(target) <= MAX_SYMLINK_TARGET_SIZE and b"\0" not in target
 
 
 def _connect(image: bytes) -> sqlite3.Connection:

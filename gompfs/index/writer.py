@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import sqlite_utils
 
+from gompfs.index.hardening import harden
 from gompfs.model import Extent, Inode
 
 _BATCH = 4096
@@ -25,6 +26,7 @@ class IndexWriter:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        harden(self._connection)
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
             self._connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())

@@ -82,13 +82,10 @@ class SegmentBuilder:
 
     def _take_over(self, base: IndexReader) -> None:
         """Know the directories and the inode numbers of the archive that is added to."""
+        base.check_before_adding()
         names = list(base.names())
-        highest = max((ino for _, _, ino in names), default=ROOT_INO)
         # A number is never used again: the grammars of older segments still have files that were replaced.
-        stored = base.meta().get(NEXT_INO, "0")
-        if not stored.isdecimal() or max(highest, int(stored)) > MAX_INO:
-            raise CorruptIndexError("the index is damaged: it has impossible inode numbers")
-        self._next_ino = max(highest + 1, int(stored))
+        self._next_ino = int(base.meta()[NEXT_INO])
         children: dict[int, list[tuple[bytes, int]]] = {}
         for parent, name, ino in names:
             children.setdefault(parent, []).append((name, ino))
@@ -163,6 +160,8 @@ class SegmentBuilder:
 
     def _take_number(self) -> int:
         ino = self._next_ino
+        if ino >= MAX_INO:
+            raise PackError("the archive has no inode numbers left: nothing can be added")
         self._next_ino += 1
         return ino
 

@@ -11,14 +11,18 @@ import stat
 from dataclasses import replace
 
 from gompfs.errors import display_path
-from gompfs.model import MAX_TIME_NS
+from gompfs.model import (
+    MAX_NAME_SIZE,
+    MAX_SYMLINK_TARGET_SIZE,
+    MAX_TIME_NS,
+    MAX_XATTR_NAME_SIZE,
+    MAX_XATTR_VALUE_SIZE,
+)
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 
 __all__ = ["MAX_SYMLINK_TARGET_SIZE", "MemberTree"]
 
-MAX_NAME_SIZE = 255
-MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_ID = 0xFFFFFFFF
 NOBODY = 65534
 _MADE_DIRECTORY_MODE = stat.S_IFDIR | 0o755
@@ -61,6 +65,7 @@ class MemberTree:
         if not self._fits(entry, is_directory):
             return []
         self._bound_numbers(entry)
+        self._drop_impossible_xattrs(entry)
         admitted = self._missing_parents(entry)
         if admitted is None:
             return []
@@ -123,3 +128,11 @@ class MemberTree:
         if abs(entry.mtime_ns) > MAX_TIME_NS:
             self.warn(entry.path, "the modification time is out of range; the nearest taken")
             entry.mtime_ns = MAX_TIME_NS if entry.mtime_ns > 0 else -MAX_TIME_NS
+
+    def _drop_impossible_xattrs(self, entry: SourceEntry) -> None:
+        """Leave out extended attributes that no inode can have."""
+        for name, value in list(entry.xattrs.items()):
+            fits = len(name) <= MAX_XATTR_NAME_SIZE and len(value) <= MAX_XATTR_VALUE_SIZE
+            if not fits or b"\0" in name or b"." not in name[1:]:
+                self.warn(entry.path, f"no file can have the extended attribute {display_path(name)}; left out")
+                del entry.xattrs[name]

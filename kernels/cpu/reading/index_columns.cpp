@@ -19,6 +19,23 @@ constexpr std::int64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
 constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxIno = (std::int64_t{1} << ReaderTable::kSnapshotShift) - 1;
 
+constexpr std::size_t kMaxNameSize = 255;
+
+bool has_file_type(std::uint32_t mode) {
+    switch (mode & S_IFMT) {
+        case S_IFIFO:
+        case S_IFCHR:
+        case S_IFDIR:
+        case S_IFBLK:
+        case S_IFREG:
+        case S_IFLNK:
+        case S_IFSOCK:
+            return true;
+        default:
+            return false;
+    }
+}
+
 [[noreturn]] void fail() { throw std::invalid_argument("the index has an impossible entry"); }
 
 // Fields of one column, one after the other.
@@ -68,12 +85,12 @@ class Rows {
 
     bool is_at_end() const { return parents_.is_at_end(); }
     std::uint64_t next_parent() {
-        return mapping_.first_node + static_cast<std::uint64_t>(parents_.next_number(0, kMaxIno));
+        return mapping_.first_node + static_cast<std::uint64_t>(parents_.next_number(1, kMaxIno));
     }
 
     std::string_view next_name() {
         const std::string_view name = names_.next();
-        if (name.empty() || name == "." || name == ".." ||
+        if (name.empty() || name.size() > kMaxNameSize || name == "." || name == ".." ||
             name.find('\0') != std::string_view::npos) {
             fail();
         }
@@ -85,8 +102,13 @@ class Rows {
             return fields_[index].next_number(0, most);
         };
         InodeFields inode{};
-        inode.ino = mapping_.first_node + static_cast<std::uint64_t>(number(0, kMaxIno));
-        inode.mode = static_cast<std::uint32_t>(number(1, 0xffff)) & ~mapping_.umask;
+        inode.ino =
+            mapping_.first_node + static_cast<std::uint64_t>(fields_[0].next_number(1, kMaxIno));
+        const auto mode = static_cast<std::uint32_t>(number(1, 0xffff));
+        if (!has_file_type(mode)) {
+            fail();
+        }
+        inode.mode = mode & ~mapping_.umask;
         inode.uid = mapping_.uid.value_or(static_cast<std::uint32_t>(number(2, kMax32)));
         inode.gid = mapping_.gid.value_or(static_cast<std::uint32_t>(number(3, kMax32)));
         inode.size = static_cast<std::uint64_t>(number(4, kMax64));
@@ -174,6 +196,9 @@ std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColum
         const std::int64_t stream_offset = stream_offsets.next_number(-1, kMax64);
         const std::int64_t extent_size = extent_sizes.next_number(-1, kMax64);
         if (layouts.empty() || layouts.back().first != ino) {
+            if (!layouts.empty() && ino < layouts.back().first) {
+                fail();
+            }
             layouts.push_back({ino, {size, {}}});
         }
         std::vector<FileExtent>& extents = layouts.back().second.extents;

@@ -1,0 +1,61 @@
+// Big-endian numbers and records as SQLite stores them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+namespace gompfs {
+
+[[noreturn]] inline void fail_image(const char* what) { throw std::invalid_argument(what); }
+
+inline std::uint32_t big_endian16(const std::uint8_t* bytes) {
+    return std::uint32_t{bytes[0]} << 8 | bytes[1];
+}
+inline std::uint32_t big_endian32(const std::uint8_t* bytes) {
+    return big_endian16(bytes) << 16 | big_endian16(bytes + 2);
+}
+
+std::uint64_t read_long_varint(const std::uint8_t*& next, const std::uint8_t* end);
+
+// Reads a variable-length number of SQLite, and moves `next` after it: seven bits a byte, highest
+// first; the ninth byte has eight. Throws where it does not end before `end`.
+inline std::uint64_t read_varint(const std::uint8_t*& next, const std::uint8_t* end) {
+    if (next < end && *next < 0x80) [[likely]] {
+        return *next++;
+    }
+    return read_long_varint(next, end);
+}
+
+// The first fields of a record, which order a b-tree. Texts and blobs stay in the record's bytes.
+class Key {
+  public:
+    static constexpr std::uint32_t kMaxFields = 4;
+
+    // Throws std::invalid_argument for a record that has fewer fields, or claims more bytes.
+    void read(std::span<const std::uint8_t> record, std::uint32_t num_fields);
+    // In the order of SQLite with the collation BINARY.
+    bool is_before(const Key& other) const;
+
+  private:
+    enum class Rank : std::uint8_t { null, number, text, blob };
+    struct Field {
+        Rank rank = Rank::null;
+        bool is_real = false;
+        std::uint32_t size = 0;               // of a text or blob
+        const std::uint8_t* bytes = nullptr;  // of a text or blob
+        std::int64_t integer = 0;
+        double real = 0;
+    };
+
+    static int compare(const Field& left, const Field& right);
+    static void read_field(std::uint64_t serial_type, const std::uint8_t*& next,
+                           const std::uint8_t* end, Field& field);
+
+    std::array<Field, kMaxFields> fields_;
+    std::uint32_t num_fields_ = 0;
+};
+
+}  // namespace gompfs

@@ -1,158 +1,287 @@
-"""Writes entries of an archive into a directory, as tar -x does."""
+"""Writes entries of an archive into a directory, as tar -x does.
+
+Somebody else may own the target directory and swap its entries at any time. So attributes are set through the
+descriptor that created a file, never through its name, and a file gets its name when it is complete: it is written
+under a temporary name in the same directory. An error or an interrupt leaves no incomplete file under a real name.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
+import secrets
 import stat
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from gompfs.archive.archive import Archive
+from gompfs.archive.interrupts import Deferral
+from gompfs.archive.target_tree import TargetTree, file_identity
 from gompfs.errors import ExtractError, GompfsError, display_path
 from gompfs.model import Inode
 
 _COPY_SIZE = 4 << 20
+_MAX_VECTORS = 512
+_SET_ID_BITS = stat.S_ISUID | stat.S_ISGID
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Extractor:
     """Extracts into one directory; nothing is ever written outside it.
 
-    Entries go through descriptors of their parent directories, opened without following symlinks, so that a
-    symlink of a hostile archive cannot lead a later entry elsewhere.
+    What cannot be written is reported and left out, and the rest is extracted:
+
+    - A file with damaged blocks, an entry that the file system or the user's rights do not allow: an error.
+    - A directory that cannot be made: one error; what is below it is skipped.
+    - An owner, mode or time that cannot be set: an error; the entry stays, without setuid and setgid bits if its
+      owner is not right.
+    - An extended attribute that cannot be set: a warning, as tar gives.
+
+    A file, symlink or device replaces what is there under its name, except for a directory that is not empty. A
+    directory replaces what is there; if that is a directory, both are merged. All of this is as in tar -x.
     """
 
     def __init__(
-        self, archive: Archive, target: Path, *, progress: Callable[[int], None] | None = None
+        self,
+        archive: Archive,
+        target: Path,
+        *,
+        progress: Callable[[int], None] | None = None,
+        on_error: Callable[[GompfsError], None] | None = None,
+        on_warning: Callable[[GompfsError], None] | None = None,
     ) -> None:
-        """Extract below `target`, which is made if it is not there; `progress` is told of bytes written."""
+        """Extract below `target`, which is made if it is not there; `progress` is told of bytes written.
+
+        `on_error` is called for each error, `on_warning` for each warning.
+        """
         self._archive = archive
         self._target = target
         self._progress = progress
-        self._first_paths: dict[int, bytes] = {}
-        self._directories: list[tuple[bytes, Inode]] = []
+        self._on_error = on_error
+        self._on_warning = on_warning
         self._is_root = os.geteuid() == 0
-        self.damaged: list[GompfsError] = []
+        self._first_names: dict[int, tuple[bytes, tuple[int, int]]] = {}  # of files with several names
+        self._deferral = Deferral()
+        self._temporary_prefix = f".gompfs-{secrets.token_hex(6)}-".encode()
+        self._numbers = itertools.count()
+        self.num_errors = 0
 
     def extract(self, paths: Iterable[bytes]) -> None:
-        """Extract each path with what is below it, directories' times last. Raises ExtractError.
+        """Extract each path with everything below it; all of the archive for no paths.
 
-        Files with damaged blocks are skipped and listed in `damaged`.
+        Raises OSError if the target cannot be made or opened.
         """
         self._target.mkdir(parents=True, exist_ok=True)
-        for path in paths or [b""]:
+        tree = TargetTree(self._target, self._set_attributes, self._report)
+        with self._deferral:
+            try:
+                for path in _outermost(self._archive, list(paths) or [b""]):
+                    self._extract_path(tree, path)
+            finally:
+                with self._deferral.held:
+                    tree.leave_all()
+
+    def _extract_path(self, tree: TargetTree, path: bytes) -> None:
+        if b".." in path.split(b"/"):
+            self._report(ExtractError("a path with .. is not extracted", path=path))
+            return
+        try:
             for place, inode in self._archive.walk(path):
-                self._extract_entry(place, inode)
-        for place, inode in reversed(self._directories):
-            self._with_parent(place, partial(self._set_attributes, inode=inode))
+                parent, _, name = place.rpartition(b"/")
+                is_directory = stat.S_ISDIR(inode.mode)
+                with self._deferral.held:
+                    directory = tree.go_to(parent)
+                    if is_directory and directory is not None:
+                        tree.enter(place, inode)
+                if not is_directory and directory is not None:
+                    self._extract_entry(tree, directory, name, place, inode)
+        except GompfsError as error:
+            self._report(error)
 
-    def _with_parent(self, place: bytes, action: Callable[[int, bytes], None]) -> None:
-        parts = place.split(b"/") if place else []
-        descriptor = os.open(self._target, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            for part in parts[:-1]:
-                try:
-                    os.mkdir(part, 0o755, dir_fd=descriptor)
-                except FileExistsError:
-                    pass
-                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-                child = os.open(part, flags, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = child
-            action(descriptor, parts[-1] if parts else b".")
-        except GompfsError:
-            raise
-        except OSError as error:
-            raise ExtractError(error.strerror or str(error), path=place) from error
-        finally:
-            os.close(descriptor)
+    def _report(self, error: GompfsError) -> None:
+        self.num_errors += 1
+        if self._on_error is not None:
+            self._on_error(error)
 
-    def _extract_entry(self, place: bytes, inode: Inode) -> None:
+    def _extract_entry(self, tree: TargetTree, directory: int, name: bytes, place: bytes, inode: Inode) -> None:
         try:
-            self._with_parent(place, lambda parent, name: self._create(parent, name, place, inode))
-        except ExtractError:
-            raise
+            if inode.ino in self._first_names:
+                self._link(tree, directory, name, inode)
+            else:
+                self._create(directory, name, place, inode)
         except GompfsError as error:
             error.path = error.path or display_path(place)
-            self.damaged.append(error)
-            self._first_paths.pop(inode.ino, None)  # a further name has nothing to be linked to
+            self._report(error)
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the target of a symlink
+            reason = error.strerror if isinstance(error, OSError) else None
+            self._report(ExtractError(reason or str(error), path=place))
 
-    def _create(self, parent: int, name: bytes, place: bytes, inode: Inode) -> None:
-        kind = stat.S_IFMT(inode.mode)
-        if kind == stat.S_IFDIR:
-            if name != b".":
-                self._make_directory(parent, name)
-            self._directories.append((place, inode))
-            return
-        first = self._first_paths.setdefault(inode.ino, place)
-        if first != place:
-            self._remove(parent, name)
-            self._with_parent(
-                first,
-                lambda other, old: os.link(
-                    old, name, src_dir_fd=other, dst_dir_fd=parent, follow_symlinks=False
-                ),
-            )
-            return
-        self._remove(parent, name)
-        if kind == stat.S_IFREG:
-            self._write_file(parent, name, inode)
-        elif kind == stat.S_IFLNK:
-            os.symlink(inode.symlink_target or b"", name, dir_fd=parent)
-        elif kind == stat.S_IFIFO:
-            os.mkfifo(name, 0o600, dir_fd=parent)
-        elif self._is_root:
-            os.mknod(name, inode.mode, inode.rdev, dir_fd=parent)
-        else:
-            raise ExtractError("only root can make a device", path=place)
-        self._set_attributes(parent, name, inode)
+    def _create(self, directory: int, name: bytes, place: bytes, inode: Inode) -> None:
+        identity = None
+        with self._temporary_name(directory, name) as temporary:
+            if stat.S_ISREG(inode.mode):
+                descriptor = os.open(temporary, _CREATE_FLAGS, 0o600, dir_fd=directory)
+            else:
+                descriptor = self._make_special(directory, temporary, inode)
+            try:
+                if stat.S_ISREG(inode.mode):
+                    self._write_content(descriptor, inode)
+                    self._set_attributes(descriptor, place, inode)
+                else:
+                    # Works with a descriptor that is only a reference to an inode (O_PATH).
+                    self._set_attributes(b"/proc/self/fd/%d" % descriptor, place, inode)
+                if inode.nlink > 1:
+                    identity = file_identity(descriptor)
+            finally:
+                os.close(descriptor)
+        if identity is not None:
+            self._first_names[inode.ino] = place, identity
 
-    @staticmethod
-    def _make_directory(parent: int, name: bytes) -> None:
+    @contextmanager
+    def _temporary_name(self, directory: int, name: bytes) -> Iterator[bytes]:
+        """A name for a file that is being made; the file is renamed to `name` at the end, or removed if that fails."""
+        temporary = b"%s%d" % (self._temporary_prefix, next(self._numbers))
         try:
-            os.mkdir(name, 0o700, dir_fd=parent)
-        except FileExistsError:
-            if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
-                os.unlink(name, dir_fd=parent)
-                os.mkdir(name, 0o700, dir_fd=parent)
-
-    @staticmethod
-    def _remove(parent: int, name: bytes) -> None:
-        try:
-            os.unlink(name, dir_fd=parent)
-        except FileNotFoundError:
-            pass
-
-    def _write_file(self, parent: int, name: bytes, inode: Inode) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        descriptor = os.open(name, flags, 0o600, dir_fd=parent)
-        try:
-            for extent in self._archive.extents(inode.ino):
-                for start in range(0, extent.size, _COPY_SIZE):
-                    size = min(_COPY_SIZE, extent.size - start)
-                    position = extent.file_offset + start
-                    for piece in self._archive.read_pieces(inode.ino, position, size):
-                        view = memoryview(piece)
-                        while view:
-                            written = os.pwrite(descriptor, view, position)
-                            view, position = view[written:], position + written
-                    if self._progress is not None:
-                        self._progress(size)
-            os.ftruncate(descriptor, inode.size)
-        except GompfsError:
-            os.unlink(name, dir_fd=parent)
+            yield temporary
+            try:
+                os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            except IsADirectoryError:
+                _remove(directory, name)
+                os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with self._deferral.held:
+                _remove(directory, temporary)
             raise
-        finally:
-            os.close(descriptor)
 
-    def _set_attributes(self, parent: int, name: bytes, inode: Inode) -> None:
-        if self._is_root:
-            os.chown(name, inode.uid, inode.gid, dir_fd=parent, follow_symlinks=False)
+    def _make_special(self, directory: int, name: bytes, inode: Inode) -> int:
+        """Make a symlink, FIFO, socket or device, and return a descriptor that refers to it (O_PATH)."""
+        kind = stat.S_IFMT(inode.mode)
+        if kind == stat.S_IFLNK:
+            os.symlink(inode.symlink_target or b"", name, dir_fd=directory)
+        else:
+            try:
+                os.mknod(name, kind | 0o600, inode.rdev, dir_fd=directory)
+            except PermissionError:
+                if kind not in (stat.S_IFCHR, stat.S_IFBLK) or self._is_root:
+                    raise
+                raise ExtractError("only root can make a device") from None
+        descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        status = os.fstat(descriptor)
+        if stat.S_IFMT(status.st_mode) != kind or status.st_nlink != 1:
+            os.close(descriptor)
+            raise ExtractError("was replaced while it was extracted")
+        return descriptor
+
+    def _link(self, tree: TargetTree, directory: int, name: bytes, inode: Inode) -> None:
+        """Make one more name of a file that has been extracted."""
+        first, identity = self._first_names[inode.ino]
+        parent = tree.open_parent(first)
+        try:
+            original = os.open(first.rpartition(b"/")[2], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        finally:
+            os.close(parent)
+        try:
+            if file_identity(original) != identity:
+                raise ExtractError(f"{display_path(first)}, the same file, was replaced while it was extracted")
+            source = b"/proc/self/fd/%d" % original
+            try:
+                os.link(source, name, dst_dir_fd=directory, follow_symlinks=True)
+            except FileExistsError:
+                _remove(directory, name)
+                os.link(source, name, dst_dir_fd=directory, follow_symlinks=True)
+        finally:
+            os.close(original)
+
+    def _write_content(self, descriptor: int, inode: Inode) -> None:
+        """Write the bytes of a file; holes stay holes."""
+        end = 0
+        for extent in self._archive.extents(inode.ino):
+            for start in range(0, extent.size, _COPY_SIZE):
+                size = min(_COPY_SIZE, extent.size - start)
+                position = extent.file_offset + start
+                _write_all(descriptor, self._archive.read_pieces(inode.ino, position, size), position)
+                if self._progress is not None:
+                    self._progress(size)
+            end = extent.file_offset + extent.size
+        if end != inode.size:
+            os.ftruncate(descriptor, inode.size)
+
+    def _set_attributes(self, file: int | bytes, place: bytes, inode: Inode) -> None:
+        """Set owner, extended attributes, mode and time of a descriptor, or of the inode that /proc/self/fd/N is.
+
+        The mode comes after the owner, as changing the owner clears setuid bits. A user who is not root does not get
+        them: they would lend the user's own rights to a program from an archive.
+        """
+        mode = stat.S_IMODE(inode.mode)
+        if not self._is_root:
+            if not stat.S_ISDIR(inode.mode):
+                mode &= ~_SET_ID_BITS
+        elif not self._try(place, "owner", lambda: os.chown(file, inode.uid, inode.gid)):
+            mode &= ~_SET_ID_BITS
+        self._set_xattrs(file, place, inode)
         if not stat.S_ISLNK(inode.mode):
-            os.chmod(name, stat.S_IMODE(inode.mode), dir_fd=parent)
-        xattrs = self._archive.xattrs(inode.ino)
-        if xattrs:
-            place = b"/proc/self/fd/%d/" % parent + name
-            for key, value in xattrs.items():
-                os.setxattr(place, key, value, follow_symlinks=False)
-        os.utime(name, ns=(inode.mtime_ns, inode.mtime_ns), dir_fd=parent, follow_symlinks=False)
+            self._try(place, "mode", lambda: os.chmod(file, mode))
+        self._try(place, "time", lambda: os.utime(file, ns=(inode.mtime_ns, inode.mtime_ns)))
+
+    def _set_xattrs(self, file: int | bytes, place: bytes, inode: Inode) -> None:
+        for key, value in self._archive.xattrs(inode.ino).items():
+            try:
+                os.setxattr(file, key, value)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else str(error)
+                if self._on_warning is not None:
+                    message = f"the extended attribute {display_path(key)} cannot be set: {reason}"
+                    self._on_warning(ExtractError(message, path=place or b"."))
+
+    def _try(self, place: bytes, what: str, action: Callable[[], None]) -> bool:
+        """Do `action`; an error is reported. Returns whether it succeeded."""
+        try:
+            action()
+        except (OSError, OverflowError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            self._report(ExtractError(f"its {what} cannot be set: {reason}", path=place or b"."))
+            return False
+        return True
+
+
+def _outermost(archive: Archive, paths: list[bytes]) -> list[bytes]:
+    """The paths, without those that the extraction of another one covers: the same path, or a directory above."""
+    names = {b"/".join(part for part in path.split(b"/") if part not in (b"", b".")): None for path in paths}
+
+    def is_covered(path: bytes) -> bool:
+        above, _, name = path.rpartition(b"/")
+        while name and stat.S_ISDIR(archive.resolve(above).mode):  # a symlink leads out of what is above it
+            if above in names:
+                return True
+            above, _, name = above.rpartition(b"/")
+        return False
+
+    return [path for path in names if not is_covered(path)]
+
+
+def _write_all(descriptor: int, pieces: list[memoryview | bytes], position: int) -> None:
+    """Write the pieces one after another from `position` on."""
+    for first in range(0, len(pieces), _MAX_VECTORS):
+        batch = pieces[first : first + _MAX_VECTORS]
+        written = os.pwritev(descriptor, batch, position)
+        for piece in batch:
+            rest = memoryview(piece)[min(written, len(piece)) :]
+            written -= len(piece) - len(rest)
+            position += len(piece) - len(rest)
+            while rest:
+                count = os.pwrite(descriptor, rest, position)
+                rest, position = rest[count:], position + count
+
+
+def _remove(directory: int, name: bytes) -> None:
+    """Remove an entry if there is one; raises ExtractError for a directory that is not empty."""
+    try:
+        os.unlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        pass
+    except IsADirectoryError:
+        try:
+            os.rmdir(name, dir_fd=directory)
+        except OSError as error:
+            raise ExtractError(f"a directory is there that cannot be replaced: {error.strerror}") from None

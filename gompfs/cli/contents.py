@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gompfs.cli.application import EXIT_FAILURE, print_error
+from gompfs.cli.application import EXIT_FAILURE, leave_on_sigterm, print_error
 from gompfs.cli.parameters import archive_argument, engine_option, opened, paths_argument, resolve_all
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryTypeError, GompfsError, display_path
@@ -98,11 +98,13 @@ def extract_command(
 ) -> None:
     """Extract all of ARCHIVE, or each PATH with all that is below it.
 
-    Modes, times, symlinks, hard links, holes and extended attributes come back as they were; owners too, if
-    root extracts. A file that is damaged is left out, and the rest is extracted.
+    Modes, times, symlinks, hard links, holes and extended attributes come back as they were; if root extracts,
+    owners and setuid bits too. A file that is damaged or cannot be written is left out with a message, and the
+    rest is extracted. Existing files are replaced, existing directories are merged.
     """
     from gompfs.archive.extract import Extractor
 
+    leave_on_sigterm()
     with opened(archive, engine=engine, verify=verify) as opened_archive:
         found = resolve_all(opened_archive, paths)
         if paths and not found:
@@ -112,9 +114,13 @@ def extract_command(
             return None if paths else opened_archive.totals()[1]
 
         with progress_bar(Path(archive).name, total_size, quiet=quiet) as bar:
-            extractor = Extractor(opened_archive, Path(directory), progress=bar.advance if bar else None)
-            extractor.extract([os.fsencode(path).strip(b"/") for path in found])
-    for error in extractor.damaged:
-        print_error(f"left out: {error}")
-    if extractor.damaged or len(found) < len(paths):
+            extractor = Extractor(
+                opened_archive,
+                Path(directory),
+                progress=bar.advance if bar else None,
+                on_error=lambda error: print_error(str(error)),
+                on_warning=lambda error: print_error(f"warning: {error}"),
+            )
+            extractor.extract([os.fsencode(path) for path in found])
+    if extractor.num_errors or len(found) < len(paths):
         ctx.exit(EXIT_FAILURE)

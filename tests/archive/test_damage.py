@@ -15,7 +15,13 @@ from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 from gompfs.archive.verify import verify_archive
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, build_block, parse_block_header
-from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, UnsupportedVersionError
+from gompfs.errors import (
+    ArchiveFormatError,
+    CorruptBlockError,
+    CorruptIndexError,
+    GompfsError,
+    UnsupportedVersionError,
+)
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, LocalFile, Superblock, find_footer
 
 
@@ -116,9 +122,9 @@ class TestDamagedBlock:
     ) -> None:
         flip(archive_copy, place[1] + 99)
         with Archive(archive_copy) as archive:
-            extractor = Extractor(archive, tmp_path / "out")
-            extractor.extract([b""])
-        assert [(error.path, error.block) for error in extractor.damaged] == [("big/noise", place[0])]
+            errors: list[GompfsError] = []
+            Extractor(archive, tmp_path / "out", on_error=errors.append).extract([b""])
+        assert [(error.path, error.block) for error in errors] == [("big/noise", place[0])]
         expected = list_directory(tree)
         del expected[b"big/noise"]
         assert list_directory(tmp_path / "out") == expected
@@ -130,9 +136,9 @@ class TestDamagedBlock:
             flip(
                 archive_copy, int(places.archive_offsets[extent.stream_offset // archive.block_size + 3]) + 99
             )
-            extractor = Extractor(archive, tmp_path / "out")
-            extractor.extract([b""])
-        assert {error.path for error in extractor.damaged} == {"big/text", "text-too"}
+            errors: list[GompfsError] = []
+            Extractor(archive, tmp_path / "out", on_error=errors.append).extract([b""])
+        assert {error.path for error in errors} == {"big/text", "text-too"}
         assert not os.path.lexists(tmp_path / "out/big/text")
         assert not os.path.lexists(tmp_path / "out/text-too")
         assert (tmp_path / "out/sparse").exists()

@@ -1,0 +1,335 @@
+"""Puts one archive through the commands of gompfs, in this process, and says what is wrong with what they do.
+
+Run in a forked child (see run.py): a step may crash, never end, or take all memory. Each step says when it begins and
+ends; the parent watches time and memory.
+
+What is a finding:
+- a signal, a traceback, "internal error", an exit status other than 0 and 1, status 1 without a line that says why;
+- more time or memory than the limits;
+- a file that comes out without an error and with other bytes than the slow reading (oracle.py) has, or, where the
+  mutation kept what the files' checksums stand for, than the seed had;
+- an archive that `verify` calls sound, and that the slow reading finds damaged, or whose listing, bytes or word counts
+  are others than those of the slow reading, or that another command refuses.
+
+Where a mutation forges content and checksum alike, wrong bytes cannot be told from right ones: then only the slow
+reading counts. Indexes whose pages contradict each other have no single meaning: there, bytes are not compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import stat
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernel import mounted, use
+from oracle import MAX_SIZE, OracleError, Reading, count_lines, read_archive
+
+from gompfs.cli.application import run
+from gompfs.errors import GompfsError
+
+FORBIDDEN = (
+    "Traceback",
+    "internal error",
+    "out of memory",
+    "Exception ignored",
+    "runtime error:",
+    "Sanitizer",
+    "assert",
+)
+_STATISTICS = (
+    "sort",
+    "inverted_index",
+    "term_vector",
+    "sequence_count",
+    "ranked_inverted_index",
+    "tfidf",
+    "info",
+    "list",
+    "word/the",
+    "phrase/of the",
+    "phrase/to be or not",
+)
+_NUM_CATS = 4
+
+
+@dataclass
+class Outcome:
+    """What one command answered."""
+
+    status: int
+    out: bytes
+    err: str
+
+
+@dataclass
+class Examination:
+    """One mutant under examination. `tell` takes events: (kind, text)."""
+
+    path: Path
+    scratch: Path
+    number: int
+    originals: dict[bytes, set[bytes]] | None
+    """Contents that files of the seed had, by path; None where the mutation may have given them others."""
+    tell: Callable[[str, str], None]
+    is_sound: bool = False
+    reading: Reading | None = None
+    problem: str = ""
+    statuses: dict[str, int] = field(default_factory=dict)
+
+    def steps(self) -> list[tuple[str, Callable[[], None]]]:
+        """All steps in order, by name; those with a gap in the name are commands."""
+        rng = random.Random(self.number)
+        statistic = rng.choice(_STATISTICS)
+        return [
+            ("slow reading", self._read_slowly),
+            ("verify", self._verify),
+            ("info", lambda: self._say("info", "--json")),
+            ("ls", self._list),
+            ("ls -l", lambda: self._say("ls", "-lR")),
+            ("extract", self._extract),
+            ("cat", lambda: self._cat(rng)),
+            ("stats wordcount", self._count_words),
+            ("stats sequence_count", self._count_sequences),
+            (f"stats {statistic}", lambda: self._say("stats", statistic)),
+            ("stats --file", lambda: self._count_in_file(rng)),
+            ("mount", self._mount),
+        ]
+
+    def finding(self, kind: str, text: str) -> None:
+        """Tell that something is wrong."""
+        self.tell("finding", f"{kind}: {text}")
+
+    # Steps
+
+    def _read_slowly(self) -> None:
+        try:
+            reading = read_archive(self.path.read_bytes())
+            self.reading = reading if reading.paths else None
+        except OracleError as error:
+            self.reading, self.problem = None, str(error)
+
+    def _verify(self) -> None:
+        outcome = self._command("verify", "--json")
+        if outcome.status == 0:
+            self.is_sound = True
+            self.tell("sound", "")
+            if self.reading is None and self.problem:
+                self.finding("verify passes", f"an archive that the slow reading refuses: {self.problem}")
+        elif outcome.out:
+            report = json.loads(outcome.out)
+            if not report["damages"] and not report["problems"]:
+                self.finding("no reason", "verify has status 1 and no damage")
+
+    def _say(self, *arguments: str) -> None:
+        outcome = self._command(*arguments)
+        if self.is_sound and outcome.status:
+            self.finding("refused", f"{' '.join(arguments)} of an archive that verify calls sound: {outcome.err[:300]}")
+
+    def _list(self) -> None:
+        outcome = self._command("ls", "-R", "--json")
+        if not (self.is_sound and self.reading):
+            return
+        listed = {
+            os.fsencode(row["path"]): (row["ino"], row["size"], row["mtime_ns"]) for row in json.loads(outcome.out)
+        }
+        expected = {path: (e.ino, e.size, e.mtime_ns) for path, e in self.reading.paths.items() if path}
+        if listed != expected:
+            self.finding("wrong listing", str([path for path in expected if listed.get(path) != expected[path]][:5]))
+
+    def _extract(self) -> None:
+        target = self.scratch / "extracted"
+        outcome = self._command("extract", "--verify", "-q", "-C", str(target))
+        try:
+            if self.is_sound and outcome.status and not _is_of_file_system(outcome.err):
+                self.finding("refused", f"extract of an archive that verify calls sound: {outcome.err[:300]}")
+            left_out = outcome.err
+            for path, content in _files_below(os.fsencode(target)):
+                if os.fsdecode(path) not in left_out:
+                    self._compare("extract", path, content, verify=True, is_whole=outcome.status == 0)
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
+
+    def _cat(self, rng: random.Random) -> None:
+        if self.reading is not None:
+            paths = [path for path, e in self.reading.paths.items() if stat.S_ISREG(e.mode) and e.size <= MAX_SIZE]
+        else:
+            paths = sorted(self.originals or {b"text/one", b"noise"})
+        for path in rng.sample(paths, min(_NUM_CATS, len(paths))):
+            if b"\0" in path or path.startswith(b"-"):
+                continue
+            outcome = (
+                self._command("cat", "--verify", "--", os.fsdecode(path)) if _is_small(self.reading, path) else None
+            )
+            if outcome is not None and outcome.status == 0:
+                self._compare("cat", path, outcome.out, verify=True)
+            elif outcome is not None and self.is_sound:
+                self.finding("refused", f"cat of an archive that verify calls sound: {outcome.err[:300]}")
+
+    def _count_words(self) -> None:
+        self._count("wordcount", 1)
+
+    def _count_sequences(self) -> None:
+        self._count("sequence_count", 3)
+
+    def _count(self, name: str, num_words: int) -> None:
+        outcome = self._command("stats", name)
+        if not self.is_sound:
+            return
+        if outcome.status:
+            self.finding("refused", f"stats {name} of an archive that verify calls sound: {outcome.err[:300]}")
+        elif not self._agrees(outcome.out, num_words):
+            self.finding("wrong counts", f"stats {name} of an archive that verify calls sound")
+
+    def _agrees(self, text: bytes, num_words: int) -> bool:
+        """Whether counts, or the beginning of them, are those of the slow reading, if that can count."""
+        if self.reading is None or not _is_small(self.reading):
+            return True
+        return text == count_lines(self.reading.counts(num_words))[: len(text) if num_words == 1 else None]
+
+    def _count_in_file(self, rng: random.Random) -> None:
+        if self.reading is None:
+            return
+        paths = [path for path, e in self.reading.paths.items() if stat.S_ISREG(e.mode) and e.size <= MAX_SIZE]
+        if not paths:
+            return
+        path = rng.choice(paths)
+        outcome = self._command("stats", "wordcount", "--file", os.fsdecode(path))
+        ino = self.reading.paths[path].ino
+        if self.is_sound and self.reading.is_text(ino):
+            words = self.reading.words_of(ino)
+            if outcome.status or outcome.out != count_lines(Counter(words)):
+                self.finding(
+                    "wrong counts", f"stats wordcount --file {path!r}, which verify calls sound: {outcome.err[:200]}"
+                )
+
+    def _mount(self) -> None:
+        try:
+            with mounted(self.path) as (kernel, errors):
+                contents, counts = use(kernel, MAX_SIZE if self.is_sound else 1 << 20)
+        except GompfsError:
+            if self.is_sound:
+                self.finding("refused", "mount of an archive that verify calls sound")
+            return
+        for text in errors.found:
+            self.finding("unforeseen", f"mount: {text[:300]}")
+        for path, content in contents.items():
+            self._compare("mount", path, content, verify=False)
+        if self.is_sound and counts is not None and not self._agrees(counts, 1):
+            self.finding("wrong counts", "stats/wordcount of a mount of an archive that verify calls sound")
+
+    # Helpers
+
+    def _compare(self, command: str, path: bytes, content: bytes, *, verify: bool, is_whole: bool = True) -> None:
+        """Find what is wrong with the bytes of a file that came without an error."""
+        if self.reading is not None:
+            try:
+                entry = self.reading.paths.get(path)
+                expected = None if entry is None else self.reading.content(entry.ino, verify=verify)
+            except OracleError:
+                return
+            if entry is None:
+                self.finding("wrong name", f"{command}: {path!r}")
+            elif expected is None and is_whole:
+                self.finding("wrong bytes", f"{command}: {path!r}, which is damaged, came without an error")
+            elif expected is not None and content != expected:
+                self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the slow reading")
+        if verify and self.originals is not None and content not in self.originals.get(path, set()) and is_whole:
+            self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the seed")
+
+    def _command(self, *arguments: str) -> Outcome:
+        """Run a command of gompfs in this process, with its output in files."""
+        name, *rest = arguments
+        options, paths = (rest[: rest.index("--")], rest[rest.index("--") + 1 :]) if "--" in rest else (rest, [])
+        line = [name, str(self.path), *options] if not paths else [name, *options, "--", str(self.path), *paths]
+        self.tell("command", " ".join(arguments))
+        with _captured(self.scratch) as read:
+            status = run(line)
+            out, err = read()
+        outcome = Outcome(status, out, err.decode("utf-8", "replace"))
+        self._check(" ".join(arguments), outcome)
+        return outcome
+
+    def _check(self, command: str, outcome: Outcome) -> None:
+        for text in FORBIDDEN:
+            if text in outcome.err:
+                self.finding(
+                    "internal error" if text != "out of memory" else "memory", f"{command}: {outcome.err[-400:]}"
+                )
+                break
+        if outcome.status not in (0, 1):
+            self.finding("status", f"{command}: {outcome.status}: {outcome.err[:300]}")
+        elif outcome.status == 1 and "verify" not in command and "gompfs: " not in outcome.err:
+            self.finding("no reason", f"{command} has status 1 and says nothing")
+        if any(not line.startswith("gompfs: ") for line in outcome.err.splitlines()):
+            self.finding("status", f"{command}: a line that is no message: {outcome.err[:300]}")
+
+
+@contextmanager
+def _captured(scratch: Path) -> Iterator[Callable[[], tuple[bytes, bytes]]]:
+    """Standard output and standard error in files, read by what is yielded."""
+    files = [os.memfd_create(name) for name in ("out", "err")]
+    saved = [os.dup(1), os.dup(2)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for number, descriptor in enumerate(files, 1):
+        os.dup2(descriptor, number)
+
+    def read() -> tuple[bytes, bytes]:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return os.pread(files[0], 64 << 20, 0), os.pread(files[1], 1 << 20, 0)
+
+    try:
+        yield read
+    finally:
+        sys.stdout.flush()
+        for number, descriptor in enumerate(saved, 1):
+            os.dup2(descriptor, number)
+        for descriptor in (*files, *saved):
+            os.close(descriptor)
+
+
+def _files_below(top: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The regular files of a directory that are not too large to be compared."""
+    for folder, _, names in os.walk(top):
+        for name in names:
+            full = os.path.join(folder, name)
+            status = os.lstat(full)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_SIZE:
+                with open(full, "rb") as file:
+                    yield os.path.relpath(full, top), file.read()
+
+
+_FILE_SYSTEM = (
+    "File name too long",
+    "Operation not supported",
+    "File too large",
+    "Argument list too long",
+    "Invalid argument",
+    "No space left",
+    "Permission denied",
+    "Operation not permitted",
+    "Numerical result out of range",
+)
+
+
+def _is_of_file_system(err: str) -> bool:
+    """Whether messages are about what the file system cannot hold."""
+    return any(text in err for text in _FILE_SYSTEM)
+
+
+def _is_small(reading: Reading | None, path: bytes | None = None) -> bool:
+    """Whether the content of a file, or of all, can be read."""
+    if reading is None:
+        return True
+    if path is not None:
+        return reading.paths[path].size <= MAX_SIZE
+    return sum(entry.size for entry in reading.inodes.values() if stat.S_ISREG(entry.mode)) <= 4 * MAX_SIZE

@@ -1,0 +1,99 @@
+"""Makes mutants: archives that are changed at one structure or several, with checksums that are right again.
+
+A mutant follows from its seed archives and its number alone. `python -m tests.fuzz.mutate NUMBER FILE` writes the one
+of that number, and says what was changed.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("", "conformance", "fuzz")]
+
+from mutate_blocks import block_header, block_places, payload
+from mutate_frame import cut, footer, splice, superblock, tail
+from mutate_grammar import grammar
+from mutate_index import index_pages, index_rows, index_schema
+from mutate_sizes import sizes
+from seeds import SEEDS, read_seed
+from taken_apart import TakenApart
+
+Mutation = Callable[[TakenApart, random.Random], tuple[str, bool]]
+
+STRUCTURES: dict[str, tuple[Mutation | None, float]] = {
+    "payload": (payload, 15),
+    "block header": (block_header, 6),
+    "block places": (block_places, 6),
+    "index rows": (index_rows, 20),
+    "index schema": (index_schema, 4),
+    "index pages": (index_pages, 17),
+    "grammar": (grammar, 17),
+    "superblock": (superblock, 2),
+    "footer": (footer, 3),
+    "cut": (cut, 2),
+    "tail": (tail, 2),
+    "splice": (None, 2),
+    "sizes": (sizes, 4),
+}
+"""What is mutated, by what, and how often beside the others."""
+_MANY = "several"
+_SHARE_OF_MANY = 0.08
+
+
+@dataclass
+class Mutant:
+    """An archive; `keeps_contents` where no file may come out of it with other bytes than the seed's."""
+
+    number: int
+    seed: str
+    structure: str
+    told: str
+    content: bytes
+    keeps_contents: bool
+
+    def describe(self) -> str:
+        return f"mutant {self.number} of {self.seed}, {self.structure}: {self.told}"
+
+
+def make_mutant(number: int, base: int = 1, structure: str | None = None) -> Mutant:
+    """The mutant of a number; `base` makes another series of them, `structure` only those of one structure."""
+    attempt = 0
+    while True:
+        rng = random.Random(f"{base} {number} {attempt}")
+        seed = rng.choice(SEEDS)
+        try:
+            return _mutate(number, seed, structure, rng)
+        except (sqlite3.Error, OverflowError, ValueError, IndexError, TypeError, struct.error, KeyError, StopIteration):
+            # The seed has nothing of that sort, or an earlier change has left nothing to change.
+            attempt += 1
+
+
+def _mutate(number: int, seed: str, structure: str | None, rng: random.Random) -> Mutant:
+    parts = TakenApart.of(read_seed(seed))
+    count = rng.randint(2, 4) if structure is None and rng.random() < _SHARE_OF_MANY else 1
+    told, keeps = [], True
+    names = list(STRUCTURES)
+    for name in [structure] if structure else rng.choices(names, [STRUCTURES[n][1] for n in names], k=count):
+        mutation, _ = STRUCTURES[name]
+        if mutation is None:
+            text, kept = splice(parts, rng, TakenApart.of(read_seed(rng.choice(SEEDS))))
+        else:
+            text, kept = mutation(parts, rng)
+        told.append(f"{name}: {text}" if count > 1 else text)
+        keeps = keeps and kept
+        structure = name
+    content = parts.build()
+    return Mutant(number, seed, _MANY if count > 1 else str(structure), "; ".join(told), content, keeps)
+
+
+if __name__ == "__main__":
+    made = make_mutant(int(sys.argv[1]), *map(int, sys.argv[3:4]))
+    Path(sys.argv[2]).write_bytes(made.content)
+    sys.stdout.write(made.describe() + "\n")

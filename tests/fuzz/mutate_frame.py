@@ -1,0 +1,99 @@
+"""Mutations of superblock, footer and file: other fields, cuts, tails, two archives in one."""
+
+from __future__ import annotations
+
+import random
+
+from taken_apart import FOOTER_SIZE, SUPERBLOCK_FIELDS, TakenApart, with_checksum
+
+EXTREMES = (0, 1, 63, 64, 65, 4096, (1 << 31), (1 << 32) - 1, 1 << 40, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+
+
+def superblock(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """Another version, block size or UUID, reserved bytes."""
+    fields = list(SUPERBLOCK_FIELDS.unpack_from(parts.data))
+    which = rng.choice((0, 1, 2, 2, 2, 3, 4))
+    if which == 0:
+        fields[0] = rng.choice((b"\x89GOMPFS\r", bytes(8)))
+    elif which == 1:
+        fields[1] = rng.choice((0, 2, 3, 255, (1 << 32) - 1))
+    elif which == 2:
+        fields[2] = rng.choice((1 << rng.randrange(32), fields[2] + 1, fields[2] * 2, fields[2] // 2, 0))
+    elif which == 3:
+        fields[3] = rng.randbytes(16)
+    else:
+        fields[4] = rng.choice((b"\1" + bytes(23), bytes(23) + b"\1"))
+    parts.data[:64] = with_checksum(SUPERBLOCK_FIELDS.pack(*fields))
+    return f"field {which} of the superblock", which != 2
+
+
+def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """Other fields of the newest footer."""
+    end = len(parts.data) + -len(parts.data) % 4096
+    size = len(parts.image)
+    name = rng.choice(
+        ("generation", "index_offset", "index_size", "index_xxh3", "previous", "reserved", "reserved_too")
+    )
+    value = {
+        "generation": rng.choice((0, 2, 3, parts.footer.generation + 1, (1 << 32) - 1)),
+        "index_offset": rng.choice((end - 4096, end + 64, end + 1, 64, *EXTREMES)),
+        "index_size": rng.choice((size - 1, size + 1, size - 512, size + 64, size // 2, *EXTREMES)),
+        "index_xxh3": rng.getrandbits(64),
+        "previous": rng.choice((end + size, end - 64, parts.footer.previous + 64, *EXTREMES)),
+        "reserved": rng.choice((1, 1 << 31)),
+        "reserved_too": rng.choice((1, 1 << 63)),
+    }[name]
+    parts.odd_footer[name] = value
+    if name == "index_offset" and rng.random() < 0.3:
+        parts.odd_footer["index_size"] = rng.choice(EXTREMES)
+    return f"{name} of the footer is {value}", True
+
+
+def cut(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """The file is shorter, by any number of bytes."""
+    share = rng.choice((rng.random(), 0.999, 1.0))
+    less = rng.choice((0, 1, 8, 16, 63, 64, 65, 4096))
+    parts.after_image.append(lambda content: content[: max(int(len(content) * share) - less, 0)])
+    return f"cut to {share:.4f} of the file less {less} bytes", True
+
+
+def tail(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """The file is longer: any bytes, its footer once more, a footer that leads elsewhere."""
+    kind = rng.choice(("zeros", "random", "footer", "footer of generation 0", "half an add"))
+    size = rng.choice((1, 64, 4096, 100_000))
+    noise = rng.randbytes(size)
+
+    def add(content: bytes) -> bytes:
+        last = content[-FOOTER_SIZE:]
+        if kind == "zeros":
+            return content + bytes(size)
+        if kind == "random":
+            return content + noise
+        if kind == "footer":
+            return content + last
+        if kind == "footer of generation 0":
+            return content + noise[: size // 64 * 64] + with_checksum(last[:8] + bytes(4) + last[12:56])
+        return content + content[64 : 64 + size] + b"GOMPEND\n" + noise[:40]
+
+    parts.after_image.append(add)
+    return f"{kind} behind the end", True
+
+
+def splice(parts: TakenApart, rng: random.Random, other: TakenApart) -> tuple[str, bool]:
+    """Parts of two archives in one."""
+    kind = rng.choice(
+        ("index of another", "data of another", "behind another", "around another", "previous is another's")
+    )
+    if kind == "index of another":
+        parts.image = other.image
+    elif kind == "data of another":
+        parts.data = bytearray(other.data)
+    elif kind == "behind another":
+        parts.data = bytearray(other.build()) + parts.data
+    elif kind == "around another":
+        parts.data += other.build()
+    else:
+        parts.data += other.build()
+        parts.odd_footer["previous"] = len(parts.data) - FOOTER_SIZE
+        parts.odd_footer["generation"] = 2
+    return kind, False

@@ -1,0 +1,212 @@
+"""A slow reading of an archive from docs/format.md: what gompfs should make of it, if it makes anything of it.
+
+It reads whole tables, decodes blocks with the reference decoders, and counts words with Python. What it says is only
+held against gompfs where that gives no error: an archive may be refused for reasons that are not looked for here.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import stat
+import struct
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, FOOTER_FIELDS, FOOTER_SIZE, SUPERBLOCK_FIELDS
+from xxhash import xxh3_64, xxh3_64_intdigest
+
+from gompfs.codec import Codec
+from gompfs.codec.reference import PayloadError, decode_payload
+from gompfs.grammar.reference import split_words
+
+MAX_SIZE = 8 << 20  # of files whose content is read
+_MAX_ENTRIES = 200_000
+_MAX_STEPS = 20_000  # of 1,000 instructions of SQLite's machine
+_HEAD = 8192  # bytes that say whether a file is binary
+
+
+class OracleError(Exception):
+    """The archive is not one, or not one that this reading is for."""
+
+
+class Entry(NamedTuple):
+    """A row of the table inode."""
+
+    ino: int
+    mode: int
+    uid: int
+    gid: int
+    size: int
+    mtime_ns: int
+    nlink: int
+    rdev: int
+    target: bytes | None
+
+
+@dataclass
+class Reading:
+    """What an archive has."""
+
+    inodes: dict[int, Entry] = field(default_factory=dict)
+    children: dict[int, list[tuple[bytes, int]]] = field(default_factory=dict)
+    extents: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
+    blocks: list[tuple[int, bytes, int]] = field(default_factory=list)
+    """Of each block of the stream: its first byte there, its bytes in the file, its uncompressed size."""
+    binary: set[int] = field(default_factory=set)
+    words: str = ""
+    _starts: list[int] = field(default_factory=list)
+
+    @functools.cached_property
+    def paths(self) -> dict[bytes, Entry]:
+        """All entries by path, the root as b"". Raises OracleError where directories are in each other."""
+        paths: dict[bytes, Entry] = {}
+        pending, seen = [(b"", 1)], set()
+        while pending:
+            path, ino = pending.pop()
+            if ino not in self.inodes:
+                raise OracleError(f"no inode {ino}")
+            entry = paths[path] = self.inodes[ino]
+            if stat.S_ISDIR(entry.mode):
+                if ino in seen or len(paths) > _MAX_ENTRIES:
+                    raise OracleError(f"directory {ino} has two names")
+                seen.add(ino)
+                prefix = path + b"/" if path else b""
+                pending += [(prefix + name, child) for name, child in self.children.get(ino, [])]
+        return paths
+
+    def content(self, ino: int, *, verify: bool) -> bytes | None:
+        """The bytes of a file, None where they are damaged; with `verify`, content checksums count too.
+
+        Raises OracleError for a file that is too large to be read here.
+        """
+        size = self.inodes[ino].size
+        if not 0 <= size <= MAX_SIZE:
+            raise OracleError(f"inode {ino} is large, or less than nothing")
+        content = bytearray(size)
+        for file_offset, stream_offset, extent_size in self.extents.get(ino, []):
+            end = min(file_offset + extent_size, size)
+            while file_offset < end:
+                number = bisect_right(self._starts, stream_offset) - 1
+                if number < 0:
+                    return None
+                start, raw, block_size = self.blocks[number]
+                piece_size = min(end - file_offset, start + block_size - stream_offset)
+                block = _decoded(raw, block_size)
+                if piece_size <= 0 or file_offset < 0 or block is None or (verify and not block[1]):
+                    return None
+                at = stream_offset - start
+                content[file_offset : file_offset + piece_size] = block[0][at : at + piece_size]
+                file_offset, stream_offset = file_offset + piece_size, stream_offset + piece_size
+        return bytes(content)
+
+    def is_text(self, ino: int) -> bool:
+        """Whether the words of a file count: it has no holes, and no NUL near its beginning."""
+        entry = self.inodes[ino]
+        covered = sum(size for _, _, size in self.extents.get(ino, []))
+        if not stat.S_ISREG(entry.mode) or ino in self.binary or covered < entry.size:
+            return False
+        content = self.content(ino, verify=False)
+        return content is not None and b"\0" not in content[:_HEAD]
+
+    def words_of(self, ino: int) -> list[bytes]:
+        """The words of a text file in order; none where it is damaged."""
+        return split_words(self.content(ino, verify=False) or b"", self.words)
+
+    def counts(self, num_words: int) -> Counter[bytes]:
+        """How often each sequence of so many words is in the text files."""
+        counts: Counter[bytes] = Counter()
+        for ino in self.inodes:
+            if self.is_text(ino):
+                words = self.words_of(ino)
+                counts.update(b" ".join(words[at : at + num_words]) for at in range(len(words) - num_words + 1))
+        return counts
+
+
+def count_lines(counts: Counter[bytes]) -> bytes:
+    """Counts as `wordcount` and `sequence_count` have them."""
+    lines = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return b"".join(b"%s\t%d\n" % line for line in lines)
+
+
+def read_archive(content: bytes) -> Reading:
+    """Read an archive whose last bytes are its footer; raises OracleError."""
+    try:
+        return _read(content)
+    except (sqlite3.Error, struct.error, ValueError, TypeError, OverflowError) as error:
+        raise OracleError(str(error)) from error
+
+
+def _read(content: bytes) -> Reading:
+    _, version, block_size, _, _ = SUPERBLOCK_FIELDS.unpack_from(content)
+    footer = FOOTER_FIELDS.unpack_from(content, len(content) - FOOTER_SIZE)
+    magic, _, _, index_offset, index_size, index_xxh3, _, _ = footer
+    image = content[index_offset : index_offset + index_size]
+    if magic != b"GOMPEND\n" or version != 1 or xxh3_64_intdigest(image) != index_xxh3:
+        raise OracleError("no whole archive")
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(image)
+        steps = iter(range(_MAX_STEPS))
+        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
+        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            raise OracleError("the pages of the index contradict each other")
+        return _read_tables(connection, content, block_size)
+    finally:
+        connection.close()
+
+
+def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int) -> Reading:
+    reading = Reading()
+    for row in connection.execute("SELECT ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target FROM inode"):
+        _check(row[:8], int)
+        _check(row[8:], bytes, type(None))
+        reading.inodes[row[0]] = Entry(*row)
+    for parent, name, ino in connection.execute("SELECT parent, name, ino FROM dirent"):
+        _check((parent, ino), int)
+        _check((name,), bytes)
+        reading.children.setdefault(parent, []).append((name, ino))
+    for ino, *extent in connection.execute("SELECT ino, file_offset, stream_offset, size FROM extent"):
+        _check((ino, *extent), int)
+        reading.extents.setdefault(ino, []).append(tuple(extent))
+    reading.binary = {ino for (ino,) in connection.execute("SELECT ino FROM binary_file")}
+    meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+    reading.words = meta.get("words", "whitespace")
+    start = 0
+    for size, offsets, sizes in connection.execute(
+        "SELECT uncompressed_size, archive_offsets, compressed_sizes FROM segment ORDER BY number"
+    ):
+        count = len(sizes) // 4
+        places = zip(struct.unpack(f"<{count}Q", offsets), struct.unpack(f"<{count}I", sizes), strict=True)
+        for number, (offset, compressed) in enumerate(places):
+            raw = content[offset : offset + compressed]
+            reading.blocks.append((start + number * block_size, raw, min(size - number * block_size, block_size)))
+        start += count * block_size
+    reading._starts = [block[0] for block in reading.blocks]
+    return reading
+
+
+def _check(values: Iterable[object], *kinds: type) -> None:
+    if any(type(value) not in kinds for value in values):
+        raise OracleError("a row has values of other types than its table")
+
+
+@functools.lru_cache(20_000)
+def _decoded(raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
+    """A block's content by the reference decoders, and whether its checksum is right; None for a damaged block."""
+    if len(raw) < BLOCK_HEADER_SIZE:
+        return None
+    magic, codec, reserved, size, uncompressed, content_xxh3 = BLOCK_FIELDS.unpack_from(raw)
+    digest = xxh3_64(raw[: BLOCK_FIELDS.size])
+    digest.update(raw[BLOCK_HEADER_SIZE:])
+    is_whole = digest.intdigest() == int.from_bytes(raw[24:32], "little") and len(raw) == BLOCK_HEADER_SIZE + size
+    if not is_whole or magic != b"GBLK" or any(reserved) or codec > 2 or not size <= uncompressed == uncompressed_size:
+        return None
+    try:
+        content = decode_payload(Codec(codec), raw[BLOCK_HEADER_SIZE:], uncompressed)
+    except PayloadError:
+        return None
+    return content, xxh3_64_intdigest(content) == content_xxh3

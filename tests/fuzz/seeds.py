@@ -1,0 +1,173 @@
+"""The archives that are mutated: small ones, of all codecs, block sizes, grammars, word rules, and kinds of entries.
+
+They are packed from tars that are made in memory, so that the same release makes the same bytes everywhere. The golden
+archives are seeds too.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import random
+import tarfile
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from gompfs.archive import Archive
+from gompfs.archive.text import text_without_grammar
+from gompfs.codec import Codec, CodecOptions
+from gompfs.engine import select_engine
+from gompfs.options import PackOptions
+from gompfs.pack import add_grammars, add_to_archive, open_source, pack_archive
+
+_TESTS = Path(__file__).parents[1]
+_TEXT = (_TESTS.parent / "examples" / "corpus" / "carroll" / "alice29.txt").read_bytes()
+_TIME = 1_500_000_000
+_LETTERS = "It\u2019s \u201cna\u00efve\u201d, isn't it? \u03a3 x\u00b2 \u65e5\u672c 42.\n".encode() + b"\xff'd don't "
+Files = dict[str, bytes]
+
+
+def _texts(seed: int) -> Files:
+    rng = random.Random(seed)
+    start = rng.randrange(100_000)
+    pieces = [_TEXT[start + 300 * n : start + 300 * (n + 1)] for n in range(12)]
+    return {
+        "text/one": _TEXT[start : start + 7000],
+        "text/repeated": b"".join(rng.choices(pieces, k=100)),
+        "text/short": b"to be or not to be",
+        "noise": rng.randbytes(3000) + b"\0",
+        "empty": b"",
+        "runs": bytes(20_000) + b"a" * 700 + bytes(range(256)),
+    }
+
+
+def _odd_names() -> Files:
+    names = [
+        "x" * 255,
+        "new\nline",
+        "tab\there",
+        "back\\slash",
+        "-rf",
+        " ",
+        "a/b/c/d/e/f/g/h/leaf",
+        "stats",
+        "z/stats/wordcount",
+    ]
+    return {name: f"the words of file {number}\n".encode() * (number + 1) for number, name in enumerate(names)}
+
+
+def _many_files() -> Files:
+    return {f"d{n % 7}/e{n % 3}/f{n:03}": b"%d words of a file of many " % n * (n % 9) for n in range(200)}
+
+
+def _tar(target: Path, files: Files, *, with_all_kinds: bool = False) -> Path:
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        made: set[str] = set()
+        for name, content in files.items():
+            for parent in reversed(Path(name).parents[:-1]):
+                if str(parent) not in made:
+                    tar.addfile(_member(str(parent), tarfile.DIRTYPE, mode=0o755))
+                    made.add(str(parent))
+            member = _member(name)
+            member.size = len(content)
+            if with_all_kinds:
+                member.pax_headers = {"SCHILY.xattr.user.comment": f"of {len(content)} bytes"}
+            tar.addfile(member, io.BytesIO(content))
+        if with_all_kinds:
+            for name, kind, link in (
+                ("link", tarfile.SYMTYPE, "text/one"),
+                ("broken", tarfile.SYMTYPE, "nowhere"),
+                ("to-dir", tarfile.SYMTYPE, "text"),
+                ("loop", tarfile.SYMTYPE, "loop"),
+                ("hard", tarfile.LNKTYPE, "text/one"),
+                ("fifo", tarfile.FIFOTYPE, ""),
+                ("device", tarfile.CHRTYPE, ""),
+                ("disk", tarfile.BLKTYPE, ""),
+                ("folder", tarfile.DIRTYPE, ""),
+            ):
+                member = _member(name, kind, mode=0o4750 if name == "folder" else 0o640)
+                member.linkname, member.devmajor, member.devminor, member.uid = link, 1, 3, 1000
+                tar.addfile(member)
+    return target
+
+
+def _member(name: str, kind: bytes = tarfile.REGTYPE, mode: int = 0o644) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.mode, member.mtime = kind, mode, _TIME
+    return member
+
+
+def _pack(target: Path, files: Files, *, with_all_kinds: bool = False, **options: object) -> None:
+    tar = _tar(target.with_suffix(".tar"), files, with_all_kinds=with_all_kinds)
+    pack_archive([open_source(tar)], target, PackOptions(**options), engine=select_engine("cpu", 1))  # type: ignore[arg-type]
+
+
+def _add(target: Path, files: Files, **options: object) -> None:
+    tar = _tar(target.with_suffix(".more.tar"), files)
+    add_to_archive(target, [open_source(tar)], PackOptions(**options), engine=select_engine("cpu", 1))  # type: ignore[arg-type]
+
+
+def _build_grammars(target: Path) -> None:
+    with Archive(target, engine=select_engine("cpu", 1)) as archive:
+        texts = text_without_grammar(archive)
+        add_grammars(target, archive.footer.generation, texts, engine=archive.engine, progress=None)
+
+
+_BYTE = CodecOptions(Codec.GOMPRESSO_BYTE, level=9)
+_BIT = CodecOptions(Codec.GOMPRESSO_BIT, level=9)
+_QUICK = CodecOptions(Codec.GOMPRESSO_BIT, level=1, dependency_elimination=False)
+_STORED = CodecOptions(Codec.STORED)
+_SMALL, _MIDDLE = 16 << 10, 64 << 10
+
+
+def _generations(target: Path) -> None:
+    _pack(target, _texts(3), block_size=_SMALL, codec=_BYTE)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:3000], "noise": b"now text"}, codec=_BIT)
+    _add(target, {"text/more": b"and more of it " * 40, "new/file": _TEXT[9000:12000]}, codec=_STORED, stats=False)
+
+
+def _built(target: Path) -> None:
+    _pack(target, _texts(4), block_size=_SMALL, codec=_BIT, stats=False)
+    _add(target, {"later": _TEXT[5000:9000]}, codec=_BYTE, stats=False)
+    _build_grammars(target)
+
+
+def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], None]:
+    return lambda target: _pack(target, files(), **options)  # type: ignore[arg-type]
+
+
+_MAKERS: dict[str, Callable[[Path], None]] = {
+    "bit-repair": _packed(lambda: _texts(1), codec=_BIT, block_size=_SMALL, with_all_kinds=True),
+    "byte-sequitur": _packed(lambda: _texts(2), codec=_BYTE, block_size=_SMALL, grammar_builder="sequitur"),
+    "bit-64k": _packed(lambda: _texts(5), codec=_QUICK, block_size=_MIDDLE),
+    "letters": _packed(lambda: {**_texts(6), "l": _LETTERS * 90}, codec=_BIT, block_size=_SMALL, words="letters"),
+    "letters-sequitur": _packed(
+        lambda: {"l": _LETTERS * 60, "m": _TEXT[:5000]},
+        codec=_BYTE,
+        block_size=_MIDDLE,
+        words="letters",
+        grammar_builder="sequitur",
+    ),
+    "stored": _packed(lambda: _texts(7), codec=_STORED, block_size=_SMALL),
+    "no-stats": _packed(lambda: _texts(8), codec=_BIT, block_size=_SMALL, stats=False),
+    "names": _packed(_odd_names, codec=_BYTE, block_size=_SMALL, with_all_kinds=False),
+    "many": _packed(_many_files, codec=_BIT, block_size=_SMALL),
+    "generations": _generations,
+    "built": _built,
+    "nothing": _packed(dict, block_size=_SMALL),
+}
+_GOLDEN = ("tree", "generations", "foreign", "nothing")
+SEEDS = (*_MAKERS, *(f"golden/{name}" for name in _GOLDEN))
+
+
+@functools.cache
+def read_seed(name: str) -> bytes:
+    """The bytes of a seed archive."""
+    folder, _, golden = name.rpartition("/")
+    if folder:
+        return (_TESTS / "data" / folder / "v1" / f"{golden}.gomp").read_bytes()
+    with tempfile.TemporaryDirectory() as scratch:
+        target = Path(scratch, f"{name}.gomp")
+        _MAKERS[name](target)
+        return target.read_bytes()

@@ -1,0 +1,103 @@
+"""Watches a forked child that examines a mutant: its time, its memory, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import select
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_POLL_SECONDS = 0.05
+_PROCESSES_AT_ONCE = 6  # commands that a step of true processes runs one after another
+_OWN_STEPS = {"start", "slow reading"}  # that are no work of gompfs
+
+
+@dataclass
+class Watch:
+    """What a child told, and what was seen of it; limits in seconds for each command, and in bytes."""
+
+    seconds: float
+    memory: int
+    step: int
+    """The number of the step after the one that has begun last."""
+    findings: list[str] = field(default_factory=list)
+    is_sound: bool = False
+    num_commands: int = 0
+    longest: float = 0.0
+    peak: int = 0
+    _command: str = "start"
+    _begun: float = field(default_factory=time.monotonic)
+    _is_killed: bool = False
+
+    def run(self, be_child: Callable[[int], None]) -> bool:
+        """Fork a child that calls `be_child` with the descriptor to write events to; whether it did all its steps."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            be_child(writer)
+        os.close(writer)
+        pending = b""
+        while (piece := _read(reader)) != b"":
+            *lines, pending = (pending + (piece or b"")).split(b"\n")
+            for line in lines:
+                self._take(*json.loads(line))
+            if not self._is_killed:
+                self._check(pid)
+        os.close(reader)
+        _, status, usage = os.wait4(pid, 0)
+        self.peak = max(self.peak, usage.ru_maxrss << 10)
+        if self.peak > self.memory and not self._is_killed:
+            self.findings.append(f"memory: one of the commands: {self.peak >> 20} MiB")
+        if status and not self._is_killed:
+            self._tell(f"signal: {self._command}: wait status {status}")
+        return status == 0
+
+    def _take(self, kind: str, text: str) -> None:
+        """An event of the child."""
+        if kind in ("step", "command"):
+            if self._command not in _OWN_STEPS:
+                self.longest = max(self.longest, time.monotonic() - self._begun)
+            self._begun, self._command = time.monotonic(), text
+            self.step += kind == "step"
+            self.num_commands += kind == "command" or text == "mount"
+        elif kind == "finding":
+            self.findings.append(text)
+        elif kind == "sound":
+            self.is_sound = True
+
+    def _check(self, pid: int) -> None:
+        """Kill the child when it takes too long, or too much memory."""
+        limit = self.seconds * (_PROCESSES_AT_ONCE if self._command.startswith("process") else 1)
+        memory = _memory(pid)
+        if memory > self.memory:
+            self._tell(f"memory: {self._command}: {memory >> 20} MiB")
+        elif time.monotonic() - self._begun > limit:
+            self._tell(f"time: {self._command}: more than {limit:.0f} s")
+        else:
+            return
+        self._is_killed = True
+        os.kill(pid, signal.SIGKILL)
+
+    def _tell(self, finding: str) -> None:
+        if self._command not in _OWN_STEPS:
+            self.findings.append(finding)
+
+
+def _read(reader: int) -> bytes | None:
+    """What the child has written; None if nothing comes for a while, empty if it has ended."""
+    ready, _, _ = select.select([reader], [], [], _POLL_SECONDS)
+    return os.read(reader, 1 << 16) if ready else None
+
+
+def _memory(pid: int) -> int:
+    """The resident memory of a process; 0 for one that is gone."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0

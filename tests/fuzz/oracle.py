@@ -136,7 +136,7 @@ def read_archive(content: bytes) -> Reading:
     """Read an archive whose last bytes are its footer; raises OracleError."""
     try:
         return _read(content)
-    except (sqlite3.Error, struct.error, ValueError, TypeError, OverflowError) as error:
+    except (sqlite3.Error, struct.error, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise OracleError(str(error)) from error
 
 

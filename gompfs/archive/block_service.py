@@ -103,7 +103,7 @@ class BlockService:
         self._damaged.clear()
 
     def shrink(self, cache_size: int) -> None:
-        """Keep `cache_size` bytes from now on, or what it was where that is less."""
+        """Keep `cache_size` bytes from now on, or what it was where that is less; read ahead no more than they hold."""
         self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
         self.reader.set_capacity(self.capacity)
 

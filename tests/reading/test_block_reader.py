@@ -346,3 +346,22 @@ def test_closing_wakes_who_waits() -> None:
     thread.join(10)
     assert not thread.is_alive()
     assert note(reader, 0) == 0
+
+
+def test_a_sequential_reader_keeps_to_a_cache_that_has_shrunk() -> None:
+    """It read ahead as much as the larger cache had room for, so blocks were dropped before anybody read them."""
+    reader = BlockReader(100_000, BLOCK_SIZE, 4096)
+    assert max(note(reader, first, max_ahead=512) for first in range(100)) == 512
+    reader.set_capacity(64)
+    assert note(reader, 99, max_ahead=512) == 32, "also before it goes on"
+    assert {note(reader, first, max_ahead=512) for first in range(100, 700)} == {32}
+    batches = wanted(reader)
+    assert 1 <= len(batches[-1]) <= 32
+
+
+def test_strided_readers_keep_to_a_cache_that_has_shrunk() -> None:
+    reader = BlockReader(100_000, BLOCK_SIZE, 4096)
+    reader.set_capacity(64)
+    for number in range(100):
+        note(reader, 10 * number)
+    assert 10 * 99 < max(itertools.chain(*wanted(reader))) <= 10 * (99 + 64 // 32)

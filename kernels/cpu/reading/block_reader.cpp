@@ -55,6 +55,11 @@ void BlockReader::read_from(std::shared_ptr<BlockSource> source) {
     source_ = std::move(source);
 }
 
+void BlockReader::set_capacity(std::uint64_t capacity) {
+    cache.set_capacity(capacity);
+    read_ahead.set_capacity(capacity);
+}
+
 void BlockReader::close() {
     read_ahead.close();
     read_from(nullptr);

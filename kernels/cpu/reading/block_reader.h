@@ -59,6 +59,9 @@ class BlockReader {
     // From now on, reads decode by themselves what nobody has.
     void read_from(std::shared_ptr<BlockSource> source);
 
+    // Keeps so many blocks from now on, and decodes no more ahead than they have room for.
+    void set_capacity(std::uint64_t capacity);
+
     // Decodes no more, neither ahead nor for reads; the archive is closed when nobody is at it.
     void close();
 

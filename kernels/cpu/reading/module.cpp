@@ -304,12 +304,7 @@ NB_MODULE(_reading, module) {
             [](BlockReader& reader, std::uint64_t number) { return reader.cache.contains(number); },
             "number"_a)
         .def("__len__", [](BlockReader& reader) { return reader.cache.size(); })
-        .def(
-            "set_capacity",
-            [](BlockReader& reader, std::uint64_t capacity) {
-                reader.cache.set_capacity(capacity);
-            },
-            "capacity"_a)
+        .def("set_capacity", &BlockReader::set_capacity, "capacity"_a)
         .def("clear", [](BlockReader& reader) { reader.cache.clear(); })
         .def(
             "note",

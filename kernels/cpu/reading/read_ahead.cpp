@@ -4,6 +4,12 @@
 
 namespace gompfs {
 
+void ReadAhead::set_capacity(std::uint64_t capacity) {
+    const std::lock_guard lock(mutex_);
+    sequential_.set_capacity(capacity);
+    strided_.set_capacity(capacity);
+}
+
 std::int64_t ReadAhead::note(const StreamRead& read, std::uint64_t max_ahead) {
     const std::lock_guard lock(mutex_);
     if (wanted_.is_closed()) {

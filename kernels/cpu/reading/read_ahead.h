@@ -20,6 +20,10 @@ class ReadAhead {
           sequential_(num_blocks, capacity),
           strided_(num_blocks, block_size, capacity) {}
 
+    // Keeps to a cache that has room for so many blocks from now on. What was wanted before still
+    // is.
+    void set_capacity(std::uint64_t capacity);
+
     // Takes note of a read of one byte or more; at most max_ahead blocks are worth decoding at
     // once. Returns how many blocks the reader may decode by itself, below 0 where it goes
     // backwards: only those of the read in a stride, 0 where nothing is decoded ahead.

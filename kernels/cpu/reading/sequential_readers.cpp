@@ -25,10 +25,11 @@ bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
 std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_ahead,
                                      std::vector<std::uint64_t>& wanted) {
     Reader reader = take(range);
+    const std::uint64_t most = std::min(max_ahead, capacity_ / (2 * (readers_.size() + 1)));
     if (reader.backwards ? range.first < reader.last.first : range.end > reader.last.end) {
-        const std::uint64_t fair = capacity_ / (2 * (readers_.size() + 1));
-        reader.ahead = std::min(std::max(2 * reader.ahead, kFirstAhead), std::min(max_ahead, fair));
+        reader.ahead = std::max(2 * reader.ahead, kFirstAhead);
     }
+    reader.ahead = std::min(reader.ahead, most);
     if (reader.has_skipped(range)) {
         reader.read_skipped(range);
     } else {

@@ -21,6 +21,9 @@ class SequentialReaders {
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
         : num_blocks_(num_blocks), capacity_(capacity) {}
 
+    // The cache has room for so many blocks from now on.
+    void set_capacity(std::uint64_t capacity) { capacity_ = capacity; }
+
     // Takes note of somebody who reads blocks; at most max_ahead blocks are worth decoding at once.
     // Returns how many this reader may decode ahead, below 0 where it goes backwards. What should
     // be decoded now is appended to wanted.
@@ -49,8 +52,8 @@ class SequentialReaders {
     void want(Reader& reader, std::vector<std::uint64_t>& wanted) const;
 
     const std::uint64_t num_blocks_;
-    const std::uint64_t capacity_;  // of the cache, in blocks
-    std::list<Reader> readers_;     // the latest last
+    std::uint64_t capacity_;     // of the cache, in blocks
+    std::list<Reader> readers_;  // the latest last
 };
 
 }  // namespace gompfs

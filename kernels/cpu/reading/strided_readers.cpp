@@ -16,7 +16,11 @@ constexpr std::int64_t kMostAhead = 32;  // in reads
 
 StridedReaders::StridedReaders(std::uint64_t num_blocks, std::uint64_t block_size,
                                std::uint64_t capacity)
-    : num_blocks_(num_blocks), block_size_(block_size), fair_(capacity / (2 * kMaxReaders)) {}
+    : num_blocks_(num_blocks), block_size_(block_size) {
+    set_capacity(capacity);
+}
+
+void StridedReaders::set_capacity(std::uint64_t capacity) { fair_ = capacity / (2 * kMaxReaders); }
 
 bool StridedReaders::note(const StreamRead& read, std::uint64_t max_ahead,
                           std::vector<std::uint64_t>& wanted) {

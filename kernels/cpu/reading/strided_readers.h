@@ -22,6 +22,9 @@ class StridedReaders {
     // Of a cache of so many blocks.
     StridedReaders(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity);
 
+    // The cache has room for so many blocks from now on.
+    void set_capacity(std::uint64_t capacity);
+
     // Takes note of a read; at most max_ahead blocks are worth decoding at once. Whether it goes on
     // in a stride; then the blocks to decode ahead are appended to wanted, once it is time for
     // more.
@@ -50,7 +53,7 @@ class StridedReaders {
 
     const std::uint64_t num_blocks_;
     const std::uint64_t block_size_;
-    const std::uint64_t fair_;     // how many blocks of the cache are for one reader
+    std::uint64_t fair_;           // how many blocks of the cache are for one reader
     std::vector<Reader> readers_;  // the latest last
 };
 

@@ -51,7 +51,11 @@ _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
-_SEVERAL_FLAGS = {"union": "union", "subdir_per_archive": "subdirs"}
+_OTHER_FLAGS: dict[str, tuple[str, object]] = {
+    "union": ("several", "union"),
+    "subdir_per_archive": ("several", "subdirs"),
+    "stats=public": ("stats_public", True),  # beside another stats=, which says where they are
+}
 FUSE_APIS = ("low", "high")
 _CHOICES = {"api": FUSE_APIS, "stats": STATS_PLACES}
 _LEAST_GPU_MEMORY = 64 << 20
@@ -85,7 +89,8 @@ class MountOptions:
     `decode_ahead` how much is decoded ahead of a reader (None: what the engine likes). Of files that are open,
     `passthrough_size` bytes at most are decoded whole, for the kernel to read by itself.
     `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
-    virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`).
+    virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`);
+    `stats_public` lets all users read all statistics, also those of files that they may not read.
     `several` says how a mount shows several archives: as one tree (`union`), or each in a directory (`subdirs`).
     `api` says who speaks to the kernel: gompfs itself (`low`), or libfuse (`high`).
     """
@@ -104,11 +109,16 @@ class MountOptions:
     umask: int = 0
     subdir: str = ""
     stats: str = "hidden"
+    stats_public: bool = False
     fsname: str | None = None
     gpu_memory: int | None = None
     gpu_resident: str = "auto"
     passthrough_size: int = 0
     decode_ahead: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.stats == "off" and self.stats_public:
+            raise OptionError("stats=off and stats=public contradict each other")
 
     def gpu_options(self, archive_size: int) -> GpuOptions:
         """What concerns the GPU, for an archive of `archive_size` bytes."""
@@ -122,8 +132,9 @@ class MountOptions:
             name, has_value, value = item.partition("=")
             if name in _TRUE_FLAGS and not has_value:
                 values[name] = True
-            elif item in _SEVERAL_FLAGS:
-                values["several"] = _SEVERAL_FLAGS[item]
+            elif item in _OTHER_FLAGS:
+                field_name, flag_value = _OTHER_FLAGS[item]
+                values[field_name] = flag_value
             elif name in ("uid", "gid"):
                 values[name] = _number(name, value, 10)
             elif name == "umask":

@@ -303,6 +303,10 @@ class Archive:
         """How many inodes there are, and the sum of the sizes of regular files in bytes."""
         return self._index.totals()
 
+    def modes(self) -> list[int]:
+        """The modes that inodes have, each once; raises CorruptIndexError."""
+        return self._index.modes()
+
     def files_of_block(self, block: int) -> list[int]:
         """The inodes that have bytes in a block of the stream."""
         return self._index.files_of_block(block)

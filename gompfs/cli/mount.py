@@ -60,6 +60,8 @@ def mount_command(
       gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
       verify                 check decoded bytes against their checksums too
       stats=visible          list the directory stats in the root; also: hidden (the default), off
+      stats=public           let all users read all statistics, also those of files that they may not read;
+                             may be given beside stats=visible
       union                  the same as --union, for mount(8) and /etc/fstab
       subdir_per_archive     the same as --subdir-per-archive
       allow_other            let other users in, with the permissions of the files

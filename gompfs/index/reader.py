@@ -85,6 +85,7 @@ _INODE_NUMBERS_QUERY = """
     SELECT group_concat(ino), MAX(ino) FROM (SELECT ino FROM inode WHERE ino > ? ORDER BY ino LIMIT ?)
 """
 _NUMBERS_AT_ONCE = 1 << 20
+_MAX_MODE = 0xFFFF
 
 
 class IndexReader:
@@ -355,6 +356,15 @@ class IndexReader:
             "SELECT COUNT(*), COALESCE(SUM(CASE WHEN mode & 61440 = 32768 THEN size END), 0) FROM inode"
         )
         return int(count), int(size)
+
+    def modes(self) -> list[int]:
+        """The modes that there are, each once; raises CorruptIndexError."""
+        rows = self._query("SELECT DISTINCT mode FROM inode LIMIT ?", _MAX_MODE + 2)
+        self._check_integers(rows, "table inode")
+        modes = [int(row[0]) for row in rows]
+        if any(not 0 <= mode <= _MAX_MODE for mode in modes):
+            raise self._corrupt("table inode has impossible modes")
+        return modes
 
     def inode_numbers(self) -> Iterator[str]:
         """The numbers of all inodes, ascending, as lists of many with commas between them.

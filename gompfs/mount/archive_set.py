@@ -128,8 +128,8 @@ class _Directories:
             return inode
         return _merged(node, self._layers_of(node))
 
-    def lookup(self, parent: int, name: bytes) -> Inode | None:
-        """See Operations."""
+    def lookup(self, parent: int, name: bytes, _uid: int = 0) -> Inode | None:
+        """See Operations: statistics are none of these entries."""
         if parent == ROOT_INO and name in self._beside_root:
             return self._beside_root[name]
         if parent in self._fixed:

@@ -229,7 +229,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
             return self._content.of(ROOT_INO).inode(ROOT_INO)
         directory, _, name = path.rpartition(b"/")
         parent = self._directory(directory)
-        inode = self._content.of(parent).lookup(parent, name)
+        inode = self._content.of(parent).lookup(parent, name, _library.fuse_get_context().contents.uid)
         if inode is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         return inode

@@ -37,7 +37,7 @@ _MAX_KEPT = 16 << 20  # bytes of replies that stay true
 _LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
 
 Pieces = Sequence[bytes | memoryview]
-Handler = Callable[[int, memoryview], Pieces]
+Handler = Callable[[int, memoryview, int], Pieces]  # of a node, the rest of the request, and a user's number
 
 
 class RequestLoop:
@@ -90,7 +90,7 @@ class RequestLoop:
 
     def _answer(self, request: bytes) -> None:
         """Answer what C++ could not, later where it is still being computed."""
-        _, opcode, unique, node, *_ = REQUEST_HEADER.unpack_from(request)
+        _, opcode, unique, node, uid, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             if opcode == Opcode.INTERRUPT:
                 self._interrupt(*INTERRUPT_REQUEST.unpack_from(request, REQUEST_HEADER.size))
@@ -101,7 +101,7 @@ class RequestLoop:
         lasts = False
         if handler is not None:
             try:
-                pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :])
+                pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :], uid)
                 status = 0
                 lasts = opcode in _LASTING and self._lasts(node)
             except NotReadyError as error:
@@ -153,29 +153,29 @@ class RequestLoop:
 
     # Names and attributes
 
-    def _lookup(self, node: int, data: memoryview) -> Pieces:
+    def _lookup(self, node: int, data: memoryview, uid: int) -> Pieces:
         operations = self._operations(node)
-        inode = operations.lookup(node, bytes(data[:-1]))
+        inode = operations.lookup(node, bytes(data[:-1]), uid)
         seconds = operations.cache_seconds(node)
         if inode is None:
             return (entry_reply(None, seconds or CACHE_SECONDS),)
         return (entry_reply(inode, min(seconds, self._operations(inode.ino).cache_seconds(inode.ino))),)
 
-    def _getattr(self, node: int, _data: memoryview) -> Pieces:
+    def _getattr(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         operations = self._operations(node)
         return (attributes_reply(operations.inode(node), operations.cache_seconds(node)),)
 
-    def _readlink(self, node: int, _data: memoryview) -> Pieces:
+    def _readlink(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         return (self._operations(node).readlink(node),)
 
-    def _readdirplus(self, node: int, data: memoryview) -> Pieces:
+    def _readdirplus(self, node: int, data: memoryview, _uid: int) -> Pieces:
         _, position, room, _ = READ_REQUEST.unpack_from(data)
         return (self._directories.entries(node, position, room),)
 
-    def _statfs(self, node: int, _data: memoryview) -> Pieces:
+    def _statfs(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         return (STATFS_REPLY.pack(*self._operations(node).statfs()),)
 
-    def _getxattr(self, node: int, data: memoryview) -> Pieces:
+    def _getxattr(self, node: int, data: memoryview, _uid: int) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
         name = bytes(data[XATTR_REQUEST.size : -1])
         value = self._xattrs(node).get(name)
@@ -183,7 +183,7 @@ class RequestLoop:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
         return _xattr_reply(value, room)
 
-    def _listxattr(self, node: int, data: memoryview) -> Pieces:
+    def _listxattr(self, node: int, data: memoryview, _uid: int) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
         return _xattr_reply(b"".join(name + b"\0" for name in self._xattrs(node)), room)
 
@@ -196,21 +196,21 @@ class RequestLoop:
 
     # Contents
 
-    def _open(self, node: int, _data: memoryview) -> Pieces:
+    def _open(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         return (self._passthrough.open(self._operations(node).archive_inode(node)),)
 
-    def _release(self, node: int, data: memoryview) -> Pieces:
+    def _release(self, node: int, data: memoryview, _uid: int) -> Pieces:
         self._passthrough.release(node, *RELEASE_REQUEST.unpack_from(data))
         return ()
 
-    def _read(self, node: int, data: memoryview) -> Pieces:
+    def _read(self, node: int, data: memoryview, _uid: int) -> Pieces:
         _, file_offset, size, _ = READ_REQUEST.unpack_from(data)
         operations = self._operations(node)
         pieces = operations.read(node, file_offset, size)
         operations.add_read_bytes(sum(map(len, pieces)))
         return pieces
 
-    def _nothing(self, _node: int, _data: memoryview) -> Pieces:
+    def _nothing(self, _node: int, _data: memoryview, _uid: int) -> Pieces:
         return ()
 
 

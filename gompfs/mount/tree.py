@@ -16,6 +16,7 @@ from gompfs._reading import SNAPSHOT_SHIFT
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows
+from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
@@ -41,7 +42,8 @@ class Tree:
         self._maps = self._owns or self._is_one_of_several
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
-            self._virtual = VirtualTree(archive, self._owned, FIRST_VIRTUAL + self._first)
+            permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
+            self._virtual = VirtualTree(archive, permissions, FIRST_VIRTUAL + self._first)
             self._beside_root[PRIVATE] = self._virtual.private
             if archive.lookup(self._root.ino, STATS) is None:
                 self._beside_root[STATS] = self._virtual.stats
@@ -83,12 +85,20 @@ class Tree:
         size = virtual.file.size()
         return virtual.inode._replace(size=size, mtime_ns=virtual.file.mtime_ns or virtual.inode.mtime_ns)
 
-    def lookup(self, parent: int, name: bytes) -> Inode | None:
-        """What a directory has under a name."""
+    def lookup(self, parent: int, name: bytes, uid: int = 0) -> Inode | None:
+        """What a directory has under a name.
+
+        Raises PermissionError for a statistic that the user `uid` may not read: its size is not computed for that.
+        """
         virtual = self.virtual(parent)
         if virtual is not None:
             child = virtual.child(name)
-            return None if child is None else self.inode(child)
+            node = None if child is None else self.virtual(child)
+            if node is None:
+                return None
+            if node.refuses(uid):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return self.inode(node.number)
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
         inode = self._archive.lookup(self.ino(parent), name)

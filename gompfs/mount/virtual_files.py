@@ -143,6 +143,8 @@ class StatsQuery:
     """The number of the first word that is asked for, from 0."""
     end: int | None = None
     """The number behind the last one; None for all that there are."""
+    path: bytes | None = None
+    """The path that the file `ino` has in the text, as others may be secret; None for any path of it."""
 
 
 _EVERYTHING = StatsQuery()
@@ -292,7 +294,7 @@ def _text(
     _check_is_text(archive, content, query)
     inos = _inos(grammars) & (archive.inode_numbers() if with_others else counted)
     if scope.ino is not None:
-        return grammars, {ino: archive.path_of(ino) for ino in inos}
+        return grammars, {ino: archive.path_of(ino) if query.path is None else query.path for ino in inos}
     return grammars, {ino: path for ino, path in archive.paths().items() if ino in inos}
 
 
@@ -382,7 +384,7 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
             return phrase(archive, replace(query, words=tuple(rest.split(b" ")) if kind == b"phrase" else (rest,)))
         if kind == b"files":
             path, _, name = rest.rpartition(b"/")
-            query = replace(query, ino=archive.resolve(path).ino)
+            query = replace(query, ino=archive.resolve(path).ino, path=path)
         if name == b"words":
             return words(archive, query)
         return TASKS[name](archive, query) if name in TASKS else FixedReport(_FACTS[name](archive))

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forged_index import forge_index, replace_index
 from tree_helpers import pack
-from xxhash import xxh3_64_intdigest
-
-from gompfs.format import FOOTER_SIZE, Footer, LocalFile, find_footer
 
 BLOCK_SIZE = 16 << 10
 
@@ -60,40 +57,14 @@ def archive_copy(sound_archive: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def forge(archive_copy: Path, tmp_path: Path) -> Callable[..., Path]:
+def forge(archive_copy: Path) -> Callable[..., Path]:
     """Change the index with SQL and make all checksums right again; the forged archive."""
 
     def run(*statements: str) -> Path:
-        with open(archive_copy, "rb") as file:
-            content = file.read()
-            footer, _ = find_footer(LocalFile(file.fileno()))
-        database = tmp_path / "index.sqlite"
-        database.write_bytes(content[footer.index_offset : footer.index_offset + footer.index_size])
-        connection = sqlite3.connect(database, isolation_level=None)
-        for statement in statements:
-            connection.execute(statement)
-        connection.close()
-        replace_index(archive_copy, database.read_bytes())
+        forge_index(archive_copy, *statements)
         return archive_copy
 
     return run
-
-
-def replace_index(archive: Path, image: bytes, **fields: int) -> None:
-    """Put another index, or any bytes, in the place of the archive's; its footer fits, or has `fields`."""
-    with open(archive, "r+b") as file:
-        footer, _ = find_footer(LocalFile(file.fileno()))
-        file.seek(footer.index_offset)
-        file.truncate()
-        file.write(image + bytes(-len(image) % FOOTER_SIZE))
-        values = {
-            "generation": 1,
-            "index_offset": footer.index_offset,
-            "index_size": len(image),
-            "index_xxh3": xxh3_64_intdigest(image),
-            "previous_footer": 0,
-        }
-        file.write(Footer(**{**values, **fields}).to_bytes())
 
 
 @pytest.fixture

@@ -1,0 +1,43 @@
+"""Archives with another index, whose checksums are right all the same."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from pathlib import Path
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.format import FOOTER_SIZE, Footer, LocalFile, find_footer
+
+
+def forge_index(archive: Path, *statements: str) -> None:
+    """Change the index with SQL, and make all checksums right again."""
+    with open(archive, "rb") as file:
+        content = file.read()
+        footer, _ = find_footer(LocalFile(file.fileno()))
+    with tempfile.TemporaryDirectory() as directory:
+        database = Path(directory, "index.sqlite")
+        database.write_bytes(content[footer.index_offset : footer.index_offset + footer.index_size])
+        connection = sqlite3.connect(database, isolation_level=None)
+        for statement in statements:
+            connection.execute(statement)
+        connection.close()
+        replace_index(archive, database.read_bytes())
+
+
+def replace_index(archive: Path, image: bytes, **fields: int) -> None:
+    """Put another index, or any bytes, in the place of the archive's; its footer fits, or has `fields`."""
+    with open(archive, "r+b") as file:
+        footer, _ = find_footer(LocalFile(file.fileno()))
+        file.seek(footer.index_offset)
+        file.truncate()
+        file.write(image + bytes(-len(image) % FOOTER_SIZE))
+        values = {
+            "generation": 1,
+            "index_offset": footer.index_offset,
+            "index_size": len(image),
+            "index_xxh3": xxh3_64_intdigest(image),
+            "previous_footer": 0,
+        }
+        file.write(Footer(**{**values, **fields}).to_bytes())

@@ -43,8 +43,8 @@ def mount_command(
     of each are then in stats/NAME. mount(8) and /etc/fstab have options for that, and a colon between the archives, \\:
     for one in a name: mount -t gompfs -o union old.gomp:new.gomp MOUNTPOINT.
 
-    Returns as soon as the mount answers; a daemon serves it until it is unmounted. A mount there whose daemon has died
-    is cleared up first.
+    Returns as soon as the mount answers; a daemon serves it until it is unmounted. If MOUNTPOINT does not exist, it is
+    made, and removed again after unmounting. A mount there whose daemon has died is unmounted first.
 
     \b
     Mount options:
@@ -67,8 +67,8 @@ def mount_command(
       allow_other            let other users in, with the permissions of the files
       follow                 show what the archive's file holds when it is replaced or added to
       uid=N, gid=N, umask=N  show other owners and modes than those stored
-      api=low                how it speaks to the kernel: by itself; high: through libfuse, which is slower,
-                             where that cannot be
+      api=low                talk to the kernel directly; high: go through libfuse 3, which is slower,
+                             on systems where low fails
       auto_unmount           unmount when the daemon is killed
       fsname=NAME            the name of the source in /proc/mounts
     """
@@ -95,15 +95,16 @@ def mount_command(
 @click.command("umount")
 @click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=click.Path(readable=False))
 @click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
+@click.option("--force", is_flag=True, help="Detach it, and end all requests that a hanging daemon has not answered.")
 @click.pass_context
-def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool) -> None:
-    """Unmount what is mounted at each MOUNTPOINT, also where the daemon has died."""
+def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
+    """Unmount what is mounted at each MOUNTPOINT, also where the daemon has died or hangs."""
     from gompfs.mount.umount import unmount
 
     failed = False
     for mountpoint in mountpoints:
         try:
-            unmount(mountpoint, lazy=lazy)
+            unmount(mountpoint, lazy=lazy, force=force)
         except GompfsError as error:
             print_error(str(error))
             failed = True

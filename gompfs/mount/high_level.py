@@ -19,14 +19,13 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, TypeVar
 
-import mfusepy
-
 from gompfs.errors import MountError
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.fuse_options import fuse_options
 from gompfs.mount.joining import join_threads
-from gompfs.mount.libfuse_options import libfuse_options
+from gompfs.mount.libfuse import mfusepy
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
@@ -80,7 +79,7 @@ class HighLevelSession:
 
     def _run(self) -> None:
         """The life of the thread that mounts and that libfuse has as its main thread."""
-        names = libfuse_options(self._source, self._options)
+        names = fuse_options(self._source, self._options)
         if (mfusepy.fuse_version_major, mfusepy.fuse_version_minor) >= _TAKES_THREADS:
             names |= _THREADS
         error = None

@@ -9,20 +9,27 @@ from typing import NamedTuple
 _TABLE = Path("/proc/self/mountinfo")
 _GOMPFS = "fuse.gompfs"
 _AUTOMOUNT = "autofs"
+_MAX_SYMLINKS = 40  # as the kernel has it
 
 
 class MountEntry(NamedTuple):
-    """A mount: its device number MAJOR:MINOR, where it is, its file system, what is mounted."""
+    """A mount: its device number MAJOR:MINOR, where it is, its file system, what is mounted, its id."""
 
     device: str
     mountpoint: str
     file_system: str
     source: str
+    id: int = 0
 
     @property
     def is_gompfs(self) -> bool:
         """Whether a gompfs daemon serves it, or has served it."""
         return self.file_system == _GOMPFS
+
+    @property
+    def is_fuse(self) -> bool:
+        """Whether a daemon serves it, or has served it."""
+        return self.file_system.startswith("fuse")
 
     @property
     def is_automount(self) -> bool:
@@ -35,17 +42,52 @@ def read_mount_table() -> list[MountEntry]:
     entries = []
     for line in _TABLE.read_bytes().splitlines():
         head, _, tail = line.partition(b" - ")
-        fields, (file_system, source) = head.split(b" "), tail.split(b" ")[:2]
-        texts = map(_unescape, (fields[2], fields[4], file_system, source))
-        entries.append(MountEntry(*texts))
+        fields = head.split(b" ")
+        device, mountpoint, file_system, source = map(_unescape, (fields[2], fields[4], *tail.split(b" ")[:2]))
+        entries.append(MountEntry(device, mountpoint, file_system, source, int(fields[0])))
     return entries
 
 
 def mount_at(mountpoint: str) -> MountEntry | None:
-    """The topmost mount at a path without symlinks."""
+    """The topmost mount at a path without symlinks, None if the path is not the root of a mount."""
     wanted = os.path.abspath(mountpoint)
     found = [entry for entry in read_mount_table() if entry.mountpoint == wanted]
-    return found[-1] if found else None
+    if not found:
+        return None
+    try:
+        seen = _mount_id(wanted)
+    except (FileNotFoundError, NotADirectoryError):
+        return None  # another mount hides the directory
+    except OSError:
+        return found[-1]
+    return next((entry for entry in found if entry.id == seen), None)
+
+
+def resolve_mountpoint(path: str) -> str:
+    """The path without symlinks, for which no mount at the path itself is asked."""
+    for _ in range(_MAX_SYMLINKS):
+        absolute = os.path.abspath(path)
+        mountpoints = {entry.mountpoint for entry in read_mount_table()}
+        if absolute in mountpoints:
+            return absolute
+        directory, name = os.path.split(path.rstrip("/"))
+        if name in ("", ".", ".."):
+            return os.path.realpath(path)
+        resolved = os.path.join(os.path.realpath(directory), name)
+        if resolved in mountpoints or not os.path.islink(resolved):
+            return resolved
+        path = os.path.join(os.path.dirname(resolved), os.readlink(resolved))
+    return os.path.realpath(path)
+
+
+def _mount_id(path: str) -> int:
+    """The id of the mount that a path leads to; the mount itself is not asked. Raises OSError."""
+    descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    try:
+        lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    finally:
+        os.close(descriptor)
+    return next(int(line.removeprefix("mnt_id:")) for line in lines if line.startswith("mnt_id:"))
 
 
 def _unescape(field: bytes) -> str:

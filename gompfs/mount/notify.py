@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 
 log = logging.getLogger(__name__)
 
@@ -14,6 +13,8 @@ def notify(**values: str) -> None:
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
+    import socket  # which takes milliseconds, in a mount without systemd too
+
     if address.startswith("@"):
         address = "\0" + address[1:]
     message = "\n".join(f"{name}={' '.join(value.splitlines())}" for name, value in values.items())

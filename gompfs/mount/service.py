@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
-import logging.handlers
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError, MountError, OptionError, display_path
+from gompfs.mount.crash_watcher import CrashWatcher
 from gompfs.mount.kernel_tuning import set_read_ahead
+from gompfs.mount.mount_table import resolve_mountpoint
 from gompfs.mount.notify import notify
 from gompfs.mount.umount import check_mountpoint
 from gompfs.options import MountOptions, join_source
@@ -36,7 +38,7 @@ def mount_archives(
     Returns when the mount answers, in the foreground when it has ended. Raises GompfsError for an
     archive that cannot be read, MountError when mounting fails.
     """
-    archives, mountpoint = [os.path.abspath(archive) for archive in archives], os.path.realpath(mountpoint)
+    archives, mountpoint = [os.path.abspath(archive) for archive in archives], resolve_mountpoint(mountpoint)
     if foreground:
         logging.basicConfig(format="gompfs: %(message)s", level=logging.INFO)
         _run_service(archives, mountpoint, options)
@@ -50,9 +52,8 @@ def mount_archives(
     with os.fdopen(read_end, "rb") as pipe:
         message = pipe.read()
     if message != _READY:
-        raise MountError(
-            os.fsdecode(message) or "the daemon ended before the mount was ready", path=mountpoint
-        )
+        reason = os.fsdecode(message) or "the daemon ended before the mount was ready"
+        raise MountError(reason.removeprefix(f"{display_path(mountpoint)}: "), path=mountpoint)
 
 
 def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions) -> None:
@@ -106,11 +107,24 @@ def _describe(error: BaseException) -> str:
     return str(error)
 
 
+class _SyslogHandler(logging.Handler):
+    """Writes to syslog; logging.handlers, which can do that too, takes longer to import than to mount."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one message."""
+        import syslog
+
+        priority = syslog.LOG_ERR if record.levelno >= logging.ERROR else syslog.LOG_INFO
+        if logging.INFO < record.levelno < logging.ERROR:
+            priority = syslog.LOG_WARNING
+        syslog.syslog(syslog.LOG_DAEMON | priority, self.format(record).replace("\0", "\\0"))
+
+
 def _log_to_syslog() -> None:
-    if os.path.exists("/dev/log"):
-        handler = logging.handlers.SysLogHandler("/dev/log", logging.handlers.SysLogHandler.LOG_DAEMON)
-        handler.setFormatter(logging.Formatter(f"gompfs[{os.getpid()}]: %(message)s"))
-        logging.getLogger().addHandler(handler)
+    import syslog
+
+    syslog.openlog("gompfs", syslog.LOG_PID, syslog.LOG_DAEMON)
+    logging.getLogger().addHandler(_SyslogHandler())
     logging.getLogger().setLevel(logging.INFO)
 
 
@@ -127,8 +141,10 @@ def _serve(
     gc.set_threshold(100_000, 50, 50)
     # A thread that decodes must not keep those that answer waiting for 5 ms.
     sys.setswitchinterval(1e-4)
-    with _open(archives, options) as content:
+    watched = CrashWatcher(mountpoint) if options.auto_unmount else contextlib.nullcontext()
+    with _open(archives, options) as content, _made_directory(mountpoint), watched:
         session = _session(mountpoint, join_source(archives, options.several), options)
+
 
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)
@@ -141,6 +157,23 @@ def _serve(
         finally:
             on_stopping()
             session.close()
+
+
+@contextlib.contextmanager
+def _made_directory(mountpoint: str) -> Iterator[None]:
+    """Make the mount point if it does not exist, and remove it in the end if it was made here."""
+    try:
+        os.mkdir(mountpoint)
+    except FileExistsError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        try:
+            os.rmdir(mountpoint)
+        except OSError as error:
+            log.warning("%s: the mount point stays: %s", display_path(mountpoint), error.strerror)
 
 
 def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:

@@ -1,55 +1,155 @@
-"""Unmounting, and telling what state a mount point is in."""
+"""Unmounting, and telling what state a mount point is in.
+
+A mount whose daemon hangs answers nothing, and a process that asks such a mount cannot even be killed. So the kernel's
+table of mounts is read instead, and where only the mount knows, a child process asks.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-import subprocess
-from pathlib import Path
+import select
+import signal
+from enum import Enum
 
 from gompfs.errors import MountError
-from gompfs.mount.mount_table import mount_at
+from gompfs.mount.mount_table import MountEntry, mount_at, resolve_mountpoint
+
+_SECONDS = 1.0  # for an answer of a daemon
+_ERRORS = {errno.EBUSY: "target is busy", errno.EPERM: "unmounting is not permitted here"}
+
+
+class DaemonState(Enum):
+    """What a mount's daemon does."""
+
+    SERVING = b"s"
+    DEAD = b"d"
+    SILENT = b""
+
+
+def daemon_state(mountpoint: str) -> DaemonState:
+    """The state of the daemon of a mount; SILENT if it does not answer for a second."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _ask(mountpoint, writing)
+    os.close(writing)
+    try:
+        is_answered, _, _ = select.select([reading], [], [], _SECONDS)
+        state = DaemonState(os.read(reading, 1) if is_answered else b"")
+    finally:
+        os.close(reading)
+    if state is DaemonState.SILENT:
+        os.kill(child, signal.SIGKILL)  # nobody waits for it: it ends when the daemon does
+    else:
+        _reap(child)
+    return state
 
 
 def is_stale(mountpoint: str) -> bool:
-    """Whether the daemon behind a mount has died, so that every access fails."""
-    try:
-        os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
-    except OSError as error:
-        return error.errno == errno.ENOTCONN
-    return False
+    """Whether the daemon of a mount has died, so that every access fails."""
+    return daemon_state(mountpoint) is DaemonState.DEAD
 
 
 def check_mountpoint(mountpoint: str) -> None:
-    """Raise MountError unless an archive can be mounted there."""
-    if is_stale(mountpoint):
-        raise MountError("what is mounted here does not answer any more, and is none of gompfs", path=mountpoint)
-    if not Path(mountpoint).is_dir():
-        raise MountError("the mount point is no directory", path=mountpoint)
+    """Raise MountError unless an archive can be mounted there, or a directory for that can be made there."""
     mount = mount_at(mountpoint)
-    if mount is not None and not mount.is_automount and os.path.ismount(mountpoint):
-        raise MountError("something is mounted here already", path=mountpoint)
+    if mount is not None and not mount.is_automount:
+        raise MountError(_why_taken(mount), path=mountpoint)
+    if os.path.isdir(mountpoint):
+        return
+    if os.path.lexists(mountpoint):
+        raise MountError("the mount point is not a directory", path=mountpoint)
+    if not os.path.isdir(os.path.dirname(mountpoint)):
+        raise MountError("the directory of the mount point does not exist", path=mountpoint)
+
+
+def _why_taken(mount: MountEntry) -> str:
+    state = daemon_state(mount.mountpoint) if mount.is_fuse else DaemonState.SERVING
+    if state is DaemonState.SILENT:
+        return "a mount is here whose daemon does not answer; gompfs umount --lazy detaches it"
+    if state is DaemonState.DEAD:
+        return f"a mount of type {mount.file_system} is here whose daemon has died; unmount it first"
+    return "something is mounted here already"
 
 
 def clear_dead_mounts(mountpoint: str) -> bool:
-    """Unmount gompfs mounts whose daemons were killed; whether there were any. Raises MountError."""
-    mountpoint = os.path.realpath(mountpoint)
+    """Unmount gompfs mounts whose daemons were killed; returns whether there were any. Raises MountError."""
+    mountpoint = resolve_mountpoint(mountpoint)
     found = False
-    while is_stale(mountpoint) and (mount := mount_at(mountpoint)) is not None and mount.is_gompfs:
-        unmount(mountpoint)
+    while (mount := mount_at(mountpoint)) is not None and mount.is_gompfs and is_stale(mountpoint):
+        _unmount(mount, lazy=True)
         found = True
     return found
 
 
-def unmount(mountpoint: str, *, lazy: bool = False) -> None:
-    """Unmount; `lazy` lets go of a mount that is in use. Also clears one whose daemon has died."""
-    if mount_at(os.path.realpath(mountpoint)) is None:
+def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None:
+    """Unmount, also where the daemon has died. Raises MountError.
+
+    `lazy` detaches a mount that is in use. `force` makes all requests fail first that the daemon has not answered.
+    """
+    mountpoint = resolve_mountpoint(mountpoint)
+    mount = mount_at(mountpoint)
+    if mount is None:
         raise MountError("nothing is mounted here", path=mountpoint)
-    stale = is_stale(mountpoint)
-    command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]
-    if lazy or stale:
-        command.append("-l" if command[0] == "umount" else "-z")
-    result = subprocess.run([*command, "--", mountpoint], capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        reason = result.stderr.strip().rpartition(": ")[2].rstrip(".") or "umount failed"
-        raise MountError(reason, path=mountpoint)
+    if force and not mount.is_fuse:
+        raise MountError("only the mount of a daemon can be forced", path=mountpoint)
+    try:
+        _unmount(mount, lazy=lazy or force, force=force)
+    except MountError as error:
+        state = daemon_state(mountpoint) if mount.is_fuse and not (lazy or force) else DaemonState.SERVING
+        if state is DaemonState.SERVING:
+            raise
+        if state is DaemonState.SILENT:
+            reason = f"{error.message}, and its daemon does not answer; --lazy or --force unmounts it"
+            raise MountError(reason, path=mountpoint) from error
+        _unmount(mount, lazy=True)  # programs that use it get nothing but errors
+
+
+def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
+    if os.geteuid() != 0:
+        from gompfs.mount.fusermount import fusermount_unmount
+
+        if force:
+            _abort(mount)
+        fusermount_unmount(mount.mountpoint, lazy=lazy)
+        return
+    from gompfs._reading import unmount as umount2
+
+    number = umount2(os.fsencode(mount.mountpoint), lazy, force)
+    if number != 0:
+        raise MountError(_ERRORS.get(number) or os.strerror(number), path=mount.mountpoint)
+
+
+def _abort(mount: MountEntry) -> None:
+    """Close the kernel's connection to a FUSE daemon, as its owner may."""
+    control = f"/sys/fs/fuse/connections/{mount.device.partition(':')[2]}/abort"
+    try:
+        with open(control, "wb") as file:
+            file.write(b"1")
+    except OSError as error:
+        raise MountError(f"the mount cannot be forced: {control}: {error.strerror}", path=mount.mountpoint) from error
+
+
+def _ask(mountpoint: str, answer: int) -> None:
+    """The child's whole life; never returns. A pipe of the caller's that it kept would keep others waiting."""
+    try:
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        try:
+            os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
+            state = DaemonState.SERVING
+        except OSError as error:
+            dead = (errno.ENOTCONN, errno.ECONNABORTED)
+            state = DaemonState.DEAD if error.errno in dead else DaemonState.SERVING
+        os.write(answer, state.value)
+    finally:
+        os._exit(0)
+
+
+def _reap(child: int) -> None:
+    try:
+        os.waitpid(child, 0)
+    except ChildProcessError:
+        pass  # SIGCHLD is ignored

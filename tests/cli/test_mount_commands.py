@@ -41,7 +41,8 @@ def test_what_cannot_be_mounted_is_said_before_the_command_returns(gompfs, archi
     assert "nowhere.gomp" in missing.error_line
     assert "No such file or directory" in missing.error_line
     assert "needs CuPy" in gompfs("mount", "--engine", "gpu", archive, mountpoint).error_line
-    assert gompfs("mount", archive, "nowhere").error_line.endswith("the mount point is no directory")
+    assert gompfs("mount", archive, archive).error_line.endswith("the mount point is not a directory")
+    assert gompfs("mount", archive, "no/where").error_line.endswith("the directory of the mount point does not exist")
     archive.write_bytes(b"no archive")
     result = gompfs("mount", archive, mountpoint)
     assert result.status == 1

@@ -154,7 +154,7 @@ def test_automatic_unmount_after_a_crash(mount, archive: Path) -> None:
     mounted = mount(archive, "auto_unmount")
     mounted.process.kill()
     mounted.process.wait()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while mount_at(str(mounted.path)) is not None and time.monotonic() < deadline:
         time.sleep(0.02)
     assert os.listdir(mounted.path) == []
@@ -181,8 +181,8 @@ def test_what_cannot_be_mounted(archive: Path, tmp_path: Path, gompfs_command, f
         return done.stderr
 
     assert "No such file" in error_of(tmp_path / "missing.gomp", place)
-    assert "no directory" in error_of(archive, archive)
-    assert "no directory" in error_of(archive, tmp_path / "missing")
+    assert "not a directory" in error_of(archive, archive)
+    assert "does not exist" in error_of(archive, archive / "below")
     assert "frobnicate" in error_of(archive, place, "-o", "frobnicate")
     content = archive.read_bytes()
     archive.write_bytes(content[:-100])

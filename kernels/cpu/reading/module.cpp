@@ -26,6 +26,7 @@
 #include "reading/block_reader.h"
 #include "reading/block_source.h"
 #include "reading/index_columns.h"
+#include "reading/kernel_mount.h"
 #include "reading/listing.h"
 #include "reading/reader_table.h"
 #include "reading/request_loop.h"
@@ -363,6 +364,20 @@ NB_MODULE(_reading, module) {
     module.def("attributes_reply", &gompfs::attributes_reply, "inode"_a, "cache_seconds"_a);
     module.def("answer_requests", &gompfs::run, "device"_a, "readers"_a, "listings"_a, "replies"_a,
                "buffer_size"_a, "answer"_a);
+    module.def(
+        "mount_read_only",
+        [](const nb::bytes& source, const nb::bytes& mountpoint, const nb::bytes& type,
+           const nb::bytes& data) {
+            return gompfs::mount_read_only(source.c_str(), mountpoint.c_str(), type.c_str(),
+                                           data.c_str());
+        },
+        "source"_a, "mountpoint"_a, "file_system"_a, "data"_a);
+    module.def(
+        "unmount",
+        [](const nb::bytes& mountpoint, bool lazy, bool force) {
+            return gompfs::unmount(mountpoint.c_str(), lazy, force);
+        },
+        "mountpoint"_a, "lazy"_a, "force"_a);
     module.attr("SNAPSHOT_SHIFT") = ReaderTable::kSnapshotShift;
     module.attr("MAX_SNAPSHOTS") = ReaderTable::kMaxSnapshots;
     module.attr("FIRST_TIME_LOG2") = gompfs::LatencyHistogram::kFirstLog2;

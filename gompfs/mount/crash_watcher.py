@@ -1,0 +1,52 @@
+"""Unmounts after a crash of the daemon, for `-o auto_unmount`.
+
+fusermount3 has an option for that, which does not work for mounts of users (of fusermount3 3.14), nor in a chroot whose
+root directory is not the root of a mount. So a shell of ours waits until a pipe of the daemon is closed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Self
+
+from gompfs.errors import MountError
+
+_PIPE = 3  # the number that the pipe has in the shell
+_WAIT = f'trap "" HUP INT TERM; cd /; read -r _ <&{_PIPE} || exec "$@" {_PIPE}<&-'
+_CLEAR = "import sys; from gompfs.mount.umount import clear_dead_mounts; clear_dead_mounts(sys.argv[1])"
+
+
+class CrashWatcher:
+    """A process that detaches the mount at `mountpoint` if this process ends before it leaves the context."""
+
+    def __init__(self, mountpoint: str) -> None:
+        reading, self._pipe = os.pipe()
+        package_parent = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        clear = [sys.executable, "-c", _CLEAR, mountpoint]
+        actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+        try:
+            self._process = os.posix_spawn(
+                "/bin/sh",
+                ["sh", "-c", _WAIT, "gompfs-auto-unmount", *clear],
+                {**os.environ, "PYTHONPATH": package_parent, "PYTHONSAFEPATH": "1"},
+                file_actions=[*actions, (os.POSIX_SPAWN_DUP2, reading, _PIPE)],
+                setsid=True,
+            )
+        except OSError as error:
+            os.close(self._pipe)
+            raise MountError(f"auto_unmount: /bin/sh does not start: {error.strerror}", path=mountpoint) from error
+        finally:
+            os.close(reading)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let the process end: the mount is gone."""
+        os.write(self._pipe, b"\n")
+        os.close(self._pipe)
+        try:
+            os.waitpid(self._process, 0)
+        except ChildProcessError:
+            pass  # SIGCHLD is ignored

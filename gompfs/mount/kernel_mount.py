@@ -1,0 +1,93 @@
+"""Mounts on the kernel's FUSE device without libfuse: root by mount(2), users by fusermount3."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import stat
+
+from gompfs._reading import mount_read_only, unmount
+from gompfs.errors import MountError
+from gompfs.mount.fuse_options import SUBTYPE, fuse_options
+from gompfs.mount.fusermount import fusermount_mount, fusermount_unmount, has_fusermount
+from gompfs.mount.mount_table import mount_at
+from gompfs.options import MountOptions
+
+_DEVICE = "/dev/fuse"
+_DEVICE_ERRORS = {
+    errno.ENOENT: "it is missing; load the kernel module fuse, or give the container the device",
+    errno.ENODEV: "the kernel has no FUSE; load the module fuse",
+    errno.ENXIO: "the kernel has no FUSE; load the module fuse",
+    errno.EACCES: "it may not be opened; in a container, the device has to be allowed",
+    errno.EPERM: "it may not be opened; in a container, the device has to be allowed",
+}
+_MOUNT_ERRORS = {
+    errno.EPERM: "mount(2) is not permitted here; a container needs CAP_SYS_ADMIN",
+    errno.ENODEV: "the kernel has no FUSE; load the module fuse",
+    errno.ENOSPC: "there are too many mounts (/proc/sys/fs/mount-max)",
+}
+
+
+class KernelMount:
+    """One mount. `device` is its open connection to the kernel."""
+
+    def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
+        """Mount at `mountpoint`, with `source` as the name of what is mounted. Raises MountError."""
+        self._mountpoint = mountpoint
+        device = _mount(mountpoint, source, options) if os.geteuid() == 0 else None
+        self.device = fusermount_mount(mountpoint, fuse_options(source, options)) if device is None else device
+        mount = mount_at(mountpoint)
+        self._number = None if mount is None else mount.device
+
+    def unmount(self) -> None:
+        """Detach the mount if it is still there; the files that are open stay readable while `device` is answered."""
+        poll = select.poll()
+        poll.register(self.device, 0)
+        if poll.poll(0):  # an error: it is unmounted already
+            return
+        mount = mount_at(self._mountpoint)
+        if mount is None or mount.device != self._number:
+            return
+        if unmount(os.fsencode(self._mountpoint), True, False) == 0:
+            return
+        try:
+            fusermount_unmount(self._mountpoint, lazy=True)
+        except MountError:
+            if mount_at(self._mountpoint) == mount:  # nobody else was faster
+                raise
+
+    def close(self) -> None:
+        """Close the connection: what is still open in the mount fails from now on."""
+        os.close(self.device)
+
+
+def _mount(mountpoint: str, source: str, options: MountOptions) -> int | None:
+    """Mount by mount(2); returns the device, None if only fusermount3 may be able to. Raises MountError."""
+    try:
+        device = os.open(_DEVICE, os.O_RDWR)
+    except OSError as error:
+        reason = _DEVICE_ERRORS.get(error.errno or 0, error.strerror)
+        raise MountError(f"{_DEVICE}: {reason}", path=mountpoint) from error
+    try:
+        values = {
+            "fd": device,
+            "rootmode": f"{stat.S_IFMT(os.stat(mountpoint).st_mode):o}",
+            "user_id": os.getuid(),
+            "group_id": os.getgid(),
+        }
+        data = ",".join(f"{name}={value}" for name, value in values.items())
+        if options.allow_other:
+            data += ",allow_other,default_permissions"
+        names = (options.fsname or source, mountpoint, f"fuse.{SUBTYPE}", data)
+        number = mount_read_only(*map(os.fsencode, names))
+    except BaseException:
+        os.close(device)
+        raise
+    if number == 0:
+        return device
+    os.close(device)
+    # A sandbox may have a fusermount3 of its own that asks somebody outside to mount.
+    if number == errno.EPERM and has_fusermount():
+        return None
+    raise MountError(_MOUNT_ERRORS.get(number) or os.strerror(number), path=mountpoint)

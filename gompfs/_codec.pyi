@@ -17,7 +17,7 @@ class DecodeWork:
         """A batch begins."""
 
     def end(self, num_blocks: int, num_bytes: int) -> None:
-        """A batch ends that gave so much; one that fails gives nothing."""
+        """End a batch, which has decoded so much: nothing if it failed."""
 
     def restart(self) -> None:
         """Begin again, in a child of a fork, where batches of the parent may be at work for ever."""

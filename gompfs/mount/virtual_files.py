@@ -250,7 +250,7 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     sections = _grammar_sections(archive)
     how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
-        with ThreadPoolExecutor(1) as executor:
+        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
             counted = executor.submit(inode_numbers, archive)  # while a section is read
             texts = map(archive.read_section, sections)
             sources = [CountedWords.from_section(text, counted.result()) for text in texts]

@@ -24,7 +24,7 @@ class DecodeWork {
         }
     }
 
-    // A batch ends that gave so much; one that fails gives nothing.
+    // Ends a batch, which has decoded so much: nothing if it failed.
     void end(std::uint64_t num_blocks, std::uint64_t num_bytes) {
         const std::lock_guard lock(mutex_);
         sums_.num_blocks += num_blocks;

@@ -40,8 +40,8 @@ class DecodedBlock {
     std::size_t size_ = 0;
 };
 
-// A bounded number of blocks, by their own numbers. Each is decoded by one thread, who claims it
-// first; others wait for that one. Safe for any number of threads.
+// A bounded number of blocks, by their own numbers. Each is decoded by one thread, which claims it
+// first; the others wait for that thread. Safe for any number of threads.
 class BlockCache {
   public:
     using Block = std::shared_ptr<DecodedBlock>;
@@ -54,8 +54,8 @@ class BlockCache {
 
     bool contains(std::uint64_t number);
 
-    // Whether the caller is to decode a block: nobody has it, nor is at it. Ends with insert or
-    // give_up.
+    // Tries to claim a block for decoding. Returns false if it is cached or another thread is
+    // decoding it. A claim ends with insert or give_up.
     bool claim(std::uint64_t number);
 
     // Memory for a block that was claimed; throws std::bad_alloc.

@@ -1,4 +1,4 @@
-// Says what to decode ahead of readers, whom it recognises by what they ask for.
+// Says what to decode ahead of readers. It recognises a reader by the offsets that it asks for.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class ReadAhead {
     void set_capacity(std::uint64_t capacity);
 
     // Takes note of a read of one byte or more; at most max_ahead blocks are worth decoding at
-    // once. Returns how many blocks the reader may decode by itself, below 0 where it goes
-    // backwards: only those of the read in a stride, 0 where nothing is decoded ahead.
+    // once. Returns the number of blocks to decode at once: negative for a backward reader, just
+    // the blocks of this read for a strided one, 0 if no pattern was recognised.
     std::int64_t note(const StreamRead& read, std::uint64_t max_ahead);
 
     // Waits for blocks that should be decoded ahead; nothing once this is closed.

@@ -45,8 +45,8 @@ std::int64_t SequentialReaders::note(const BlockRange& range, std::uint64_t max_
     return backwards ? -ahead : ahead;
 }
 
-// The reader who goes on here, at once or but for what is to come yet, or else turns round here;
-// else a new one.
+// Finds the reader that this range continues: directly, or leaving a gap that may be read later, or
+// after a change of direction. Otherwise starts a new one.
 SequentialReaders::Reader SequentialReaders::take(const BlockRange& range) {
     if (auto found = take_if([&](const Reader& reader) {
             return goes_on(reader.last, range, reader.backwards) || reader.has_skipped(range);

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs.format import FOOTER_SIZE, Footer, LocalFile, find_footer
+from gompfs.format import FOOTER_SIZE, Footer, LocalFile, last_footer
 
 
 def forge_index(archive: Path, *statements: str) -> None:
     """Change the index with SQL, and make all checksums right again."""
     with open(archive, "rb") as file:
         content = file.read()
-        footer, _ = find_footer(LocalFile(file.fileno()))
+        footer = last_footer(LocalFile(file.fileno()))
     with tempfile.TemporaryDirectory() as directory:
         database = Path(directory, "index.sqlite")
         database.write_bytes(content[footer.index_offset : footer.index_offset + footer.index_size])
@@ -29,7 +29,7 @@ def forge_index(archive: Path, *statements: str) -> None:
 def replace_index(archive: Path, image: bytes, **fields: int) -> None:
     """Put another index, or any bytes, in the place of the archive's; its footer fits, or has `fields`."""
     with open(archive, "r+b") as file:
-        footer, _ = find_footer(LocalFile(file.fileno()))
+        footer = last_footer(LocalFile(file.fileno()))
         file.seek(footer.index_offset)
         file.truncate()
         file.write(image + bytes(-len(image) % FOOTER_SIZE))

@@ -26,17 +26,8 @@ from gompfs.errors import (
     SymlinkLoopError,
 )
 from gompfs.forks import call_in_child
-from gompfs.format import (
-    FOOTER_SIZE,
-    INDEX_ALIGNMENT,
-    SUPERBLOCK_SIZE,
-    ArchiveFile,
-    LocalFile,
-    Superblock,
-    check_earlier_footers,
-    find_footer,
-    read_index,
-)
+from gompfs.format import ArchiveFile, LocalFile, check_earlier_footers, read_index
+from gompfs.generations import find_newest
 from gompfs.index.reader import IndexReader
 from gompfs.model import (
     ROOT_INO,
@@ -106,17 +97,16 @@ class Archive:
         call_in_child(self, Archive._inherit)
 
     def _open(self) -> None:
-        self.superblock = Superblock.from_bytes(self._file.read(SUPERBLOCK_SIZE, 0))
+        newest = find_newest(self._file)
+        self.superblock, self.footer, self.size = newest.superblock, newest.footer, newest.size
         self.block_size = self.superblock.block_size
-        self.footer, footer_offset = find_footer(self._file)
-        self.size = self._file.size()
-        self.num_ignored_bytes = self.size - footer_offset - FOOTER_SIZE
+        self.num_ignored_bytes = newest.num_ignored_bytes
         if self.num_ignored_bytes:
             self.warnings.append(
-                f"{self.path}: {self.num_ignored_bytes} bytes behind generation "
-                f"{self.footer.generation} are ignored: an interrupted add, or damage"
+                f"{self.path}: this is generation {self.footer.generation}; the {self.num_ignored_bytes} bytes after "
+                "it are ignored: an add is under way or was interrupted, or they are damaged; see gompfs repair"
             )
-        self._opened_index = self._read_index()
+        self._opened_index = self._make_index(newest.image)
         self.meta = self._opened_index.meta()
         self.segments: list[Segment] = self._opened_index.segments()
         self.sections: list[Section] = self._opened_index.sections()
@@ -126,7 +116,9 @@ class Archive:
         self._extents: dict[int, list[Extent]] = {}
 
     def _read_index(self) -> IndexReader:
-        image = read_index(self._file, self.footer)
+        return self._make_index(read_index(self._file, self.footer))
+
+    def _make_index(self, image: bytes) -> IndexReader:
         return IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
 
     def _start_blocks(self) -> BlockService:
@@ -362,10 +354,10 @@ class Archive:
     def problems(self) -> Iterator[Problem]:
         """What the format rules out and superblock, footers and index have nevertheless; slow."""
         if self.num_ignored_bytes:
-            behind = f"{self.num_ignored_bytes} bytes behind generation {self.footer.generation}"
-            yield Problem(f"{behind} are no generation: an interrupted add, or damage")
-        if self.footer.index_offset % INDEX_ALIGNMENT:
-            yield Problem(f"the index does not lie on a multiple of {INDEX_ALIGNMENT}")
+            yield Problem(
+                f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are no generation: "
+                "an add is under way or was interrupted, or they are damaged; see gompfs repair"
+            )
         yield from map(Problem, check_earlier_footers(self._file, self.footer))
         yield from self._index.problems()
 

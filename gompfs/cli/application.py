@@ -43,6 +43,7 @@ COMMAND_MODULES = {
     "extract": "contents",
     "info": "info",
     "verify": "verify",
+    "repair": "repair",
     "stats": "stats",
     "bench": "bench",
     "completion": "completion",

@@ -1,4 +1,4 @@
-"""The footer: 64 bytes that say where the newest index lies; the last valid one in the file counts."""
+"""The footer: 64 bytes at the end of each generation, which say where its index lies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from gompfs.format.superblock import SUPERBLOCK_SIZE
 FOOTER_MAGIC = b"GOMPEND\n"
 FOOTER_SIZE = 64
 INDEX_ALIGNMENT = 4096
-_SCAN_SIZE = 1 << 20
 
 _FIELDS = struct.Struct("<8sIIQQQQQ")
 _CHECKSUM = struct.Struct("<Q")
@@ -32,10 +31,7 @@ class Footer:
     previous_footer: int
 
     def fits(self, archive_offset: int) -> bool:
-        """Whether a footer that lies at `archive_offset` belongs there: right behind its index, aligned.
-
-        One that is part of the contents of a packed file, which may be an archive itself, does not.
-        """
+        """Whether a footer that lies at `archive_offset` belongs there: on the next multiple of 64 after its index."""
         index_end = self.index_offset + self.index_size
         return (
             self.index_offset >= SUPERBLOCK_SIZE
@@ -70,46 +66,43 @@ class Footer:
         return cls(generation, offset, size, xxh3, previous)
 
 
-def find_footer(file: ArchiveFile) -> tuple[Footer, int]:
-    """The last valid footer of an archive file and its archive_offset.
+def footer_at(file: ArchiveFile, archive_offset: int) -> Footer | None:
+    """The valid footer at `archive_offset`, if there is one; a packed file may hold such bytes too."""
+    if archive_offset < SUPERBLOCK_SIZE or archive_offset % FOOTER_SIZE:
+        return None
+    return _footer_of(file.read(FOOTER_SIZE, archive_offset), archive_offset)
 
-    It is the last 64 bytes of a whole archive. Behind an interrupted `add` lies torn data: then the file is
-    searched backwards, and the state before that `add` is found. Raises ArchiveFormatError if there is none.
-    """
-    end = file.size()
-    last = max(end - FOOTER_SIZE, 0)
-    footer = _footer_at(file.read(FOOTER_SIZE, last), last)
-    if footer is not None:
-        return footer, last
-    while end > 0:
-        start = max(end - _SCAN_SIZE, 0)
-        window = file.read(end - start + FOOTER_SIZE, start)
-        place = window.rfind(FOOTER_MAGIC)
-        while place >= 0:
-            footer = _footer_at(window[place : place + FOOTER_SIZE], start + place)
-            if footer is not None:
-                return footer, start + place
-            place = window.rfind(FOOTER_MAGIC, 0, place + len(FOOTER_MAGIC) - 1)
-        end = start
-    raise ArchiveFormatError(
-        "no valid footer: the file is truncated or damaged, and its index cannot be found"
-    )
+
+def last_footer(file: ArchiveFile) -> Footer:
+    """The footer that the last 64 bytes are; raises ArchiveFormatError. It is not known to be the archive's own."""
+    footer = footer_at(file, file.size() - FOOTER_SIZE)
+    if footer is None:
+        raise ArchiveFormatError("the file does not end in a valid footer")
+    return footer
 
 
 def read_index(file: ArchiveFile, footer: Footer) -> bytes:
     """The image of the index that a footer leads to; raises CorruptIndexError where its checksum is another."""
+    image = read_image(file, footer.index_offset, footer.index_size)
+    check_index(image, footer)
+    return image
+
+
+def check_index(image: bytes, footer: Footer) -> None:
+    """Raise CorruptIndexError unless `image` is the index that a footer was written for."""
+    if xxh3_64_intdigest(image) != footer.index_xxh3:
+        raise CorruptIndexError("the index is damaged: its checksum does not match")
+
+
+def read_image(file: ArchiveFile, index_offset: int, index_size: int) -> bytes:
+    """The image of an index, unchecked; shorter only where the file ends."""
     pieces = []
     size = 0
     # One call reads 2 GiB at most.
-    while size < footer.index_size and (
-        piece := file.read(footer.index_size - size, footer.index_offset + size)
-    ):
+    while size < index_size and (piece := file.read(index_size - size, index_offset + size)):
         pieces.append(piece)
         size += len(piece)
-    image = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    if xxh3_64_intdigest(image) != footer.index_xxh3:
-        raise CorruptIndexError("the index is damaged: its checksum does not match")
-    return image
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
@@ -118,7 +111,7 @@ def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
         place = footer.previous_footer
         earlier = None
         if place < footer.index_offset:
-            earlier = _footer_at(file.read(FOOTER_SIZE, place), place)
+            earlier = footer_at(file, place)
         if earlier is None or earlier.generation != footer.generation - 1:
             yield f"generation {footer.generation}: it leads to no footer of the generation before"
             return
@@ -129,7 +122,7 @@ def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
             yield f"generation {footer.generation}: {error.message}"
 
 
-def _footer_at(raw: bytes, archive_offset: int) -> Footer | None:
+def _footer_of(raw: bytes, archive_offset: int) -> Footer | None:
     """The valid footer that these bytes at `archive_offset` are, if they are one."""
     try:
         footer = Footer.from_bytes(raw)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import sqlite_utils
@@ -14,6 +18,38 @@ from gompfs.index.hardening import harden
 from gompfs.model import Extent, Inode
 
 _BATCH = 4096
+_ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
+
+
+class _Connection(sqlite3.Connection):
+    """Raises OSError, with the name of the folder, where SQLite cannot write its files."""
+
+    folder = ""
+
+    def execute(self, *arguments: Any) -> sqlite3.Cursor:
+        """See sqlite3.Connection.execute."""
+        with self._naming_the_folder():
+            return super().execute(*arguments)
+
+    def executemany(self, *arguments: Any) -> sqlite3.Cursor:
+        """See sqlite3.Connection.executemany."""
+        with self._naming_the_folder():
+            return super().executemany(*arguments)
+
+    def executescript(self, *arguments: Any) -> sqlite3.Cursor:
+        """See sqlite3.Connection.executescript."""
+        with self._naming_the_folder():
+            return super().executescript(*arguments)
+
+    @contextmanager
+    def _naming_the_folder(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            code = _ERRNOS.get(error.sqlite_errorcode & 0xFF)
+            if code is None:
+                raise
+            raise OSError(code, f"{os.strerror(code)} (for the new index)", self.folder) from None
 
 
 class IndexWriter:
@@ -25,7 +61,8 @@ class IndexWriter:
     def __init__(self, path: Path, base: bytes | None = None) -> None:
         if base is not None:
             path.write_bytes(base)
-        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
+        self._connection.folder = str(path.parent)
         harden(self._connection)
         self._database = sqlite_utils.Database(self._connection)
         if base is None:

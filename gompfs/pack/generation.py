@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import fcntl
+import io
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from xxhash import xxh3_64_intdigest
 
 from gompfs.errors import GompfsError, PackError
-from gompfs.format import (
-    FOOTER_SIZE,
-    INDEX_ALIGNMENT,
-    SUPERBLOCK_SIZE,
-    Footer,
-    LocalFile,
-    Superblock,
-    find_footer,
-    read_index,
-)
+from gompfs.format import FOOTER_SIZE, INDEX_ALIGNMENT, Footer, LocalFile
+from gompfs.generations import find_newest
 from gompfs.index.reader import IndexReader
 from gompfs.index.writer import IndexWriter
+from gompfs.pack.archive_lock import locked_archive
+from gompfs.pack.new_file import TemporaryIndex, naming
 from gompfs.pack.stream import BlockWriter
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 BUFFER_SIZE = 1 << 20
 
@@ -48,52 +44,64 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
     """Append to `archive` what the body writes to `writer` and `index`, which becomes valid when the body has ended.
 
     The old index and footer stay where they are until the new footer is written and synced, so that a crash leaves
-    the archive as it was; so does an exception. Raises PackError, or ArchiveFormatError for a damaged archive.
+    the archive as it was; so does an exception. Nothing is cut but what was appended here. Raises PackError, also
+    where something lies after the newest generation, or ArchiveFormatError for a damaged archive.
     """
-    try:
-        with open(archive, "r+b", buffering=0) as raw:
-            fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            descriptor = raw.fileno()
-            content = LocalFile(descriptor)
-            superblock = Superblock.from_bytes(content.read(SUPERBLOCK_SIZE, 0))
-            footer, footer_offset = find_footer(content)
-            image = read_index(content, footer)
-            base = IndexReader(image, str(archive), footer.index_offset, superblock.block_size)
-            end = footer_offset + FOOTER_SIZE  # what lies there is of an interrupted add
-            try:
-                with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, index_file() as path:
-                    file.truncate(end)
-                    file.seek(end)
-                    writer, index = BlockWriter(file, end), IndexWriter(path, base=image)
-                    try:
-                        number = footer.generation + 1
-                        yield NewGeneration(os.fstat(descriptor), base, superblock.block_size, number, index, writer)
-                        index.finish()
-                    except BaseException:
-                        index.abandon()
-                        raise
-                    new_footer = write_index(writer, path.read_bytes(), number, footer_offset)
-                    # A footer must not reach the disk before what it leads to.
-                    _sync(file)
-                    writer.append(new_footer.to_bytes())
-                    _sync(file)
-            except BaseException:
-                os.ftruncate(descriptor, end)
-                raise
-    except BlockingIOError:
-        raise PackError("another process is adding to the archive", path=archive) from None
-    except GompfsError as error:
-        error.archive = error.archive or str(archive)
-        raise
-    except OSError as error:
-        raise PackError(error.strerror or str(error), path=archive) from error
+    with naming(archive), locked_archive(archive) as descriptor:
+        newest = find_newest(LocalFile(descriptor))
+        if newest.num_ignored_bytes:
+            raise PackError(
+                f"{newest.num_ignored_bytes} bytes after generation {newest.footer.generation} are left of an add that "
+                "was interrupted, or are damaged; nothing can be added before gompfs repair"
+            )
+        base = IndexReader(newest.image, str(archive), newest.footer.index_offset, newest.superblock.block_size)
+        try:
+            with TemporaryIndex(newest.image) as index, open_appending(descriptor) as file:
+                writer = BlockWriter(file, newest.size)
+                number, status = newest.footer.generation + 1, os.fstat(descriptor)
+                yield NewGeneration(status, base, newest.superblock.block_size, number, index.writer, writer)
+                footer = write_index(writer, index.finish(), number, newest.footer_offset)
+                file.flush()
+                os.ftruncate(descriptor, writer.archive_offset + FOOTER_SIZE)
+                # A footer must not reach the disk before what it leads to.
+                os.fsync(descriptor)
+                os.pwrite(descriptor, footer.to_bytes(), writer.archive_offset)
+                os.fsync(descriptor)
+        except BaseException as error:
+            if isinstance(error, GompfsError):
+                error.archive = error.archive or str(archive)
+            with suppress(OSError):  # what stays is after the newest generation, and does not count
+                os.ftruncate(descriptor, newest.size)
+            raise
+        finally:
+            base.close()
 
 
-@contextmanager
-def index_file() -> Iterator[Path]:
-    """The path of a new index, which lasts as long as it is written."""
-    with tempfile.TemporaryDirectory(prefix="gompfs-") as folder:
-        yield Path(folder, "index.sqlite")
+def open_appending(descriptor: int) -> BinaryIO:
+    """The file at `descriptor`, to be written from its end on."""
+    return io.BufferedWriter(_ZerosAfter(descriptor), BUFFER_SIZE)
+
+
+class _ZerosAfter(io.FileIO):
+    """Appends to a file whose last 64 bytes are always zeros.
+
+    What is written is the content of packed files, which may hold a footer. Were that the end of the file when the
+    process is killed, a reader would have to find out that it is not the archive's own.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._size = self._position = self.seek(0, os.SEEK_END)
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write some of `data`; returns how much."""
+        end = self._position + memoryview(data).nbytes
+        if end + FOOTER_SIZE > self._size:
+            os.ftruncate(self.fileno(), end + BUFFER_SIZE)
+            self._size = end + BUFFER_SIZE
+        written = super().write(data)
+        self._position += written
+        return written
 
 
 def write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> Footer:
@@ -103,8 +111,3 @@ def write_index(writer: BlockWriter, image: bytes, generation: int, previous_foo
     writer.digest.update(image)
     writer.pad(FOOTER_SIZE)
     return Footer(generation, index_offset, len(image), xxh3_64_intdigest(image), previous_footer)
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from uuid import UUID
 
 from gompfs.engine import Engine
 from gompfs.errors import PackError
-from gompfs.format import SUPERBLOCK_SIZE, Superblock
-from gompfs.index.writer import IndexWriter
+from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.options import PackOptions
-from gompfs.pack.generation import BUFFER_SIZE, index_file, new_generation, write_index
+from gompfs.pack.archive_lock import locked_archive
+from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index
+from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source
 from gompfs.pack.stream import BlockWriter
@@ -57,46 +58,63 @@ def pack_archive(
 ) -> PackReport:
     """Pack `sources` into a new archive at `target`, which appears whole or not at all.
 
-    The same entries and options give the same bytes. Raises PackError; also where `target` is there
-    already and `options.force` is not set.
+    The same entries and options give the same bytes. With `options.force`, an archive that is there already is
+    replaced, and its mode and owner are kept; where a symbolic link leads to it, the link stays. Raises PackError;
+    also where `target` is there already without `options.force`, or is no archive.
     """
-    if target.exists() and not options.force:
-        raise PackError("the file exists; --force replaces it", path=target)
     started = time.monotonic()
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
-    except OSError as error:
-        raise PackError(error.strerror or str(error), path=target) from None
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb", buffering=BUFFER_SIZE) as file:
-            _skip_inode(sources, os.fstat(handle))
-            if target.exists():
-                _skip_inode(sources, target.stat())
-            file.write(bytes(SUPERBLOCK_SIZE))
-            writer = BlockWriter(file, SUPERBLOCK_SIZE)
-            with index_file() as index_path:
-                index = IndexWriter(index_path)
-                builder = SegmentBuilder(index, writer, engine, options, options.block_size)
-                report = _write_segment(builder, sources, progress)
-                index.set_meta({"words": options.words})
-                index.finish()
-                footer = write_index(writer, index_path.read_bytes(), generation=1, previous_footer=0)
-                writer.append(footer.to_bytes())
-            uuid = UUID(bytes=writer.digest.digest())
-            file.flush()
-            os.pwrite(file.fileno(), Superblock(options.block_size, uuid).to_bytes(), 0)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        _sync_directory(target.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise PackError(error.strerror or str(error), path=target) from error
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with naming(target), ExitStack() as stack:
+        target = _final_target(target, force=options.force)
+        old = _lock_old(stack, target) if os.path.lexists(target) else None
+        new = stack.enter_context(NewFile(target))
+        for descriptor in (new.descriptor, old):
+            if descriptor is not None:
+                _skip_inode(sources, os.fstat(descriptor))
+        report = _write_archive(new.descriptor, sources, options, engine, progress)
+        if old is None:
+            os.fchmod(new.descriptor, 0o666 & ~_umask())
+        else:
+            new.take_permissions(old)
+        try:
+            new.publish(replace=old is not None)
+        except FileExistsError:
+            raise PackError("another process made this file meanwhile", path=target) from None
+        report.warnings += new.warnings
     return _finish_report(report, target, started)
+
+
+def _final_target(target: Path, *, force: bool) -> Path:
+    """The path of the file to make: that which a symbolic link leads to. Raises PackError if it must not be made."""
+    if os.path.lexists(target) and not force:
+        raise PackError("the file exists; --force replaces it", path=target)
+    if target.is_symlink() and not target.exists():
+        raise PackError("this is a symbolic link that leads nowhere", path=target)
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
+
+
+def _lock_old(stack: ExitStack, target: Path) -> int:
+    """The archive that is to be replaced, with its lock: nobody adds to it meanwhile."""
+    old = stack.enter_context(locked_archive(target, to_write=False))
+    if os.fstat(old).st_size and os.pread(old, len(SUPERBLOCK_MAGIC), 0) != SUPERBLOCK_MAGIC:
+        raise PackError("this is no gompfs archive, so --force does not replace it", path=target)
+    return old
+
+
+def _write_archive(
+    descriptor: int, sources: Sequence[Source], options: PackOptions, engine: Engine, progress: ProgressCallback | None
+) -> PackReport:
+    """Write a whole archive to an empty file."""
+    with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex() as index:
+        file.write(bytes(SUPERBLOCK_SIZE))
+        writer = BlockWriter(file, SUPERBLOCK_SIZE)
+        builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size)
+        report = _write_segment(builder, sources, progress)
+        index.writer.set_meta({"words": options.words})
+        footer = write_index(writer, index.finish(), generation=1, previous_footer=0)
+        writer.append(footer.to_bytes())
+    uuid = UUID(bytes=writer.digest.digest())
+    os.pwrite(descriptor, Superblock(options.block_size, uuid).to_bytes(), 0)
+    return report
 
 
 def add_to_archive(
@@ -166,11 +184,3 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

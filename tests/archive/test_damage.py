@@ -22,7 +22,7 @@ from gompfs.errors import (
     GompfsError,
     UnsupportedVersionError,
 )
-from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, LocalFile, Superblock, find_footer
+from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, LocalFile, Superblock, last_footer
 
 
 def overwrite(path: Path, archive_offset: int, data: bytes) -> None:
@@ -196,7 +196,7 @@ class TestFrame:
 
     def test_index(self, archive_copy: Path) -> None:
         with open(archive_copy, "rb") as file:
-            footer, _ = find_footer(LocalFile(file.fileno()))
+            footer = last_footer(LocalFile(file.fileno()))
         for place in (0, 100, footer.index_size // 2, footer.index_size - 1):
             flip(archive_copy, footer.index_offset + place)
             with pytest.raises(CorruptIndexError, match="checksum") as caught:

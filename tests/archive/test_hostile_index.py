@@ -17,7 +17,7 @@ from gompfs.archive.extract import Extractor
 from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError
-from gompfs.format import LocalFile, find_footer
+from gompfs.format import LocalFile, last_footer
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
 
@@ -296,7 +296,7 @@ def test_a_database_with_random_bytes(
     archive_copy: Path, with_index: Callable[..., None], tmp_path: Path
 ) -> None:
     with open(archive_copy, "rb") as file:
-        footer, _ = find_footer(LocalFile(file.fileno()))
+        footer = last_footer(LocalFile(file.fileno()))
         image = os.pread(file.fileno(), footer.index_size, footer.index_offset)
     rng = random.Random(5)
     for number in range(60):

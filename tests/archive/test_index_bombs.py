@@ -14,7 +14,7 @@ import pytest
 
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError
-from gompfs.index import IndexReader
+from gompfs.index.reader import IndexReader
 
 PAGE = 512
 COMMANDS = [["ls", "-R"], ["ls", "-l"], ["info"], ["verify"], ["cat", "small/00"], ["extract", "-C", "out"],

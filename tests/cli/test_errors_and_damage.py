@@ -93,18 +93,20 @@ def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp
             os.truncate(archive, archive.stat().st_size - 64)
         else:
             flip_byte(archive, archive.stat().st_size - 20)
-    behind = f"{archive.stat().st_size - size} bytes behind generation 1 are"
+    num_bytes = archive.stat().st_size - size
+    reason = "an add is under way or was interrupted, or they are damaged; see gompfs repair"
     found = gompfs("verify", "-q", archive)
     assert (found.status, found.errors) == (1, "")
     assert found.lines == [
-        f"{archive}: {behind} no generation: an interrupted add, or damage",
+        f"{archive}: the {num_bytes} bytes after generation 1 are no generation: {reason}",
         f"{archive}: 1 problems",
     ]
     report = json.loads(gompfs("verify", "--json", archive).output)
     assert [(problem["inode"], problem["path"]) for problem in report["problems"]] == [(None, None)]
     listing = gompfs("ls", "-lR", archive)
     assert (listing.status, listing.output) == (0, before)
-    assert listing.error_line == f"warning: {archive}: {behind} ignored: an interrupted add, or damage"
+    ignored = f"this is generation 1; the {num_bytes} bytes after it are ignored: {reason}"
+    assert listing.error_line == f"warning: {archive}: {ignored}"
 
 
 def test_verify_looks_at_earlier_generations(gompfs, archive, tmp_path):

@@ -251,7 +251,7 @@ def test_a_torn_archive_mounts_with_a_warning(mount, archive: Path) -> None:
     mounted = mount(archive)
     assert sorted(os.listdir(mounted.path)) == ["d", "noise"]
     assert mounted.stop() == 0
-    assert "1000 bytes behind generation 1 are ignored" in mounted.log
+    assert "this is generation 1; the 1000 bytes after it are ignored" in mounted.log
 
 
 def test_unmounting_nothing(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
 from gompfs.format import FOOTER_SIZE
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
+from gompfs.pack.repair import repair_archive
 
 STORED = CodecOptions(Codec.STORED)
 
@@ -270,11 +271,22 @@ class TestTornTail:
                 assert list_archive(opened) == old
                 assert opened.warnings
 
-    def test_adding_again_repairs_it(self, generations: tuple[Path, int, dict, dict], tree: Path) -> None:
-        archive, old_size, _, new = generations
+    def test_adding_is_refused_before_repair(self, generations: tuple[Path, int, dict, dict], tree: Path) -> None:
+        """`add` never cuts what it could not read; after `repair`, the same add gives the same archive."""
+        archive, old_size, old, new = generations
         whole = archive.read_bytes()
-        for size in (old_size + 1, old_size + 70_000, len(whole) - 1):
+        for size in (old_size + 1, old_size + 70_000, len(whole) - 4096):
             archive.write_bytes(whole[:size])
+            with pytest.raises(PackError, match="gompfs repair") as caught:
+                add(archive, tree, codec=STORED)
+            assert caught.value.archive == str(archive)
+            assert archive.read_bytes() == whole[:size]
+            (step,) = repair_archive(archive)
+            assert f"{size - old_size} bytes after generation 1" in step
+            assert archive.with_name("a.gomp.cut").read_bytes() == whole[old_size:size]
+            archive.with_name("a.gomp.cut").unlink()
+            with Archive(archive) as opened:
+                assert (list_archive(opened), opened.warnings) == (old, [])
             add(archive, tree, codec=STORED)
             with Archive(archive) as opened:
                 assert opened.warnings == []

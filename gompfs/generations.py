@@ -1,0 +1,216 @@
+"""Finds the newest generation of an archive, in a way that no packed file can deceive.
+
+An attacker may own a file of an archive and put whole archives into it, with footers whose offsets are right. Where
+the archive's own end is cut off, damaged, or not written yet, such a footer must not be taken for the archive's own.
+There are two ways to a generation:
+
+* `accept_end`, which takes no time: the last 64 bytes are a footer, and no block covers the begin of its index. Then
+  that index is a real one, as a block that covered it would have its header in the bytes before, and as pages of an
+  index never begin like a SQLite image. The image itself says where it ends, so the footer is a real one too.
+* `survey`, where the first way fails: a walk through the archive from its begin (`gompfs.format.walk`). A footer
+  counts only if its index lists all blocks that were walked through: a damaged size that leads the walk into a packed
+  file cannot be known to whoever made that file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.codec import BLOCK_HEADER_SIZE
+from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format import (
+    FOOTER_SIZE,
+    INDEX_ALIGNMENT,
+    SUPERBLOCK_SIZE,
+    ArchiveFile,
+    ArchiveWalk,
+    Footer,
+    Superblock,
+    WalkedGeneration,
+    check_index,
+    database_size,
+    ends_in_block,
+    footer_at,
+    read_image,
+    read_index,
+)
+from gompfs.index.reader import IndexReader
+
+_NO_FOOTER = "no valid footer: the file is truncated or damaged"
+_SMALL_INDEX = 1 << 20  # is read with the bytes before it, in one request
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The generation that an archive shows: its footer, and the image of its index. `size` is that of the file."""
+
+    superblock: Superblock
+    footer: Footer
+    footer_offset: int
+    size: int
+    image: bytes = field(repr=False)
+
+    @property
+    def end(self) -> int:
+        """The archive_offset after the footer."""
+        return self.footer_offset + FOOTER_SIZE
+
+    @property
+    def num_ignored_bytes(self) -> int:
+        """How many bytes follow that belong to no generation."""
+        return self.size - self.end
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A generation whose index is whole and whose footer is not there: what it would be, and where.
+
+    `blocks` are those that it added, as (archive_offset, compressed_size).
+    """
+
+    footer: Footer
+    footer_offset: int
+    blocks: list[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What a walk through a whole archive found.
+
+    `newest` is the last generation that is whole. `damaged` says what is wrong with the index of a later generation
+    that has its footer. `unfinished` is the generation right after `newest` if its index is whole, and its footer is
+    damaged or was not written.
+    """
+
+    newest: Newest | None
+    damaged: str | None
+    unfinished: Unfinished | None
+
+
+def find_newest(file: ArchiveFile) -> Newest:
+    """The newest generation of an archive.
+
+    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if the newest has a
+    footer and its index is damaged; the generation before is then for `gompfs repair` to open.
+    """
+    superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
+    size = file.size()
+    newest = accept_end(file, superblock, size)
+    if newest is not None:
+        return newest
+    found = survey(file, superblock, size)
+    if found.damaged is not None:
+        hint = f"; gompfs repair goes back to generation {found.newest.footer.generation}" if found.newest else ""
+        raise CorruptIndexError(found.damaged + hint)
+    if found.newest is None:
+        if found.unfinished:
+            raise ArchiveFormatError(f"{_NO_FOOTER}; its index is whole, so gompfs repair can write the footer")
+        footer = footer_at(file, size - FOOTER_SIZE)
+        if footer is not None and footer.index_offset % INDEX_ALIGNMENT:
+            raise ArchiveFormatError(f"the index does not lie on a multiple of {INDEX_ALIGNMENT}")
+        raise ArchiveFormatError(f"{_NO_FOOTER}, and its index cannot be found")
+    return found.newest
+
+
+def accept_end(file: ArchiveFile, superblock: Superblock, size: int) -> Newest | None:
+    """The generation that the last 64 bytes are the footer of; None if that is not certain."""
+    footer_offset = size - FOOTER_SIZE
+    footer = footer_at(file, footer_offset)
+    if footer is None or footer.index_offset % INDEX_ALIGNMENT:
+        return None
+    start = max(footer.index_offset - superblock.block_size - BLOCK_HEADER_SIZE, SUPERBLOCK_SIZE)
+    num_before = footer.index_offset - start
+    try:
+        if footer.index_size <= _SMALL_INDEX:
+            content = file.read(num_before + footer.index_size, start)
+            before, image = content[:num_before], content[num_before:]
+            check_index(image, footer)
+        else:
+            before, image = file.read(num_before, start), read_index(file, footer)
+    except CorruptIndexError:
+        return None
+    if database_size(image) != footer.index_size or ends_in_block(before, superblock.block_size):
+        return None
+    return Newest(superblock, footer, footer_offset, size, image)
+
+
+def survey(file: ArchiveFile, superblock: Superblock, size: int) -> Survey:
+    """Walk through the first `size` bytes of an archive; takes as long as to read its headers and indexes."""
+    walk = ArchiveWalk(file, superblock.block_size, size)
+    newest, damaged = None, _damage_at_end(file, walk, size)
+    for found in reversed(walk.generations):
+        assert found.footer is not None
+        try:
+            image = read_index(file, found.footer)
+        except CorruptIndexError as error:
+            damaged = damaged or error.message
+            continue
+        if _lists_blocks(image, found, walk, superblock.block_size):
+            newest = Newest(superblock, found.footer, found.footer_offset, size, image)
+            break
+    unfinished = None
+    if not damaged and walk.last_footer == (newest.footer_offset if newest else 0):
+        unfinished = _find_unfinished(file, walk, superblock.block_size)
+    return Survey(newest, damaged, unfinished)
+
+
+def _damage_at_end(file: ArchiveFile, walk: ArchiveWalk, size: int) -> str | None:
+    """What is wrong with an index if the walk ended at its begin, and the file ends in its footer."""
+    footer = footer_at(file, size - FOOTER_SIZE)
+    if footer is None or not walk.ends_at_index_of(footer):
+        return None
+    try:
+        image = read_index(file, footer)
+    except CorruptIndexError as error:
+        return error.message
+    if database_size(image) is None:
+        return "the index is damaged: file is not a database"
+    return "the index is damaged: it does not have the size that its header says"
+
+
+def _find_unfinished(file: ArchiveFile, walk: ArchiveWalk, block_size: int) -> Unfinished | None:
+    """The generation at whose missing footer the walk ended, if its index is whole."""
+    found = walk.unfinished
+    if found is None:
+        return None
+    image = read_image(file, found.index_offset, found.index_size)
+    if not _lists_blocks(image, found, walk, block_size):
+        return None
+    index = IndexReader(image, "", found.index_offset, block_size)
+    try:
+        if next(iter(index.problems()), None) is not None:
+            return None
+    finally:
+        index.close()
+    checksum = xxh3_64_intdigest(image)
+    footer = Footer(found.number, found.index_offset, found.index_size, checksum, found.previous_footer)
+    first = walk.generations[-1].num_blocks if walk.generations else 0
+    blocks = list(zip(walk.block_offsets[first:], walk.block_sizes[first:], strict=True))
+    return Unfinished(footer, found.footer_offset, blocks)
+
+
+def _lists_blocks(image: bytes, generation: WalkedGeneration, walk: ArchiveWalk, block_size: int) -> bool:
+    """Whether an index has just those blocks that were walked through up to it."""
+    import numpy as np
+
+    index = None
+    try:
+        index = IndexReader(image, "", generation.index_offset, block_size)
+        runs = [segment.places for segment in index.segments()] + [section.places for section in index.sections()]
+    except CorruptIndexError:
+        return False
+    finally:
+        if index is not None:
+            index.close()
+    offsets = np.concatenate([np.zeros(0, np.uint64), *(run.archive_offsets for run in runs)])
+    sizes = np.concatenate([np.zeros(0, np.uint32), *(run.compressed_sizes for run in runs)])
+    order = np.lexsort((sizes, offsets))
+    offsets, sizes = offsets[order], sizes[order]
+    # Two places may have the same block.
+    is_first = np.append(True, (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1]))[: len(offsets)]
+    walked = generation.num_blocks
+    return np.array_equal(offsets[is_first], np.array(walk.block_offsets[:walked], np.uint64)) and np.array_equal(
+        sizes[is_first], np.array(walk.block_sizes[:walked], np.uint32)
+    )

@@ -1,0 +1,61 @@
+"""The lock that a command has on an archive while it changes or replaces it."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gompfs.errors import PackError
+
+_MAX_TRIES = 10
+
+
+@contextmanager
+def locked_archive(archive: Path, *, to_write: bool = True) -> Iterator[int]:
+    """A descriptor of the archive at that path, with the lock, until the body ends.
+
+    The path leads to that file when the lock is taken: another command may have replaced it just before. Without
+    `to_write`, a file that may only be read will do. Raises PackError, or OSError.
+    """
+    descriptor = _lock(archive, to_write)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock(archive: Path, to_write: bool) -> int:
+    for _ in range(_MAX_TRIES):
+        descriptor = _open(archive, to_write)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise PackError("this is no regular file", path=archive)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(status, os.stat(archive)):
+                return descriptor
+        except FileNotFoundError:
+            pass  # it was removed, or is just being replaced
+        except BlockingIOError:
+            os.close(descriptor)
+            raise PackError("another process is adding to the archive or replacing it", path=archive) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    raise PackError("other processes replace the archive all the time", path=archive)
+
+
+def _open(archive: Path, to_write: bool) -> int:
+    flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # to open a FIFO would wait
+    try:
+        return os.open(archive, os.O_RDWR | flags)
+    except OSError as error:
+        if to_write or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise
+    return os.open(archive, os.O_RDONLY | flags)

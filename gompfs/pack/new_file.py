@@ -1,0 +1,211 @@
+"""Files that a writer makes: they appear whole or not at all, and nothing of them is left when it is killed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gompfs.errors import GompfsError, PackError
+from gompfs.index.writer import IndexWriter
+
+_INDEX_PREFIX = "gompfs-index-"
+_ACL = "system.posix_acl_access"
+# What O_TMPFILE, or giving such a file a name, fails with where the file system cannot do it.
+_CANNOT = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.EPERM, errno.EXDEV, errno.ENOSYS)
+
+
+@contextmanager
+def naming(archive: Path) -> Iterator[None]:
+    """Make errors of the system PackErrors: they name their own file, or else `archive`."""
+    try:
+        yield
+    except GompfsError as error:
+        if not error.path:
+            error.archive = error.archive or str(archive)
+        raise
+    except OSError as error:
+        path = error.filename if isinstance(error.filename, (str, bytes)) else archive
+        raise PackError(error.strerror or str(error), path=path) from error
+
+
+class NewFile:
+    """A file that will be at `path`, written through `descriptor`; until `publish`, it has no name.
+
+    Where the file system has no files without names, it has a hidden one beside `path`. It is locked, so a file of such
+    a name that is not locked is of a process that was killed, and is removed by the next one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises OSError, which names the folder."""
+        self.path = path
+        self.warnings: list[str] = []
+        self._name: str | None = None  # in the folder, beside `path`
+        self._folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _remove_stale(path.parent, rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
+            self.descriptor = self._open()
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            os.close(self._folder)
+            raise OSError(error.errno, error.strerror, str(path.parent)) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._name is not None:
+            os.unlink(self._name, dir_fd=self._folder)
+        os.close(self.descriptor)
+        os.close(self._folder)
+
+    def take_permissions(self, old: int) -> None:
+        """Give the file the mode, owner, group and access list of the open file that it replaces, as far as allowed.
+
+        Where it cannot have the group or the list, group and others have the same rights, the lesser ones.
+        """
+        status = os.fstat(old)
+        mode = stat.S_IMODE(status.st_mode)
+        is_same = True
+        for owner, group in ((-1, status.st_gid), (status.st_uid, -1)):
+            try:
+                os.fchown(self.descriptor, owner, group)
+            except PermissionError:
+                is_same = is_same and group == -1
+        os.fchmod(self.descriptor, mode)
+        try:
+            os.setxattr(self.descriptor, _ACL, os.getxattr(old, _ACL))
+        except OSError as error:
+            is_same = is_same and error.errno in (errno.ENODATA, errno.EOPNOTSUPP)
+        if not is_same:
+            both = mode >> 3 & mode & 0o7
+            os.fchmod(self.descriptor, mode & 0o700 | both << 3 | both)
+
+    def publish(self, *, replace: bool) -> None:
+        """Sync the file and give it its name; raises OSError, and FileExistsError without `replace`.
+
+        The folder is synced, too. If that fails, the file is there, and `warnings` says so.
+        """
+        os.fsync(self.descriptor)
+        if self._name is None and not replace:
+            self._link(self.descriptor, self.path.name)
+        else:
+            if self._name is None:
+                name = _temporary_name(self.path)
+                self._link(self.descriptor, name)
+                self._name = name
+            if not replace and os.path.lexists(self.path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.path))
+            os.rename(self._name, self.path.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+            self._name = None
+        try:
+            os.fsync(self._folder)
+        except OSError as error:
+            reason = f"{error.strerror}: it is uncertain whether the new file outlasts a crash of the system"
+            self.warnings.append(f"{self.path.parent}: {reason}")
+
+    def _open(self) -> int:
+        flags = os.O_RDWR | os.O_CLOEXEC
+        try:
+            descriptor = os.open(".", flags | os.O_TMPFILE, 0o600, dir_fd=self._folder)
+        except OSError as error:
+            if error.errno not in _CANNOT:
+                raise
+        else:
+            if self._can_link():
+                return descriptor
+            os.close(descriptor)
+        name = _temporary_name(self.path)
+        descriptor = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self._folder)
+        self._name = name
+        return descriptor
+
+    def _can_link(self) -> bool:
+        """Whether files without names can get one here; it would be late to find that out at the end."""
+        name = _temporary_name(self.path)
+        descriptor = os.open(".", os.O_RDWR | os.O_CLOEXEC | os.O_TMPFILE, 0o600, dir_fd=self._folder)
+        try:
+            self._link(descriptor, name)
+            os.unlink(name, dir_fd=self._folder)
+        except OSError as error:
+            if error.errno not in _CANNOT:
+                raise
+            return False
+        finally:
+            os.close(descriptor)
+        return True
+
+    def _link(self, descriptor: int, name: str) -> None:
+        os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=self._folder, follow_symlinks=True)
+
+
+class TemporaryIndex:
+    """A new index, written by `writer` to a file in $TMPDIR that has no name any more."""
+
+    def __init__(self, base: bytes | None = None) -> None:
+        """`base` is the image of the index to go on from. Raises OSError, which names the folder."""
+        folder = tempfile.gettempdir()
+        try:
+            _remove_stale(Path(folder), rf"{_INDEX_PREFIX}[a-z0-9_]{{8}}")
+            self._descriptor, name = tempfile.mkstemp(prefix=_INDEX_PREFIX)
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+                self.writer = IndexWriter(Path(name), base=base)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            finally:
+                os.unlink(name)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, folder) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writer.abandon()
+        os.close(self._descriptor)
+
+    def finish(self) -> bytes:
+        """Finish the index; its image."""
+        self.writer.finish()
+        with open(self._descriptor, "rb", closefd=False) as file:
+            return file.read()
+
+
+def _temporary_name(path: Path) -> str:
+    return f".{path.name}.{secrets.token_hex(4)}.tmp"
+
+
+def _remove_stale(folder: Path, pattern: str) -> None:
+    """Remove the files of such names that this user's processes left when they were killed: nobody has their lock."""
+    is_temporary = re.compile(pattern).fullmatch
+    with os.scandir(folder) as listing:
+        names = [item.name for item in listing if is_temporary(item.name) and item.is_file(follow_symlinks=False)]
+    for name in names:
+        path = folder / name
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(descriptor).st_uid == os.geteuid():
+                path.unlink(missing_ok=True)
+        except OSError:
+            pass  # it is being written
+        finally:
+            os.close(descriptor)

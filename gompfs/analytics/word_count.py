@@ -8,6 +8,7 @@ from enum import Enum
 
 from gompfs import _grammar
 from gompfs.analytics.report import PiecewiseReport
+from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar
 
 
@@ -25,10 +26,13 @@ def word_count_report(
 ) -> PiecewiseReport:
     """Lines `word<TAB>count` over all sources together; `top` above 0 keeps the first lines only.
 
-    Memory beside the sources: 12 bytes for each word.
+    Memory beside the sources: 12 bytes for each word. Raises StatsUnavailableError.
     """
     num_threads = num_threads or len(os.sched_getaffinity(0))
     words = [source.native if isinstance(source, Grammar) else source for source, _ in sources]
     counts = [source.counts for source in sources]
-    native = _grammar.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
+    try:
+        native = _grammar.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
+    except ValueError as error:
+        raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
     return PiecewiseReport(native, num_threads)

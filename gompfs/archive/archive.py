@@ -9,13 +9,14 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from operator import add
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
 from gompfs._codec import BufferPool, uncompressed_sizes
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
+from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
     CorruptBlockError,
@@ -430,7 +431,8 @@ class Archive:
             yield block.content[start:end]
 
     def read_section(self, section: Section) -> memoryview:
-        """The bytes of a section; raises CorruptBlockError."""
+        """The bytes of a section; raises CorruptBlockError, or CorruptIndexError."""
+        self.check_section(section)
         places = section.places
         content = BufferPool().allocate(places.uncompressed_size)
 
@@ -451,6 +453,24 @@ class Archive:
                     )
         self._runs.drop_free()
         return content.toreadonly()
+
+    def check_section(self, section: Section) -> None:
+        """Raise CorruptIndexError unless the blocks of a section can hold as many bytes as the index says.
+
+        What is read of a section is then in proportion to the archive, whatever the index claims.
+        """
+        places = section.places
+        blocks = sorted(zip(places.archive_offsets, places.compressed_sizes, strict=True))
+        reason = ""
+        if any(offset + size > other for (offset, size), (other, _) in itertools.pairwise(blocks)):
+            reason = "blocks that overlap"
+        payload_sizes = (size - BLOCK_HEADER_SIZE for size in places.compressed_sizes)
+        sizes = self._sizes(places, range(len(places)))
+        if any(size > MAX_EXPANSION * payload for size, payload in zip(sizes, payload_sizes, strict=True)):
+            reason = "blocks that are too small for what they hold"
+        if reason:
+            name = f"section {section.kind} of segment {section.segment}"
+            raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self.path)
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
         """Decode blocks of the stream, past the cache; damage never raises."""
@@ -511,7 +531,7 @@ class Archive:
         """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""
         offsets = [places.archive_offsets[number] for number in numbers]
         sizes = [places.compressed_sizes[number] for number in numbers]
-        start, end = offsets[0], offsets[-1] + sizes[-1]
+        start, end = offsets[0], max(map(add, offsets, sizes))
         if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)
             return [

@@ -67,6 +67,7 @@ class _Verification:
         report.problems += self._archive.problems()
         # Where the index contradicts itself, what it says of files is nothing to compare grammars with.
         grammars = GrammarCheck(self._archive, with_files=not report.problems)
+        self._check_overlaps()
         for segment in self._archive.segments:
             self._check_segment(segment, grammars)
         damaged_blocks = {damage.block for damage in report.damages}
@@ -93,6 +94,11 @@ class _Verification:
         name = f"{section.kind} of segment {section.segment}"
         is_grammar = section.kind == GRAMMAR_SECTION
         content = bytearray()
+        try:
+            self._archive.check_section(section)
+        except CorruptIndexError as error:
+            self._report.problems.append(Problem(error.message))
+            return
         self._check_alignment(f"section {name}: ", 0, section.places)
         damaged = self._damaged(section.places, (lambda _offset, piece: content.extend(piece)) if is_grammar else None)
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
@@ -120,6 +126,20 @@ class _Verification:
         report.compressed_size += places.compressed_size
         report.uncompressed_size += places.uncompressed_size
         return damaged
+
+    def _check_overlaps(self) -> None:
+        """Blocks have either the same bytes or none in common."""
+        every = [segment.places for segment in self._archive.segments]
+        every += [section.places for section in self._archive.sections]
+        begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.archive_offsets) for places in every)])
+        sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.compressed_sizes) for places in every)])
+        blocks = np.unique(np.stack([begins, sizes.astype(np.uint64)], axis=1), axis=0)
+        ends = np.maximum.accumulate(blocks.sum(axis=1))
+        overlapping = np.flatnonzero(blocks[1:, 0] < ends[:-1])
+        if len(overlapping):
+            others = f", and {len(overlapping) - 1} others overlap" if len(overlapping) > 1 else ""
+            offset = blocks[overlapping[0] + 1, 0]
+            self._report.problems.append(Problem(f"the block at archive offset {offset} overlaps another{others}"))
 
     def _check_alignment(self, prefix: str, first_block: int, places: BlockPlaces) -> None:
         odd = np.flatnonzero(np.asarray(places.archive_offsets) % BLOCK_ALIGNMENT)

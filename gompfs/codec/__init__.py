@@ -18,13 +18,14 @@ from gompfs.codec.codecs import (
     Codec,
     CodecOptions,
 )
-from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
+from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE, MAX_EXPANSION
 
 __all__ = [
     "BLOCK_ALIGNMENT",
     "BLOCK_HEADER_SIZE",
     "DEFAULT_BLOCK_SIZE",
     "MAX_BLOCK_SIZE",
+    "MAX_EXPANSION",
     "MIN_BLOCK_SIZE",
     "MIN_LEVEL",
     "BlockHeader",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 BLOCK_HEADER_SIZE = 32
 MAX_BLOCK_SIZE = 1 << 20
+MAX_EXPANSION = 341  # bytes that a byte of payload stands for at most: a match of 426 bytes takes 10 bits
 
 MIN_GROUP_SIZE_LOG2 = 2
 MAX_GROUP_SIZE_LOG2 = 5

@@ -34,6 +34,7 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
     if (n * bits > 128) {
         throw std::invalid_argument("there are too many words for n-grams of this length");
     }
+    check_num_tokens();
     if (n > 1) {
         rank_inner_words();
     }
@@ -41,6 +42,18 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
         files_by_ino_.emplace_back(files[file].ino, file);
     }
     std::sort(files_by_ino_.begin(), files_by_ino_.end());
+}
+
+void Corpus::check_num_tokens() const {
+    std::uint64_t sum = 0;
+    for (const Grammar* grammar : grammars) {
+        for (const Part& part : grammar->parts) {
+            sum = std::min(sum + part.num_tokens, kMaxTokens);
+        }
+    }
+    if (sum >= kMaxTokens) {
+        throw std::invalid_argument("there are 2^62 words or more to count");
+    }
 }
 
 // Whether a word comes before another when spaces follow both. That is byte order, but for bytes

@@ -26,7 +26,7 @@ struct Corpus {
     };
 
     // Files whose inodes are not among `files` are left out. Throws std::invalid_argument where
-    // there are too many words to put n of them into a key.
+    // there are too many words to put n of them into a key, or for counts to fit into 64 bits.
     Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned n);
 
     // The number of a file; kLeftOut for one that is left out.
@@ -50,6 +50,7 @@ struct Corpus {
     Vocabulary words;  // of all grammars
 
   private:
+    void check_num_tokens() const;
     void rank_inner_words();
     bool is_before_inside(std::uint32_t left, std::uint32_t right) const;
 

@@ -5,6 +5,8 @@
 namespace gompfs {
 namespace {
 
+constexpr std::uint64_t kMaxIno = std::uint64_t{1} << 62;  // above all numbers of inodes
+
 // Of either sign: differences are coded as 0, -1, 1, -2, ...
 std::uint64_t number_behind(std::uint64_t from, std::uint64_t coded) {
     return from + (coded >> 1 ^ (~(coded & 1) + 1));
@@ -40,6 +42,9 @@ void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& 
     std::uint64_t ino = 0;
     for (std::uint64_t& value : head.inos) {
         value = ino = number_behind(ino, in.number());
+        if (ino == 0 || ino >= kMaxIno) {
+            fail_section("a part has an impossible inode number");
+        }
     }
     head.words.resize(in.count());
     in.numbers(head.words);
@@ -84,6 +89,12 @@ void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_siz
 void check_num_tokens(const PartHead& head, std::uint64_t num_tokens) {
     if (num_tokens >= kMaxTokens || num_tokens != head.num_tokens) {
         fail_section("a part does not stand for as many words as it says");
+    }
+}
+
+void TokenSum::check() const {
+    if (sum_.load(std::memory_order_relaxed) >= kMaxTokens) {
+        fail_section("its parts stand for 2^62 words or more");
     }
 }
 

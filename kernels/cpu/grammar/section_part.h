@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,6 +30,23 @@ void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_siz
 
 // Throws where a part stands for more or fewer words than it says.
 void check_num_tokens(const PartHead& head, std::uint64_t num_tokens);
+
+// Adds up the words of the parts of a section, on several threads. Sums of counts must fit into 64
+// bits, whatever a hostile section stands for.
+class TokenSum {
+  public:
+    void add(std::uint64_t num_tokens) {  // below kMaxTokens
+        std::uint64_t sum = sum_.load(std::memory_order_relaxed);
+        while (!sum_.compare_exchange_weak(sum, std::min(sum + num_tokens, kMaxTokens),
+                                           std::memory_order_relaxed)) {
+        }
+    }
+    // Throws std::invalid_argument where there are kMaxTokens or more.
+    void check() const;
+
+  private:
+    std::atomic<std::uint64_t> sum_ = 0;
+};
 
 [[noreturn]] void fail_symbol();
 void check_splitters(const PartHead& head, std::size_t num_splitters, bool are_last);

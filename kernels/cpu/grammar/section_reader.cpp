@@ -140,14 +140,17 @@ Grammar read_grammar(Bytes bytes, unsigned num_threads) {
     GrammarSection section(bytes, num_threads);
     Grammar grammar{section.words_of_characters(), section.builder(), section.words().room(), {}};
     grammar.parts.resize(section.num_parts());
+    TokenSum num_tokens;
     section.read([&](std::size_t range) { section.words().expand(range, grammar.dictionary); },
                  [&] {
                      return [&](std::size_t index, Bytes part_bytes) {
                          Part& part = grammar.parts[index];
                          read_part(part_bytes, section.words().size(), part);
                          check_num_tokens(part, rule_sizes(part)[0]);
+                         num_tokens.add(part.num_tokens);
                      };
                  });
+    num_tokens.check();
     return grammar;
 }
 

@@ -65,8 +65,8 @@ class PartCounter {
         add_to_total(part);
     }
 
-    // Of a part while it is read and checked.
-    void count(std::span<const std::uint8_t> bytes) {
+    // Of a part while it is read and checked. Returns how many words it stands for.
+    std::uint64_t count(std::span<const std::uint8_t> bytes) {
         const auto num_words = static_cast<std::uint32_t>(total_->size());
         SectionCursor in(bytes);
         read_part_head(in, num_words, head_);
@@ -85,6 +85,7 @@ class PartCounter {
             read_part(bytes, num_words, part);
             check_num_tokens(part, rule_sizes(part)[0]);
         }
+        return head_.num_tokens;
     }
 
   private:
@@ -161,13 +162,15 @@ WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsign
 CountedSection::CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
                                unsigned num_threads)
     : section_(section, num_threads), counts_(section_.words().size()) {
+    TokenSum num_tokens;
     section_.read([this](std::size_t range) { section_.words().check(range); },
                   [&] {
-                      return [counter = PartCounter(files, counts_)](
+                      return [&num_tokens, counter = PartCounter(files, counts_)](
                                  std::size_t, std::span<const std::uint8_t> part) mutable {
-                          counter.count(part);
+                          num_tokens.add(counter.count(part));
                       };
                   });
+    num_tokens.check();
 }
 
 const Dictionary& CountedSection::dictionary(unsigned num_threads) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <stdexcept>
 
 #include "common/parallel.h"
 
@@ -68,11 +69,25 @@ std::vector<const Dictionary*> WordCountReport::dictionaries() const {
     return dictionaries;
 }
 
+// No sum of counts may wrap, whatever the grammars of a hostile archive stand for.
+void WordCountReport::check_counts() const {
+    std::uint64_t sum = 0;
+    for (const CountedWords& source : sources_) {
+        for (const std::uint64_t count : source.counts) {
+            sum = std::min(sum + std::min(count, kMaxTokens), kMaxTokens);
+        }
+    }
+    if (sum >= kMaxTokens) {
+        throw std::invalid_argument("there are 2^62 words or more to count");
+    }
+}
+
 void WordCountReport::add_up() {
     if (sources_.size() == 1) {
         counts_ = sources_[0].counts;
         return;
     }
+    check_counts();
     sums_ = WordCounts(words_->size());
     counts_ = sums_;
     for (std::size_t source = 0; source < sources_.size(); ++source) {

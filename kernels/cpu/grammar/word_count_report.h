@@ -27,7 +27,8 @@ struct CountedWords {
 // are several sources.
 class WordCountReport : public Report {
   public:
-    // `top` above 0 is how many lines there are at most. The sources must stay.
+    // `top` above 0 is how many lines there are at most. The sources must stay. Throws
+    // std::invalid_argument where the counts of several sources could exceed 64 bits together.
     WordCountReport(std::vector<CountedWords> sources, bool by_count, std::uint64_t top,
                     unsigned num_threads);
 
@@ -42,6 +43,7 @@ class WordCountReport : public Report {
     const CountedSection* only_section() const;
     std::vector<const Dictionary*> dictionaries() const;
     const std::vector<std::size_t>& piece_starts() const;
+    void check_counts() const;
     void add_up();
     void choose_order(bool by_count);
     std::uint64_t measure(const CountedSection& section) const;

@@ -1,0 +1,100 @@
+"""Small archives that claim gigabytes of sections, and blocks that overlap."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_index_bombs import run_in_bounds
+
+from gompfs.archive import Archive
+from gompfs.archive.verify import verify_archive
+from gompfs.errors import CorruptIndexError, GompfsError
+
+BLOCK_SIZE = 16 << 10
+Forge = Callable[..., Path]
+
+
+def columns(offsets: list[int], sizes: list[int]) -> str:
+    """The columns of the index as SQL."""
+    packed = struct.pack(f"<{len(offsets)}Q", *offsets), struct.pack(f"<{len(sizes)}I", *sizes)
+    return f"archive_offsets = x'{packed[0].hex()}', compressed_sizes = x'{packed[1].hex()}'"
+
+
+def claim(archive: Path, copies: int) -> str:
+    """The first block of the stream, so many times, as the grammar."""
+    with Archive(archive) as opened:
+        places = opened.segments[0].places
+        offset, size = places.archive_offsets[0], places.compressed_sizes[0]
+    return grammar_at([offset] * copies, [size] * copies)
+
+
+def grammar_at(offsets: list[int], sizes: list[int]) -> str:
+    """A section of whole blocks as SQL; the archive has none yet."""
+    size = BLOCK_SIZE * len(offsets)
+    insert = f"INSERT INTO section SELECT 0, 'grammar', {size}, archive_offsets, compressed_sizes"
+    fields = ", ".join(f"{value} AS {name}" for name, _, value in map(str.split, columns(offsets, sizes).split(", ")))
+    return f"{insert} FROM (SELECT {fields.replace(' AS =', '')})"
+
+
+@pytest.mark.parametrize("command", [["verify"], ["stats", "wordcount"], ["stats", "inverted_index"]])
+def test_a_section_of_one_block_many_times(
+    archive_copy: Path, forge: Forge, command: list[str], tmp_path: Path
+) -> None:
+    """143 kB claimed 8 GB: verify took as much memory, stats asked for it at once."""
+    path = forge(claim(archive_copy, 40_000))
+    answer = run_in_bounds([command[0], str(path), *command[1:]], tmp_path)
+    assert answer.returncode == 1
+    message = "the index is damaged: section grammar of segment 0 has blocks that overlap"
+    assert message in answer.stdout + answer.stderr
+
+
+def test_a_section_of_blocks_that_hold_nothing(archive_copy: Path, forge: Forge, tmp_path: Path) -> None:
+    """Blocks side by side, each of 33 bytes, cannot hold 16 KiB each, whatever they are."""
+    path = forge(grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000))
+    with Archive(path) as archive:
+        with pytest.raises(CorruptIndexError, match="too small for what they hold"):
+            archive.read_section(archive.sections[0])
+        assert any("too small" in problem.reason for problem in verify_archive(archive).problems)
+
+
+def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) -> None:
+    """The last block lies in the first one: `cat` read both, `verify` called the first one damaged."""
+    with Archive(archive_copy) as archive:
+        places = archive.segments[0].places
+        offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
+    offsets[-1], sizes[-1] = offsets[0] + 100, 40
+    path = forge(f"UPDATE segment SET {columns(offsets, sizes)}")
+    with Archive(path) as archive:
+        report = verify_archive(archive)
+        assert [damage.block for damage in report.damages] == [len(offsets) - 1]
+        reason = f"the block at archive offset {offsets[-1]} overlaps another"
+        assert reason in [problem.reason for problem in report.problems]
+        noise = archive.resolve("big/noise")
+        assert archive.read(noise.ino, 0, BLOCK_SIZE) == (tree / "big/noise").read_bytes()[:BLOCK_SIZE]
+
+
+def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
+    """Two blocks of the stream may be one block of the file."""
+    with Archive(archive_copy) as archive:
+        places = archive.segments[0].places
+        offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
+    offsets[1], sizes[1] = offsets[0], sizes[0]
+    with Archive(forge(f"UPDATE segment SET {columns(offsets, sizes)}")) as archive:
+        report = verify_archive(archive)
+        assert not report.damages
+        assert not any("overlap" in problem.reason for problem in report.problems)
+        first, second = archive.decode_stream_blocks(0, 2)
+        assert bytes(first.content) == bytes(second.content)
+
+
+def test_what_gompfs_writes_passes(sound_archive: Path) -> None:
+    with Archive(sound_archive) as archive:
+        for section in archive.sections:
+            archive.read_section(section)
+        try:
+            assert verify_archive(archive).is_sound
+        except GompfsError as error:
+            pytest.fail(str(error))

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # typing's, which takes longer to import than all the rest of this
 if TYPE_CHECKING:
+    import os
+
     from gompfs.files import ArchiveFiles
 
 __version__ = "0.1.0"

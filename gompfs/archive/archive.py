@@ -8,9 +8,7 @@ import stat
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from operator import add
-from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
@@ -75,7 +73,7 @@ class Archive:
         decoded blocks kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the
         engine likes to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
         """
-        self.path: Path | str = Path(path).absolute() if file is None else os.fspath(path)
+        self.path = os.path.join(os.getcwd(), path) if file is None else os.fspath(path)
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
@@ -90,7 +88,7 @@ class Archive:
             self._open()
         except GompfsError as error:
             self._file.close()
-            error.archive = error.archive or str(self.path)
+            error.archive = error.archive or self.path
             raise
         except BaseException:
             self._file.close()
@@ -120,7 +118,7 @@ class Archive:
         return self._make_index(read_index(self._file, self.footer))
 
     def _make_index(self, image: bytes) -> IndexReader:
-        return IndexReader(image, str(self.path), self.footer.index_offset, self.block_size)
+        return IndexReader(image, self.path, self.footer.index_offset, self.block_size)
 
     def _start_blocks(self) -> BlockService:
         blocks = BlockService(
@@ -163,7 +161,7 @@ class Archive:
                 self._opened_index = self._read_index()
                 self._opened_blocks = self._start_blocks()
             except GompfsError as error:
-                error.archive = error.archive or str(self.path)
+                error.archive = error.archive or self.path
                 raise
             self._is_inherited = False
 
@@ -432,6 +430,8 @@ class Archive:
 
     def read_section(self, section: Section) -> memoryview:
         """The bytes of a section; raises CorruptBlockError, or CorruptIndexError."""
+        from concurrent.futures import ThreadPoolExecutor  # only statistics read sections
+
         self.check_section(section)
         places = section.places
         content = BufferPool().allocate(places.uncompressed_size)

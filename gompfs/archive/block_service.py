@@ -6,7 +6,6 @@ is a local file and the CPU decodes, it does that by itself too; all else is dec
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from gompfs._reading import BlockReader
 from gompfs.codec import BlockStatus
 from gompfs.engine import Engine
 from gompfs.model import Segment
-
-log = logging.getLogger(__name__)
 
 DEFAULT_CACHE_SIZE = 256 << 20
 _MAX_DAMAGED = 1 << 12
@@ -190,5 +187,5 @@ class BlockService:
             elif claimed := list(filter(self.reader.claim, wanted)):
                 try:
                     self._load(claimed)
-                except Exception as error:  # whoever asks for these blocks meets it too
-                    log.debug("blocks could not be read ahead: %s", error)
+                except Exception:  # a reader that asks for these blocks gets the error
+                    continue

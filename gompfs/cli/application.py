@@ -9,15 +9,12 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from types import FrameType
 from typing import NoReturn
 
 import click
-from click.shell_completion import shell_complete
 
 from gompfs.errors import GompfsError, OptionError, display_path
 
@@ -90,11 +87,11 @@ def _cancel_native_work() -> None:
             cancel()
 
 
-@dataclass
 class Settings:
     """What the options before the command say."""
 
-    debug: bool = False
+    def __init__(self) -> None:
+        self.debug = False
 
 
 class _Commands(click.Group):
@@ -161,6 +158,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BaseException as error:
         if settings.debug:
+            import traceback
+
             traceback.print_exc()
         return _report(KeyboardInterrupt() if interrupts.has_come else error)
     return 0
@@ -170,6 +169,8 @@ def _run_command(arguments: Sequence[str], settings: Settings) -> None:
     # Not through click's main(): that would make status 1 of a broken pipe, and two lines of an interrupt.
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
+        from click.shell_completion import shell_complete
+
         raise click.exceptions.Exit(
             shell_complete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE, instruction)
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,11 +48,15 @@ def ratio(uncompressed_size: int, compressed_size: int) -> float:
 
 def print_json(value: Any) -> None:
     """One JSON document on stdout; names that are no UTF-8 have lone surrogates, as os.fsdecode gives."""
+    import json
+
     sys.stdout.buffer.write(json.dumps(value, indent=2).encode() + b"\n")
 
 
 def print_json_array(items: Iterable[Any]) -> None:
     """A JSON array with one item a line, written as the items come."""
+    import json
+
     separator = b"["
     for item in items:
         sys.stdout.buffer.write(separator + json.dumps(item).encode())

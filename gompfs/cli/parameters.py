@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import print_error
 from gompfs.errors import GompfsError, OptionError, display_path
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from gompfs.archive import Archive
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -50,6 +51,8 @@ def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) 
 def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Paths inside the archive of the command line that go on from what is typed."""
     import stat
+
+    from click.shell_completion import CompletionItem
 
     from gompfs.archive import Archive
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError, OptionError
-from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:
+    from gompfs.options import GpuOptions
 
 ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
 

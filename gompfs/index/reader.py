@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
-from urllib.parse import quote
 
 from gompfs._codec import are_possible_places
 from gompfs._index import check_pages
@@ -478,10 +476,6 @@ def _connect(image: bytes) -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         connection.deserialize(image)
         return connection
-    with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
-        file.write(image)
-        file.flush()
-        uri = f"file:{quote(file.name)}?mode=ro&immutable=1"
-        connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-        connection.execute("PRAGMA schema_version")  # which opens the file
-    return connection
+    from gompfs.index.large_image import connect_to_file
+
+    return connect_to_file(image)

@@ -14,7 +14,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from types import TracebackType
 
 from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
@@ -45,7 +44,7 @@ class ArchiveSet:
 
         Raises OptionError where two have the same name or there are too many, and what `open_archive` raises.
         """
-        names = [os.fsencode(Path(path).stem) for path in paths]
+        names = [os.fsencode(os.path.splitext(os.path.basename(path))[0]) for path in paths]
         if clashes := {name for name in names if names.count(name) > 1}:
             raise OptionError(f"two archives have the name {display_path(min(clashes))!r}")
         if len(paths) >= MAX_SNAPSHOTS:

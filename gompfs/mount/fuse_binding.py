@@ -12,12 +12,12 @@ import struct
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from gompfs.errors import MountError
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.joining import join_threads
 from gompfs.mount.kernel_mount import KernelMount
-from gompfs.mount.passthrough import start_passthrough
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
     REPLY_HEADER,
@@ -28,7 +28,11 @@ from gompfs.mount.protocol import (
 )
 from gompfs.mount.requests import RequestLoop
 from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.virtual_files import tell_passthrough
 from gompfs.options import MountOptions
+
+if TYPE_CHECKING:
+    from gompfs.mount.passthrough import PassthroughFiles
 
 _NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for misses only
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -68,10 +72,7 @@ class Session:
         """
         device = self._mount.device
         features = self._negotiate(device)
-        only = content.only
-        passthrough = (
-            None if only is None else start_passthrough(only, device, self._passthrough_size, features)
-        )
+        passthrough = self._start_passthrough(content, device, features)
         loop = RequestLoop(device, content, passthrough)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
@@ -93,6 +94,19 @@ class Session:
         loop.close()
         if passthrough is not None:
             passthrough.close()
+
+    def _start_passthrough(
+        self, content: Snapshots | ArchiveSet, device: int, features: Feature
+    ) -> PassthroughFiles | None:
+        """What opens files for the kernel to read by itself, where the options ask for that."""
+        if content.only is None:
+            return None
+        if not self._passthrough_size:
+            tell_passthrough(content.only, lambda: "off")
+            return None
+        from gompfs.mount.passthrough import start_passthrough
+
+        return start_passthrough(content.only, device, self._passthrough_size, features)
 
     def _negotiate(self, device: int) -> Feature:
         """Answer the kernel's first request, INIT; the features that both sides have. Raises MountError."""

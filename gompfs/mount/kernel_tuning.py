@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import logging
-from pathlib import Path
 
 from gompfs.mount.mount_table import mount_at
 
@@ -21,7 +20,8 @@ def set_read_ahead(mountpoint: str, size: int) -> bool:
     if mount is None:
         return False
     try:
-        Path(f"/sys/class/bdi/{mount.device}/read_ahead_kb").write_text(str(size >> 10))
+        with open(f"/sys/class/bdi/{mount.device}/read_ahead_kb", "w") as file:
+            file.write(str(size >> 10))
     except OSError as error:
         if error.errno not in (errno.ENODEV, errno.ENOENT):  # that is: unmounted meanwhile
             log.info("read-ahead stays at the kernel's default: %s", error)

@@ -9,7 +9,6 @@ import os
 import resource
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from gompfs import __version__
 from gompfs._reading import FIRST_TIME_LOG2
@@ -82,4 +81,5 @@ def _describe_engines(text: MetricsText, name: str, help_text: str, values: Mapp
 
 
 def _resident_memory() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

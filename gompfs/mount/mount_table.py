@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NamedTuple
 
-_TABLE = Path("/proc/self/mountinfo")
+_TABLE = "/proc/self/mountinfo"
 _GOMPFS = "fuse.gompfs"
 _AUTOMOUNT = "autofs"
 _MAX_SYMLINKS = 40  # as the kernel has it
@@ -40,7 +39,9 @@ class MountEntry(NamedTuple):
 def read_mount_table() -> list[MountEntry]:
     """All mounts that this process sees, in the order in which they were made."""
     entries = []
-    for line in _TABLE.read_bytes().splitlines():
+    with open(_TABLE, "rb") as file:
+        lines = file.read().splitlines()
+    for line in lines:
         head, _, tail = line.partition(b" - ")
         fields = head.split(b" ")
         device, mountpoint, file_system, source = map(_unescape, (fields[2], fields[4], *tail.split(b" ")[:2]))
@@ -84,7 +85,8 @@ def _mount_id(path: str) -> int:
     """The id of the mount that a path leads to; the mount itself is not asked. Raises OSError."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
-        lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+        with open(f"/proc/self/fdinfo/{descriptor}") as file:
+            lines = file.read().splitlines()
     finally:
         os.close(descriptor)
     return next(int(line.removeprefix("mnt_id:")) for line in lines if line.startswith("mnt_id:"))

@@ -19,14 +19,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
 from gompfs.mount.memory_files import MemoryFiles
 from gompfs.mount.protocol import Feature, open_reply
-from gompfs.mount.virtual_files import NotReadyError
+from gompfs.mount.virtual_files import NotReadyError, tell_passthrough
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +77,11 @@ class PassthroughFiles:
         except OSError:
             self._memory.close()
             raise
+
+    @property
+    def least_size(self) -> int:
+        """Smaller files, in bytes, are not passed through."""
+        return LEAST_SIZE
 
     def close(self) -> None:
         """Stop decoding; the kernel lets go of the backing files when the connection ends."""
@@ -203,28 +207,17 @@ class PassthroughFiles:
         fcntl.ioctl(self._device, _BACKING_CLOSE, _BACKING_ID.pack(backing_id))
 
 
-_states: WeakKeyDictionary[Archive, str | PassthroughFiles] = WeakKeyDictionary()
-
-
 def start_passthrough(archive: Archive, device: int, capacity: int, features: Feature) -> PassthroughFiles | None:
-    """What opens files of a mount, or None: where it is off (`capacity` 0), or the kernel has or permits none."""
+    """What opens files of a mount, in `capacity` bytes of memory; None where the kernel has or permits none."""
     files = None
-    if not capacity:
-        state = "off"
-    elif Feature.PASSTHROUGH not in features:
+    if Feature.PASSTHROUGH not in features:
         state = "no: the kernel does not offer it (Linux 6.9 does)"
     else:
         try:
             files = PassthroughFiles(archive, device, capacity)
         except OSError as error:
             state = f"no: {error.strerror} (it needs CAP_SYS_ADMIN)"
-    if capacity and files is None:
+    if files is None:
         log.warning("files are not passed through: %s", state)
-    _states[archive] = files or state
+    tell_passthrough(archive, files.describe if files is not None else lambda: state)
     return files
-
-
-def describe_passthrough(archive: Archive) -> str | None:
-    """Whether files of a mounted archive are passed through, for people; None for one that is not mounted."""
-    state = _states.get(archive)
-    return state.describe() if isinstance(state, PassthroughFiles) else state

@@ -6,13 +6,13 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.errors import GompfsError
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
-from gompfs.mount.passthrough import LEAST_SIZE, PassthroughFiles
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
     CACHE_SECONDS,
@@ -29,6 +29,9 @@ from gompfs.mount.protocol import (
 )
 from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
+
+if TYPE_CHECKING:
+    from gompfs.mount.passthrough import PassthroughFiles
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +77,7 @@ class RequestLoop:
         if passthrough is not None and content.only is not None:
             self._passthrough = passthrough
             self._handlers |= {Opcode.OPEN: self._open, Opcode.RELEASE: self._release}
-            content.only.blocks.reader.open_files_below(LEAST_SIZE)
+            content.only.blocks.reader.open_files_below(passthrough.least_size)
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""

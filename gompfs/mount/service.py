@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("gompfs")
 
 _READY = b"+"
+_SECONDS_BEFORE_LOADING = 0.5
 
 
 def mount_archives(
@@ -145,12 +146,11 @@ def _serve(
     with _open(archives, options) as content, _made_directory(mountpoint), watched:
         session = _session(mountpoint, join_source(archives, options.several), options)
 
-
         def ready() -> None:
             set_read_ahead(mountpoint, options.readahead)
             content.follow()
             on_ready()
-            threading.Thread(target=load_analytics, name="gompfs-load-analytics", daemon=True).start()
+            _load_later(load_analytics)
 
         try:
             session.serve(content, ready)
@@ -174,6 +174,13 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
             os.rmdir(mountpoint)
         except OSError as error:
             log.warning("%s: the mount point stays: %s", display_path(mountpoint), error.strerror)
+
+
+def _load_later(load: Callable[[], None]) -> None:
+    """Import what statistics need when the first requests are answered: it keeps the interpreter for a while."""
+    timer = threading.Timer(_SECONDS_BEFORE_LOADING, load)
+    timer.name, timer.daemon = "gompfs-load-analytics", True
+    timer.start()
 
 
 def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:

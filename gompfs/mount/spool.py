@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import BinaryIO
-
-from gompfs.analytics.temporary_files import temporary_directory
 
 _IN_MEMORY = 1 << 20
 
@@ -29,7 +26,9 @@ class Spool:
         rest = memoryview(piece)[in_memory:]
         if len(rest):
             if self._file is None:
-                self._file = tempfile.TemporaryFile(dir=temporary_directory(), buffering=0)  # noqa: SIM115 - it stays open
+                from gompfs.analytics.temporary_files import temporary_file
+
+                self._file = temporary_file()
             while len(rest):
                 rest = rest[self._file.write(rest) :]
         self.size += len(piece)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from weakref import WeakKeyDictionary
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
-from gompfs.mount.arenas import share_arenas
 from gompfs.mount.metrics import metrics
 from gompfs.mount.spool import Spool
 
@@ -81,6 +79,20 @@ _fuse_apis: WeakKeyDictionary[Archive, str] = WeakKeyDictionary()
 def tell_fuse_api(archive: Archive, api: str) -> None:
     """Let `info` say by which interface of FUSE an archive is mounted."""
     _fuse_apis[archive] = api
+
+
+_passthrough: WeakKeyDictionary[Archive, Callable[[], str]] = WeakKeyDictionary()
+
+
+def tell_passthrough(archive: Archive, describe: Callable[[], str]) -> None:
+    """Let `info` say whether files of a mounted archive are passed through, as `describe` tells when it is asked."""
+    _passthrough[archive] = describe
+
+
+def describe_passthrough(archive: Archive) -> str | None:
+    """Whether files are passed through, for people; None for an archive that is not mounted."""
+    describe = _passthrough.get(archive)
+    return None if describe is None else describe()
 
 
 def load_analytics() -> None:
@@ -242,6 +254,8 @@ def words(archive: Archive, query: StatsQuery) -> Report:
 
 
 def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> Report:
+    from concurrent.futures import ThreadPoolExecutor
+
     from gompfs.analytics import Traversal, word_count_report
     from gompfs.analytics.device_statistics import count_words
     from gompfs.archive.arrays import inode_numbers
@@ -310,8 +324,6 @@ def _source_of_stats(archive: Archive) -> str:
 
 def info(archive: Archive) -> bytes:
     """What the archive is, one fact a line, and which files the analytics leave out."""
-    from gompfs.mount.passthrough import describe_passthrough
-
     num_inodes, size = archive.totals()
     compressed = sum(segment.places.compressed_size for segment in archive.segments)
     grammar = sum(s.places.compressed_size for s in archive.sections if s.kind == GRAMMAR_SECTION)
@@ -376,6 +388,7 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
     is `words`, which is not there.
     """
     from gompfs.analytics import FixedReport
+    from gompfs.mount.arenas import share_arenas
 
     share_arenas()
     kind, _, rest = name.partition(b"/")

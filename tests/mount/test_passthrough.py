@@ -18,8 +18,9 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.archive import Archive
-from gompfs.mount.passthrough import describe_passthrough, start_passthrough
+from gompfs.mount.passthrough import start_passthrough
 from gompfs.mount.protocol import Feature, init_reply
+from gompfs.mount.virtual_files import describe_passthrough
 
 MIB = 1 << 20
 INIT = struct.Struct("<IIIII44x")
@@ -179,8 +180,6 @@ def test_where_the_kernel_has_none(archive: Path) -> None:
     device = os.open(os.devnull, os.O_RDWR)
     with Archive(archive) as opened:
         assert describe_passthrough(opened) is None
-        assert start_passthrough(opened, device, 0, Feature.PASSTHROUGH) is None
-        assert describe_passthrough(opened) == "off"
         assert start_passthrough(opened, device, MIB, Feature.READDIRPLUS) is None
         assert describe_passthrough(opened) == "no: the kernel does not offer it (Linux 6.9 does)"
         assert start_passthrough(opened, device, MIB, Feature.PASSTHROUGH) is None

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tree_helpers import pack
 
-from gompfs.analytics import Report
+from gompfs.analytics import Report, temporary_files
 from gompfs.errors import StatsUnavailableError
 from gompfs.mount import spool, virtual_files
 from gompfs.mount.virtual_files import NotReadyError, VirtualFile
@@ -147,7 +147,7 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: Any, **_options: Any) -> Any:
         return open("/dev/full", "r+b", buffering=0)
 
-    monkeypatch.setattr(spool.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(temporary_files.tempfile, "TemporaryFile", full)
     report.pieces.put(bytes(2 * MIB))
     report.pieces.put(None)
     with pytest.raises(OSError, match="No space left"):

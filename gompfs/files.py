@@ -149,19 +149,20 @@ class ArchiveFiles:
 
         `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`, the
         words of `file` from number `begin` up to `end`. `file` asks about one file alone; `top` for the first lines, or
-        words of each term vector, or files of each sequence; `num_words` for the length of sequences, 1 to 5.
-        Raises OptionError, StatsUnavailableError, CorruptBlockError.
+        words of each term vector, or files of each sequence; `num_words` for the length of sequences, 1 to 5. There are
+        no lines where no file has what is searched for. Raises OptionError (a ValueError), StatsUnavailableError,
+        CorruptBlockError.
         """
         from gompfs.analytics import records
-        from gompfs.mount.virtual_files import SEARCHES, VIRTUAL_FILES, StatsQuery, compute, kind_of
+        from gompfs.mount.virtual_files import StatsQuery, check_name, compute
 
-        kind = kind_of(name)
-        searches = [search.decode() for search in SEARCHES]
-        if kind == name and name not in ("words", *(known.decode() for known in VIRTUAL_FILES)):
-            others = ", ".join([*(known.decode() for known in VIRTUAL_FILES), *(f"{s}/..." for s in searches), "words"])
-            raise OptionError(f"no statistic {name!r}; there are {others}", archive=self.archive.path)
-        ino = None if file is None else self._file(file).ino
-        query = StatsQuery(ino, num_words, top, begin=begin, end=end)
+        try:
+            kind = check_name(name)
+            ino = None if file is None else self._file(file).ino
+            query = StatsQuery(ino, num_words, top, begin=begin, end=end)
+        except OptionError as error:
+            error.archive = str(self.archive.path)
+            raise
         return records(kind, compute(os.fsencode(name), self.archive, query))
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:

@@ -14,7 +14,7 @@ from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.output import human_size, print_json, print_json_array, print_line, write_bytes
 from gompfs.cli.parameters import archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
-from gompfs.errors import EntryTypeError, OptionError, display_path
+from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 _LIST = "list"
 _SEQUENCES = ("sequence_count", "ranked_inverted_index")
-_SEARCHES = ("word", "phrase")
-_WORDS = "words"
+_SEARCHES = ("word/", "phrase/")
 
 
 def _names() -> list[str]:
@@ -82,11 +81,13 @@ def stats_command(
     info                   what the archive is
     list                   these names; the default
 
+    Where no file has the word or the phrase, the status is 1.
+
     With --build alone, only that is done. An interrupted build leaves ARCHIVE as it was.
     """
-    from gompfs.mount.virtual_files import compute, kind_of
+    from gompfs.mount.virtual_files import check_name, compute
 
-    kind = kind_of(name)
+    kind = check_name(name, _LIST)
     _check_usage(kind, path, top, num_words, word_range)
     if build:
         size = _build_grammars(archive, engine)
@@ -99,6 +100,8 @@ def stats_command(
             _print_names(as_json)
             return
         report = compute(os.fsencode(name), opened_archive, query)
+        if name.startswith(_SEARCHES) and report.size == 0:
+            raise EntryNotFoundError("no file has this", archive=archive, path=display_path(name))
         if not as_json:
             for piece in report:
                 write_bytes(piece)
@@ -146,18 +149,16 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
 def _check_usage(
     kind: str, path: str | None, top: int | None, num_words: int | None, word_range: str | None
 ) -> None:
-    names = _names()
-    if kind not in (_LIST, _WORDS, *_SEARCHES, *names):
-        others = ", ".join([*names, *(f"{search}/..." for search in _SEARCHES), _WORDS, _LIST])
-        raise OptionError(f"no statistic {kind!r}; there are {others}")
+    from gompfs.mount.virtual_files import WORDS
+
     if num_words is not None and kind not in _SEQUENCES:
         raise OptionError(f"--n is for {' and '.join(_SEQUENCES)}")
     if kind in (_LIST, "info") and (path is not None or top is not None):
         raise OptionError(f"--file and --top are not for {kind}")
-    if kind == _WORDS and (path is None or top is not None):
+    if kind == WORDS and (path is None or top is not None):
         raise OptionError("words are those of a --file, from the first of a --range to its last")
-    if word_range is not None and kind != _WORDS:
-        raise OptionError(f"--range is for {_WORDS}")
+    if word_range is not None and kind != WORDS:
+        raise OptionError(f"--range is for {WORDS}")
 
 
 def _query(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from gompfs.archive import Archive
-from gompfs.errors import GompfsError, OptionError, StatsUnavailableError, display_path
+from gompfs.errors import EntryTypeError, GompfsError, OptionError, StatsUnavailableError, display_path
 from gompfs.model import GRAMMAR_SECTION, Section
 from gompfs.mount.metrics import metrics
 from gompfs.mount.spool import Spool
@@ -157,6 +158,11 @@ class StatsQuery:
     """The number behind the last one; None for all that there are."""
     path: bytes | None = None
     """The path that the file `ino` has in the text, as others may be secret; None for any path of it."""
+
+    def __post_init__(self) -> None:
+        for name, number in (("top", self.top), ("begin", self.begin), ("end", self.end)):
+            if number is not None and not 0 <= number < 1 << 63:
+                raise OptionError(f"{name} must be 0 or more and fit into 63 bits, not {number}")
 
 
 _EVERYTHING = StatsQuery()
@@ -369,7 +375,25 @@ TASKS: dict[bytes, Callable[[Archive, StatsQuery], Report]] = {
 }
 FILE_TASKS = (b"sequence_count", b"sort", b"term_vector", b"wordcount")
 """What there is of each file alone, in `files/PATH`."""
-SEARCHES = (b"phrase", b"word")
+SEARCHES = {b"phrase": "phrase/W1 W2 W3", b"word": "word/WORD"}
+"""What can be searched for, and how that is written."""
+WORDS = "words"
+
+
+def check_name(name: str, *others: str) -> str:
+    """The kind of a statistic (see kind_of), or one of `others`; raises OptionError where there is none."""
+    kind = kind_of(name)
+    if kind in (*map(bytes.decode, STATISTICS), WORDS, *others):
+        return kind
+    for search, form in SEARCHES.items():
+        if kind == search.decode() and kind != name:
+            return kind
+        if name.rstrip("/") == search.decode():
+            raise OptionError(f"{name} needs what to search for: {form}")
+    if name == "metrics":
+        raise OptionError("metrics are those of a mount: they are in its stats/metrics")
+    known = ", ".join([*map(bytes.decode, STATISTICS), *SEARCHES.values(), "files/PATH/NAME", WORDS, *others])
+    raise OptionError(f"no statistic {name!r}; there are {known}, and in a mount metrics")
 
 
 def kind_of(name: str) -> str:
@@ -397,7 +421,10 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
             return phrase(archive, replace(query, words=tuple(rest.split(b" ")) if kind == b"phrase" else (rest,)))
         if kind == b"files":
             path, _, name = rest.rpartition(b"/")
-            query = replace(query, ino=archive.resolve(path).ino, path=path)
+            inode = archive.resolve(path)
+            if not stat.S_ISREG(inode.mode):
+                raise EntryTypeError("not a regular file", path=display_path(path))
+            query = replace(query, ino=inode.ino, path=path)
         if name == b"words":
             return words(archive, query)
         return TASKS[name](archive, query) if name in TASKS else FixedReport(_FACTS[name](archive))

@@ -220,7 +220,7 @@ def test_the_command(tmp_path: Path) -> None:
         (("phrase/a b c d e f",), 2, b"6 words"),
         (("files/nowhere/sort",), 1, b"nowhere"),
         (("files/a/inverted_index",), 2, b"no statistic"),
-        (("word/",), 2, b"no statistic"),
+        (("word/",), 2, b"word/WORD"),
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:

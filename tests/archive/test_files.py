@@ -189,6 +189,8 @@ def test_files_are_for_reading_and_seeking(files: ArchiveFiles, tmp_path: Path) 
         (lambda files: files.stats("word"), OptionError),
         (lambda files: files.stats("files/small/01/tfidf"), OptionError),
         (lambda files: files.stats("words"), OptionError),
+        (lambda files: files.stats("metrics"), OptionError),
+        (lambda files: files.stats("wordcount", top=-1), ValueError),
         (lambda files: files.stats("wordcount", file="big/noise"), StatsUnavailableError),
     ],
 )

@@ -183,8 +183,39 @@ def test_stats_count_words(gompfs, tree):
 def test_stats_knows_its_names(gompfs, archive):
     result = gompfs("stats", archive, "letters")
     assert result.status == 2
-    others = ", ".join([*STATS, "word/...", "phrase/...", "words", "list"])
-    assert result.error_line == f"no statistic 'letters'; there are {others}"
+    others = ", ".join([*STATS, "phrase/W1 W2 W3", "word/WORD", "files/PATH/NAME", "words", "list"])
+    assert result.error_line == f"no statistic 'letters'; there are {others}, and in a mount metrics"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("word", "word needs what to search for: word/WORD"),
+        ("phrase", "phrase needs what to search for: phrase/W1 W2 W3"),
+        ("word/", "word/ needs what to search for: word/WORD"),
+        ("metrics", "metrics are those of a mount: they are in its stats/metrics"),
+    ],
+)
+def test_names_that_are_no_statistic(gompfs, archive, name, message):
+    """`word` and `phrase` ended in an internal error."""
+    result = gompfs("stats", archive, name)
+    assert (result.status, result.error_line, result.output) == (2, message, b"")
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=" ".join)
+@pytest.mark.parametrize("name", ["word/nowhere", "phrase/the nowhere"])
+def test_what_no_file_has(gompfs, archive, name, options):
+    """Nothing was printed, with status 0; a mount says ENOENT."""
+    result = gompfs("stats", archive, name, *options)
+    assert (result.status, result.output) == (1, b"")
+    assert result.error_line == f"{archive}: {name}: no file has this"
+
+
+def test_statistics_of_a_directory(gompfs, archive):
+    for name in ("files/wordcount", "files//sort"):
+        result = gompfs("stats", archive, name)
+        assert (result.status, result.output) == (1, b"")
+        assert result.error_line.endswith("not a regular file")
 
 
 def test_bench_decodes_everything(gompfs, archive):

@@ -22,6 +22,7 @@
 #include "grammar/forest.h"
 #include "grammar/grammar.h"
 #include "grammar/report.h"
+#include "grammar/rule_sizes.h"
 #include "grammar/search.h"
 #include "grammar/statistics.h"
 #include "grammar/tokenizer.h"

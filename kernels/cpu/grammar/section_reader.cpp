@@ -12,9 +12,9 @@
 
 #include "common/cancellation.h"
 #include "common/failures.h"
+#include "grammar/rule_sizes.h"
 #include "grammar/section.h"
 #include "grammar/section_part.h"
-#include "grammar/traversal.h"
 
 namespace gompfs {
 namespace {

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "common/parallel.h"
+#include "grammar/rule_sizes.h"
 #include "grammar/section_part.h"
 
 namespace gompfs {
@@ -116,38 +117,6 @@ std::uint64_t PartCounter::add_to_total(const PartHead& head) {
 }
 
 }  // namespace
-
-std::vector<std::uint64_t> rule_sizes(const Part& part) {
-    const Rules& rules = part.rules;
-    std::vector<std::uint64_t> sizes(rules.size());
-    for (std::uint32_t rule = rules.size(); rule-- > 0;) {
-        std::uint64_t size = 0;
-        for (std::uint64_t at = rules.starts[rule]; at < rules.starts[rule + 1]; ++at) {
-            const Symbol symbol = rules.symbols[at];
-            if (symbol != kSplitter) {
-                size += symbol < part.words.size() ? 1 : sizes[symbol - part.words.size()];
-                size = std::min(size, kMaxTokens);
-            }
-        }
-        sizes[rule] = size;
-    }
-    return sizes;
-}
-
-std::vector<std::uint64_t> file_sizes(const Part& part) {
-    const std::vector<std::uint64_t> sizes = rule_sizes(part);
-    std::vector<std::uint64_t> files(part.inos.size());
-    std::size_t file = 0;
-    for (std::uint64_t at = 0; at < part.rules.starts[1]; ++at) {
-        const Symbol symbol = part.rules.symbols[at];
-        if (symbol == kSplitter) {
-            ++file;
-        } else {
-            files[file] += symbol < part.words.size() ? 1 : sizes[symbol - part.words.size()];
-        }
-    }
-    return files;
-}
 
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads) {
     WordCounts counts(grammar.dictionary.size());

@@ -14,12 +14,6 @@
 
 namespace gompfs {
 
-// How many words each rule of a part stands for; kMaxTokens where it is too many.
-std::vector<std::uint64_t> rule_sizes(const Part& part);
-
-// How many words each file of a part has.
-std::vector<std::uint64_t> file_sizes(const Part& part);
-
 // Files whose words count.
 class CountedFiles {
   public:

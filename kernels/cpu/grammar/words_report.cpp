@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "grammar/traversal.h"
+#include "grammar/rule_sizes.h"
 
 namespace gompfs {
 

@@ -169,11 +169,9 @@ def _run_command(arguments: Sequence[str], settings: Settings) -> None:
     # Not through click's main(): that would make status 1 of a broken pipe, and two lines of an interrupt.
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
-        from click.shell_completion import shell_complete
+        from gompfs.cli.completion import answer_shell
 
-        raise click.exceptions.Exit(
-            shell_complete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE, instruction)
-        )
+        raise click.exceptions.Exit(answer_shell(instruction, arguments))
     with application.make_context(PROGRAM_NAME, list(arguments), obj=settings) as context:
         application.invoke(context)
 

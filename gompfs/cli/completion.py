@@ -1,13 +1,119 @@
-"""`gompfs completion`: what a shell needs to complete gompfs commands."""
+"""`gompfs completion`: scripts that make shells complete gompfs commands, and the answers to these scripts.
+
+A script runs `gompfs` with _GOMPFS_COMPLETE=SHELL and passes the command line as arguments. The answer is a list of
+records of three fields, each field ended by a NUL byte: type, value, help. Types are `plain` (an option or command),
+`entry` (a path inside an archive), and `file` and `dir` (the shell completes paths of its own).
+
+Names of entries are chosen by whoever made the archive. So no script evaluates, splits or expands a value. Values for
+bash are quoted here, as readline inserts them as they are (its own quoting, `compopt -o filenames`, leaves dollar signs
+and backquotes). zsh quotes what `compadd` adds, and fish every candidate.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+
 import click
-from click.shell_completion import get_completion_class
+from click.shell_completion import ShellComplete
+
+_BASH = r"""
+_gompfs_completion() {
+    local program=$1 answer=() number value all_directories=1
+    command -v -- "$program" >/dev/null || program=gompfs
+    COMPREPLY=()
+    mapfile -d '' -t answer < <(
+        _GOMPFS_COMPLETE=bash "$program" "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null
+    )
+    for ((number = 0; number + 2 < ${#answer[@]}; number += 3)); do
+        value=${answer[number + 1]}
+        case ${answer[number]} in
+            dir) compopt -o dirnames; return ;;
+            file) compopt -o default; return ;;
+        esac
+        [[ $value == */ || $value == */\' ]] || all_directories=
+        COMPREPLY+=("$value")
+    done
+    [[ $all_directories ]] && compopt -o nospace
+    return 0
+}
+
+complete -o nosort -F _gompfs_completion gompfs
+"""
+
+_ZSH = r"""
+#compdef gompfs
+
+_gompfs_completion() {
+    local -a answer values directories described
+    local kind value text
+    (( $+commands[gompfs] )) || return 1
+    answer=("${(@0)$(
+        _GOMPFS_COMPLETE=zsh gompfs "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null
+    )}")
+    for kind value text in "${(@)answer[1,-2]}"; do
+        case $kind in
+            dir) _path_files -/; return ;;
+            file) _path_files -f; return ;;
+        esac
+        if [[ -n $text ]]; then
+            described+=("${value//:/\\:}:$text")
+        elif [[ $value == */ ]]; then
+            directories+=("$value")
+        else
+            values+=("$value")
+        fi
+    done
+    (( $#described )) && _describe -V unsorted described -U
+    (( $#directories )) && compadd -U -V unsorted -S '' -a -- directories
+    (( $#values )) && compadd -U -V unsorted -a -- values
+    return 0
+}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _gompfs_completion "$@"  # found in fpath
+else
+    compdef _gompfs_completion gompfs  # sourced
+fi
+"""
+
+_FISH = r"""
+function _gompfs_completion
+    set -l current (commandline -ct)
+    set -l words (commandline -opc)
+    set -l unescaped (string unescape -- "$current" | string collect)
+    if test -z "$unescaped"
+        set unescaped (string trim -l -c '"\'' -- "$current" | string collect)
+    end
+    set -l answer (_GOMPFS_COMPLETE=fish gompfs $words[2..-1] "$unescaped" 2>/dev/null | string split0)
+    set -l number 1
+    while test (math $number + 2) -le (count $answer)
+        set -l kind $answer[$number]
+        set -l value $answer[(math $number + 1)]
+        set -l text $answer[(math $number + 2)]
+        set number (math $number + 3)
+        if test $kind = dir
+            __fish_complete_directories "$unescaped" | string split \n | string join0
+        else if test $kind = file
+            __fish_complete_path "$unescaped" | string split \n | string join0
+        else if test -n "$text"
+            printf '%s\t%s\0' "$value" "$text"
+        else
+            printf '%s\0' "$value"
+        end
+    end
+end
+
+complete --no-files --command gompfs --arguments "(_gompfs_completion | string split0)"
+"""
+
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=click.Choice(list(SCRIPTS)))
 def completion_command(shell: str) -> None:
     """Print the script that lets SHELL complete commands, options, and paths inside archives.
 
@@ -16,9 +122,80 @@ def completion_command(shell: str) -> None:
     zsh:  gompfs completion zsh > ~/.zfunc/_gompfs     (with ~/.zfunc in fpath)
     fish: gompfs completion fish > ~/.config/fish/completions/gompfs.fish
     """
+    click.echo(SCRIPTS[shell].lstrip("\n"), nl=False)
+
+
+def answer_shell(shell: str, arguments: Sequence[str]) -> int:
+    """Print what a script of SCRIPTS asks for; the exit status.
+
+    `arguments` are the words after `gompfs` up to the cursor, the last one incomplete; for bash the command line up
+    to the cursor, and the part of it that readline replaces.
+    """
     from gompfs.cli.application import COMPLETION_VARIABLE, PROGRAM_NAME, application
 
-    completion = get_completion_class(shell)
-    if completion is None:
-        raise click.ClickException(f"click knows no completion for {shell}")
-    click.echo(completion(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE).source())
+    if shell not in SCRIPTS or not arguments or (shell == "bash" and len(arguments) != 2):
+        return 1
+    words = list(arguments)
+    quoted: Callable[[str], str] = str
+    if shell == "bash":
+        line = BashLine(*arguments)
+        words, quoted = line.words[1:] or [""], line.quoted
+    completion = ShellComplete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE)
+    for item in completion.get_completions(words[:-1], words[-1]):
+        if shell == "fish" and item.type == "entry" and "\t" in item.value:
+            continue  # fish takes what comes after a tab for a description
+        fields = (item.type, quoted(item.value), item.help or "")
+        sys.stdout.buffer.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
+    sys.stdout.flush()
+    return 0
+
+
+class BashLine:
+    """A command line of bash up to the cursor. Nothing in it is expanded."""
+
+    def __init__(self, line: str, replaced: str) -> None:
+        """`replaced` is the end of the line that readline replaces: the incomplete word, or a part of it.
+
+        The part begins after an opening quote, or after one of the characters that break words for readline.
+        """
+        kept, self._quote = _bash_words(line[: len(line) - len(replaced)])
+        self.words, _ = _bash_words(line)
+        self._num_kept = len(kept[-1])
+
+    def quoted(self, value: str) -> str:
+        """What is to replace the end of the line so that the last word is `value`."""
+        return quote_for_bash(value[self._num_kept :], self._quote)
+
+
+def _bash_words(line: str) -> tuple[list[str], str]:
+    """The words of a line without quotes, the last one possibly incomplete or empty; and the quote that is open."""
+    words = [""]
+    quote = ""
+    is_escaped = False
+    for char in line:
+        if is_escaped:
+            words[-1] += "\\" + char if quote and char not in '"\\$`' else char
+            is_escaped = False
+        elif char == "\\" and quote != "'":
+            is_escaped = True
+        elif char == quote:
+            quote = ""
+        elif not quote and char in "\"'":
+            quote = char
+        elif not quote and char in " \t\n":
+            words += [""] if words[-1] else []
+        else:
+            words[-1] += char
+    return words, quote
+
+
+def quote_for_bash(value: str, quote: str = "") -> str:
+    """A value as bash reads it: after the opening `quote`, which readline closes, or without one."""
+    if quote == "'":
+        return value.replace("'", "'\\''")
+    if quote:
+        # An exclamation mark starts a history expansion inside double quotes, and cannot be escaped there.
+        return re.sub(r'(["\\$`])', r"\\\1", value).replace("!", "\"'!'\"")
+    if any(char < " " or char == "\x7f" for char in value):
+        return "'" + value.replace("'", "'\\''") + "'"
+    return re.sub(r"([^\w./,+%\x80-\U0010ffff-])", r"\\\1", value, flags=re.ASCII)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,13 +63,17 @@ def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str)
         with Archive(ctx.params["archive"]) as archive:
             entries = archive.list_directory(archive.resolve(directory, follow=True).ino)
             names = [
-                prefix + entry.name.decode() + ("/" if stat.S_ISDIR(entry.inode.mode) else "")
+                os.fsdecode(entry.name) + ("/" if stat.S_ISDIR(entry.inode.mode) else "")
                 for entry in entries
-                if entry.name.startswith(start.encode())
+                if entry.name.startswith(os.fsencode(start))
             ]
-    except (GompfsError, OSError, KeyError, UnicodeError):
+    except (GompfsError, OSError, KeyError):
         return []  # nothing to suggest; the command itself will say what is wrong
-    return [CompletionItem(name) for name in names[:_MAX_SUGGESTIONS]]
+    # A name with a leading dash must not become an option.
+    return [
+        CompletionItem((prefix or "./" * name.startswith("-")) + name, type="entry")
+        for name in names[:_MAX_SUGGESTIONS]
+    ]
 
 
 def archive_argument(function: Decorated) -> Decorated:

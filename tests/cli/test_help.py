@@ -44,13 +44,6 @@ def test_completion_scripts(gompfs, shell):
         subprocess.run([shell, "-n"], input=result.output, check=True)
 
 
-def test_completion_knows_commands_and_paths_inside_an_archive(gompfs, archive):
-    environment = {"_GOMPFS_COMPLETE": "bash_complete", "COMP_CWORD": "1", "COMP_WORDS": "gompfs um"}
-    assert gompfs(**environment).lines == ["plain,umount"]
-    environment |= {"COMP_CWORD": "3", "COMP_WORDS": f"gompfs cat {archive} docs/"}
-    assert gompfs(**environment).lines == ["plain,docs/a.txt", "plain,docs/b.txt"]
-
-
 def test_man_page_holds_every_command_and_option():
     spec = importlib.util.spec_from_file_location("man", TOOLS / "man.py")
     assert spec is not None

@@ -349,11 +349,14 @@ class IndexReader:
         return [int(row[0]) for row in self._query("SELECT ino FROM binary_file ORDER BY ino")]
 
     def totals(self) -> tuple[int, int]:
-        """How many inodes there are, and the sum of the sizes of regular files in bytes."""
-        ((count, size),) = self._query(
-            "SELECT COUNT(*), COALESCE(SUM(CASE WHEN mode & 61440 = 32768 THEN size END), 0) FROM inode"
+        """How many inodes there are, and the sum of the sizes of regular files in bytes, which may be above 2^63."""
+        ((count, is_possible, high, low),) = self._query(
+            "SELECT COUNT(*), MIN(typeof(size) = 'integer' AND size >= 0), SUM(size >> 32), SUM(size & 4294967295)"
+            " FROM (SELECT CASE WHEN mode & 61440 = 32768 THEN size ELSE 0 END AS size FROM inode)"
         )
-        return int(count), int(size)
+        if is_possible == 0:
+            raise self._corrupt("a file has an impossible size")
+        return count, (high or 0) * (1 << 32) + (low or 0)
 
     def modes(self) -> list[int]:
         """The modes that there are, each once; raises CorruptIndexError."""

@@ -16,6 +16,7 @@ from gompfs.mount.virtual_files import tell_fuse_api
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
+_MAX_STATFS_BLOCKS = (1 << 64) - 1
 _MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # extents that are read from the index at once
 
 
@@ -96,5 +97,5 @@ class Operations:
     def statfs(self) -> tuple[int, ...]:
         """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""
         num_inodes, size = self.archive.totals()
-        blocks = -(-size // STATFS_BLOCK_SIZE)
+        blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
         return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0

@@ -7,6 +7,7 @@ import os
 import random
 import resource
 import sqlite3
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError
 from gompfs.format import LocalFile, last_footer
-from gompfs.options import PackOptions
+from gompfs.mount.operations import Operations
+from gompfs.options import MountOptions, PackOptions
 from gompfs.pack import add_to_archive
 
 Forge = Callable[..., Path]
@@ -210,6 +212,24 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
         assert archive.read(archive.resolve("big/text").ino, 0, 1 << 22) == (tree / "big/text").read_bytes()
         with pytest.raises(CorruptIndexError, match="fields"):
             archive.resolve("small/deep/deeper/leaf")
+
+
+def test_sizes_are_added_up_beyond_64_bits(forge: Forge) -> None:
+    """A file of a single hole may have any size; two such files made `info` and statfs of a mount fail."""
+    path = forge("UPDATE inode SET size = 9223372036854775807 WHERE mode & 61440 = 32768")
+    with Archive(path) as archive:
+        num_files = sum(stat.S_ISREG(inode.mode) for _, inode in archive.walk()) - 1  # one of them has two names
+        assert archive.totals()[1] == num_files * ((1 << 63) - 1)
+        blocks, *_ = Operations(archive, MountOptions()).statfs()
+        assert 1 << 51 < blocks < 1 << 64
+
+
+@pytest.mark.parametrize("size", ["-1", "-9223372036854775808", "'all'", "0.5"])
+def test_impossible_sizes_are_not_added_up(forge: Forge, size: str) -> None:
+    """statfs of a mount took a sum below zero for a number of blocks."""
+    path = forge(f"UPDATE inode SET size = {size} WHERE mode & 61440 = 32768")
+    with Archive(path) as archive, pytest.raises(CorruptIndexError, match="size"):
+        archive.totals()
 
 
 def test_extents_of_a_short_segment_end(forge: Forge) -> None:

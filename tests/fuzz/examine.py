@@ -27,6 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import FileIO, TextIOWrapper
 from pathlib import Path
 
 from kernel import mounted, use
@@ -253,7 +254,7 @@ class Examination:
         options, paths = (rest[: rest.index("--")], rest[rest.index("--") + 1 :]) if "--" in rest else (rest, [])
         line = [name, str(self.path), *options] if not paths else [name, *options, "--", str(self.path), *paths]
         self.tell("command", " ".join(arguments))
-        with _captured(self.scratch) as read:
+        with _captured() as read:
             status = run(line)
             out, err = read()
         outcome = Outcome(status, out, err.decode("utf-8", "replace"))
@@ -276,14 +277,14 @@ class Examination:
 
 
 @contextmanager
-def _captured(scratch: Path) -> Iterator[Callable[[], tuple[bytes, bytes]]]:
-    """Standard output and standard error in files, read by what is yielded."""
+def _captured() -> Iterator[Callable[[], tuple[bytes, bytes]]]:
+    """Standard output and standard error in files, read by what is yielded, for C++ and Python alike."""
     files = [os.memfd_create(name) for name in ("out", "err")]
     saved = [os.dup(1), os.dup(2)]
-    sys.stdout.flush()
-    sys.stderr.flush()
+    streams = sys.stdout, sys.stderr
     for number, descriptor in enumerate(files, 1):
         os.dup2(descriptor, number)
+    sys.stdout, sys.stderr = (TextIOWrapper(FileIO(number, "w", closefd=False)) for number in (1, 2))
 
     def read() -> tuple[bytes, bytes]:
         sys.stdout.flush()
@@ -293,7 +294,9 @@ def _captured(scratch: Path) -> Iterator[Callable[[], tuple[bytes, bytes]]]:
     try:
         yield read
     finally:
-        sys.stdout.flush()
+        sys.stdout.close()
+        sys.stderr.close()
+        sys.stdout, sys.stderr = streams
         for number, descriptor in enumerate(saved, 1):
             os.dup2(descriptor, number)
         for descriptor in (*files, *saved):

@@ -1,0 +1,8 @@
+"""Mutations use what writes payloads for the conformance tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "conformance"))

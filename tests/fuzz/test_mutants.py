@@ -1,0 +1,130 @@
+"""Some hundred mutants of archives through all commands, and a check of the checker.
+
+`python -m tests.fuzz.run` does the same for hours; see its head.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from mutate import STRUCTURES, make_mutant
+from oracle import read_archive
+from run import Options, Result, run_campaign
+from seeds import SEEDS, read_seed
+
+from gompfs.archive import Archive
+from gompfs.archive import verify as verify_module
+from gompfs.errors import GompfsError
+from gompfs.index.reader import IndexReader
+
+NUM_MUTANTS = 200
+FOUND_ONCE: list[int] = []
+"""Numbers of mutants that were findings once, beside those that have a test of their own."""
+
+
+def campaign(tmp_path: Path, **options: object) -> Result:
+    return run_campaign(Options(keep=str(tmp_path / "kept"), scratch=str(tmp_path), **options))  # type: ignore[arg-type]
+
+
+@pytest.mark.timeout(300)
+def test_mutants_do_no_harm(tmp_path: Path) -> None:
+    result = campaign(tmp_path, count=NUM_MUTANTS, jobs=2, processes=100, mounts=100)
+    assert result.mutants.total() == NUM_MUTANTS
+    assert not result.told, "\n".join(result.told)
+    assert 0.05 < result.sound.total() / NUM_MUTANTS < 0.5, "mutations are too weak, or too strong"
+
+
+@pytest.mark.skipif(not FOUND_ONCE, reason="there are none")
+@pytest.mark.timeout(300)
+def test_what_was_found_once(tmp_path: Path) -> None:
+    result = campaign(tmp_path, numbers=FOUND_ONCE, jobs=2)
+    assert not result.told, "\n".join(result.told)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_thousands_of_mutants_do_no_harm(tmp_path: Path) -> None:
+    result = campaign(tmp_path, count=5000, seed=int(time.time()), jobs=len(os.sched_getaffinity(0)))
+    assert not result.told, "\n".join(result.told)
+
+
+def test_a_mutant_follows_from_its_number() -> None:
+    for number in range(20):
+        first, second = make_mutant(number), make_mutant(number)
+        assert (first.describe(), first.content) == (second.describe(), second.content)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_every_structure_is_mutated(structure: str) -> None:
+    contents = {make_mutant(number, structure=structure).content for number in range(8)}
+    assert len(contents) > 4
+
+
+def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
+    """Checksums are right: mutants of what is read after the index are opened, and few are refused for a checksum."""
+    num_opened, reasons = 0, []
+    for number in range(60):
+        path = tmp_path / "mutant.gomp"
+        path.write_bytes(make_mutant(number, structure=("payload", "grammar", "block header")[number % 3]).content)
+        try:
+            with Archive(path) as archive:
+                num_opened += 1
+                damages = verify_module.verify_archive(archive).damages
+                reasons += [damage.status.name for damage in damages]
+        except GompfsError as error:
+            reasons.append(error.message)
+    assert num_opened > 50
+    assert not any("checksum" in reason.lower() for reason in reasons)
+
+
+# The checker is checked: commands that do wrong are found
+
+
+def findings(tmp_path: Path, count: int = 6, **options: object) -> set[str]:
+    """The sorts of findings in some archives that have another UUID, and are sound."""
+    sound = (number for number in range(1000) if "field 3" in make_mutant(number, structure="superblock").told)
+    numbers = list(itertools.islice(sound, count))
+    result = campaign(tmp_path, numbers=numbers, structure="superblock", processes=0, mounts=0, **options)
+    return set(result.findings)
+
+
+def test_seeds_have_no_findings(tmp_path: Path) -> None:
+    assert findings(tmp_path) == set()
+    for seed in SEEDS:
+        assert read_archive(read_seed(seed)).paths
+
+
+def test_wrong_bytes_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = Archive.read_pieces
+    monkeypatch.setattr(Archive, "read_pieces", lambda *args, **kwargs: [bytes(sum(map(len, sound(*args, **kwargs))))])
+    assert "wrong bytes" in findings(tmp_path)
+
+
+def test_wrong_listings_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = IndexReader.directory
+    monkeypatch.setattr(IndexReader, "directory", lambda *arguments: sound(*arguments)[1:])
+    assert "wrong listing" in findings(tmp_path)
+
+
+def test_errors_that_nobody_foresaw_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndexReader, "totals", lambda _self: [][0])
+    assert "internal error" in findings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("harm", "expected"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal"),
+        (lambda: time.sleep(60), "time"),
+        (lambda: bytearray(300 << 20).count(1), "memory"),
+    ],
+    ids=["signal", "time", "memory"],
+)
+def test_harm_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: object, expected: str) -> None:
+    monkeypatch.setattr(IndexReader, "binary_files", lambda _self: harm())  # type: ignore[operator]
+    assert expected in findings(tmp_path, 1, seconds=1.0, memory=350 << 20)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _POLL_SECONDS = 0.05
+_HANGING = 5  # times the limit that a command may take without using a processor for half of it: the machine is busy
+_TICKS = os.sysconf("SC_CLK_TCK")
 _PROCESSES_AT_ONCE = 6  # commands that a step of true processes runs one after another
 _OWN_STEPS = {"start", "slow reading"}  # that are no work of gompfs
 
@@ -32,6 +34,7 @@ class Watch:
     peak: int = 0
     _command: str = "start"
     _begun: float = field(default_factory=time.monotonic)
+    _processor_begun: float = 0.0
     _is_killed: bool = False
 
     def run(self, be_child: Callable[[int], None]) -> bool:
@@ -46,7 +49,7 @@ class Watch:
         while (piece := _read(reader)) != b"":
             *lines, pending = (pending + (piece or b"")).split(b"\n")
             for line in lines:
-                self._take(*json.loads(line))
+                self._take(pid, *json.loads(line))
             if not self._is_killed:
                 self._check(pid)
         os.close(reader)
@@ -58,12 +61,12 @@ class Watch:
             self._tell(f"signal: {self._command}: wait status {status}")
         return status == 0
 
-    def _take(self, kind: str, text: str) -> None:
+    def _take(self, pid: int, kind: str, text: str) -> None:
         """An event of the child."""
         if kind in ("step", "command"):
             if self._command not in _OWN_STEPS:
                 self.longest = max(self.longest, time.monotonic() - self._begun)
-            self._begun, self._command = time.monotonic(), text
+            self._begun, self._processor_begun, self._command = time.monotonic(), _processor_seconds(pid), text
             self.step += kind == "step"
             self.num_commands += kind == "command" or text == "mount"
         elif kind == "finding":
@@ -77,7 +80,9 @@ class Watch:
         memory = _memory(pid)
         if memory > self.memory:
             self._tell(f"memory: {self._command}: {memory >> 20} MiB")
-        elif time.monotonic() - self._begun > limit:
+        elif (taken := time.monotonic() - self._begun) > limit and (
+            taken > _HANGING * limit or _processor_seconds(pid) - self._processor_begun > limit / 2
+        ):
             self._tell(f"time: {self._command}: more than {limit:.0f} s")
         else:
             return
@@ -101,3 +106,12 @@ def _memory(pid: int) -> int:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):
         return 0
+
+
+def _processor_seconds(pid: int) -> float:
+    """The processor time of all threads of a process; 0 for one that is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
+    except (OSError, IndexError):
+        return 0.0

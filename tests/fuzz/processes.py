@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from examine import FORBIDDEN
+from examine import FORBIDDEN, files_below, remove
 
+_MAX_FILES = 500
 Tell = Callable[[str, str], None]
 
 
@@ -35,7 +36,7 @@ def run_as_processes(path: Path, scratch: Path, limit: float, tell: Tell) -> Non
         elif done.returncode not in (0, 1) or any(text in err for text in FORBIDDEN):
             tell("finding", f"internal error: process: {name}: status {done.returncode}: {err[-400:]}")
         tell("seconds", f"{time.monotonic() - begun:.3f}")
-    shutil.rmtree(target, ignore_errors=True)
+    remove(target)
 
 
 def run_real_mount(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
@@ -84,21 +85,14 @@ def run_real_mount(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
 
 
 def _use_tree(top: bytes) -> None:
-    num_entries = 0
-    for folder, _, names in os.walk(top):
-        for name in names:
-            num_entries += 1
-            full = os.path.join(folder, name)
-            try:
-                status = os.lstat(full)
-                os.listxattr(full, follow_symlinks=False)
-                if stat.S_ISREG(status.st_mode) and status.st_size <= 1 << 20:
-                    with open(full, "rb") as file:
-                        file.read()
-            except OSError:
-                pass
-        if num_entries > 500:
-            break
+    for full, status in itertools.islice(files_below(top), _MAX_FILES):
+        try:
+            os.listxattr(full, follow_symlinks=False)
+            if stat.S_ISREG(status.st_mode) and status.st_size <= 1 << 20:
+                with open(full, "rb") as file:
+                    file.read()
+        except OSError:
+            pass
     try:
         with open(os.path.join(top, b".gompfs/stats/wordcount"), "rb") as file:
             file.read()

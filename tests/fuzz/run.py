@@ -38,7 +38,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("", "conformance", "fuzz")]
 
-from examine import Examination
+from examine import Examination, remove
 from mutate import STRUCTURES, make_mutant
 from oracle import read_archive
 from processes import run_as_processes, run_real_mount
@@ -239,7 +239,7 @@ class _Job:
         if not options.sanitized:
             resource.setrlimit(resource.RLIMIT_AS, (options.memory + _ADDRESSES,) * 2)
         scratch = self._scratch / "use"
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove(scratch)
         scratch.mkdir()
         originals = _original_contents(self._mutant.seed) if self._mutant.keeps_contents else None
         steps = Examination(path, scratch, number, originals, tell).steps()

@@ -58,6 +58,7 @@ _STATISTICS = (
     "phrase/of the",
     "phrase/to be or not",
 )
+_NO_RESULT = "no file has this"
 _NUM_CATS = 4
 _MAX_PATH = 3800
 

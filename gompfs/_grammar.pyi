@@ -110,6 +110,9 @@ class Grammar:
         """See Corpus.forest; words are numbered by their places in the dictionary, and all files are number 0."""
 
     def words_have_whitespace(self) -> bool: ...
+    def has_short_rules(self) -> bool:
+        """Whether a rule other than a root has fewer than two symbols."""
+
     def word_counts(self, inos: NDArray[np.uint64] | None, num_threads: int) -> NDArray[np.uint64]:
         """How often each word occurs in these files, None for all."""
 
@@ -139,8 +142,16 @@ class Report:
     def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
         """Some of the pieces, or those there are of them; the first one alone may take much less time."""
 
-def count_word_starts(text: Buffer, in_word: bool, positions: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """How many words (whitespace rule) begin up to and with each position; these ascend and lie in the text."""
+class TextCheck:
+    """Compares files with a grammar, word by word; without a grammar, they should have no words."""
+
+    def __init__(self, grammar: Grammar | None, word_characters: bytes) -> None: ...
+    def begin(self, pieces: Sequence[tuple[int, int]]) -> None:
+        """The next file, which the grammar has in these pieces: numbers of parts, and places there."""
+
+    def add(self, text: Buffer) -> None: ...
+    def end(self) -> tuple[int, bytes | None, bytes | None] | None:
+        """The first difference: number of the word, the word of the text, that of the grammar."""
 
 def word_count_report(
     sources: list[Grammar | CountedSection],

@@ -99,7 +99,7 @@ class ContentText:
 
     def collect(self, collector: GrammarCollector) -> Iterator[int]:
         """Give all files to a collector; the size of each piece that it took. Errors are those of `grammars`."""
-        stream = _Stream(self._archive, self.layout)
+        stream = TextStream(self._archive, self.layout)
         for file, (ino, size) in enumerate(zip(self.layout.inos.tolist(), self.layout.sizes.tolist(), strict=True)):
             pieces = stream.pieces(file)
             if size <= _WHOLE_FILE_SIZE:
@@ -130,7 +130,7 @@ def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
     return {segment: ContentText(archive, files) for segment, files in inos.items()}
 
 
-class _Stream:
+class TextStream:
     """Decodes the blocks that files lie in, batch by batch."""
 
     def __init__(self, archive: Archive, layout: TextLayout) -> None:

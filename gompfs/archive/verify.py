@@ -48,7 +48,8 @@ def verify_archive(archive: Archive, progress: Callable[[int], None] | None = No
     """Decode all blocks and compare them with their checksums; check the index, the grammars, earlier generations.
 
     `progress` is told how many uncompressed bytes each step did. What the opening of an archive checks is not
-    checked again. Only one grammar is in memory at a time; files are compared with theirs while they are decoded.
+    checked again. Only one grammar is in memory at a time; the text of its files is decoded a second time, and compared
+    with it word by word.
     """
     return _Verification(archive, progress or (lambda _size: None)).run()
 
@@ -66,26 +67,23 @@ class _Verification:
         report = self._report
         report.problems += self._archive.problems()
         # Where the index contradicts itself, what it says of files is nothing to compare grammars with.
-        grammars = GrammarCheck(self._archive, with_files=not report.problems)
+        is_sound = not report.problems
         self._check_overlaps()
         for segment in self._archive.segments:
-            self._check_segment(segment, grammars)
+            self._check_segment(segment)
         damaged_blocks = {damage.block for damage in report.damages}
+        grammars = GrammarCheck(self._archive, damaged_blocks, with_files=is_sound)
         for section in self._archive.sections:
             self._check_section(section, grammars)
-        report.problems += grammars.finish(damaged_blocks)
+        report.problems += grammars.finish()
         if any(problem.ino is not None for problem in report.problems):
             report.paths = self._paths
         return report
 
-    def _check_segment(self, segment: Segment, grammars: GrammarCheck) -> None:
+    def _check_segment(self, segment: Segment) -> None:
         """Its part of the stream."""
-        start = segment.first_block * self._archive.block_size
         self._check_alignment("", segment.first_block, segment.places)
-        damaged = self._damaged(
-            segment.places, lambda offset, content: grammars.take_text(start + offset, content)
-        )
-        for number, status in damaged:
+        for number, status in self._damaged(segment.places):
             block = segment.first_block + number
             self._report.damages.append(Damage(block, status, paths=self._touched(block)))
 
@@ -100,13 +98,13 @@ class _Verification:
             self._report.problems.append(Problem(error.message))
             return
         self._check_alignment(f"section {name}: ", 0, section.places)
-        damaged = self._damaged(section.places, (lambda _offset, piece: content.extend(piece)) if is_grammar else None)
+        damaged = self._damaged(section.places, content.extend if is_grammar else None)
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
         if is_grammar and not damaged:
             self._report.problems += grammars.take_section(section.segment, content)
 
     def _damaged(
-        self, places: BlockPlaces, take: Callable[[int, memoryview], None] | None
+        self, places: BlockPlaces, take: Callable[[memoryview], None] | None = None
     ) -> list[tuple[int, BlockStatus]]:
         """The damaged blocks of one run, which is counted into the report; `take` gets the content of the others."""
         archive, report = self._archive, self._report
@@ -119,7 +117,7 @@ class _Verification:
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))
                 elif take is not None:
-                    take(number * archive.block_size, block.content)
+                    take(block.content)
             done = first * archive.block_size
             self._progress(min(places.uncompressed_size - done, batch * archive.block_size))
         report.num_blocks += len(places)

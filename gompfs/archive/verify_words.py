@@ -1,8 +1,10 @@
-"""Compares the grammars of an archive with its files: the same files, and as many words in each?"""
+"""Compares the grammars of an archive with its files: the same files, and the same words in each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import unicodedata
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,84 +12,106 @@ from numpy.typing import NDArray
 from gompfs import _grammar
 from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents, file_sizes
-from gompfs.errors import ArchiveFormatError
+from gompfs.archive.text import TextStream
+from gompfs.archive.text_layout import locate_text
+from gompfs.errors import ArchiveFormatError, display_path
 from gompfs.grammar import Grammar
+from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_problems
 
 Numbers = NDArray[np.int64]
+Difference = tuple[int, bytes | None, bytes | None]
 
-_IS_OF_WORD = np.ones(256, np.bool_)
-_IS_OF_WORD[list(b" \t\n\v\f\r")] = False
+_MAX_SHOWN = 60  # bytes of a word
 
 
 class GrammarCheck:
-    """Takes the grammars, and the bytes of the stream, as they are decoded; at the end it compares the files.
+    """Takes the grammars, one after another, and compares each with the text of its files, word by word."""
 
-    Words are counted in the files only for the word rule `whitespace`: what a letter is depends on the version of
-    Unicode that the writer had.
-    """
-
-    def __init__(self, archive: Archive, *, with_files: bool) -> None:
-        """Get ready; without files, only what grammars say by themselves is checked."""
+    def __init__(self, archive: Archive, damaged_blocks: Collection[int], *, with_files: bool) -> None:
+        """Get ready; files in `damaged_blocks` are left out. Without files, grammars are looked at by themselves."""
         self._archive = archive
         self._with_files = with_files and any(section.kind == GRAMMAR_SECTION for section in archive.sections)
-        self._extents = all_extents(archive) if self._with_files else np.empty((0, 4), np.int64)
-        self._text = TextWords(self._extents) if archive.meta.get("words") == "whitespace" else None
+        self._damaged = np.array(sorted(damaged_blocks), np.int64)
         self._inos: list[Numbers] = []
-        self._sizes: list[Numbers] = []
-
-    def take_text(self, stream_offset: int, content: memoryview) -> None:
-        """A block of the stream; they come in order, those left out that are damaged."""
-        if self._with_files and self._text is not None:
-            self._text.take(stream_offset, content)
+        self._extents = all_extents(archive) if self._with_files else np.empty((0, 4), np.int64)
 
     def take_section(self, segment: int, content: bytes | bytearray) -> list[Problem]:
-        """A grammar section; what is wrong with it by itself."""
+        """A grammar section; what is wrong with it by itself, and where its words are not those of the files."""
         try:
             grammar = Grammar.from_bytes(content)
         except ArchiveFormatError as error:
             return [Problem(f"segment {segment}: {error.message}")]
-        return [Problem(f"segment {segment}: {reason}") for reason in self._check_section(grammar)]
+        problems = [Problem(f"segment {segment}: {reason}") for reason in self._check_section(grammar)]
+        if self._with_files and not grammar.has_short_rules():
+            problems += first_problems(self._compare(grammar))
+        return problems
 
     def _check_section(self, grammar: Grammar) -> Iterator[str]:
         if grammar.word_rule != self._archive.meta.get("words"):
             yield f"the words of the grammar are of the rule {grammar.word_rule}, which is not that of the index"
         if grammar.words_have_whitespace():
             yield "the grammar has words with whitespace in them"
-        all_inos, all_sizes, last_ino = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], None
-        starts = [np.empty(0, np.uint64)]
-        for number, (continues, inos, sizes) in enumerate(grammar.files()):
-            if continues and (len(inos) == 0 or inos[0] != last_ino):
+        if grammar.has_short_rules():
+            yield "the grammar has rules of fewer than two symbols"
+        inos, starts, last_ino = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], None
+        for number, (continues, of_part, _) in enumerate(grammar.files()):
+            if continues and (len(of_part) == 0 or of_part[0] != last_ino):
                 yield f"part {number} of the grammar does not go on with the file before"
-            last_ino = inos[-1] if len(inos) else None
-            all_inos.append(inos)
-            all_sizes.append(sizes)
-            starts.append(inos[1:] if continues else inos)
-        yield from self._take_files(np.concatenate(all_inos), np.concatenate(all_sizes), np.concatenate(starts))
+            last_ino = of_part[-1] if len(of_part) else None
+            inos.append(of_part)
+            starts.append(of_part[1:] if continues else of_part)
+        yield from self._take_files(np.concatenate(inos), np.concatenate(starts))
 
-    def _take_files(
-        self, inos: NDArray[np.uint64], sizes: NDArray[np.uint64], starts: NDArray[np.uint64]
-    ) -> Iterator[str]:
-        """Keep the sizes in words of a grammar's files, of which `starts` are the inodes of those that begin."""
-        unknown = np.unique(inos[(inos == 0) | (inos >= _next_ino(self._archive))])
+    def _take_files(self, inos: NDArray[np.uint64], starts: NDArray[np.uint64]) -> Iterator[str]:
+        """Keep the files of a grammar, of which `starts` are the inodes of those that begin."""
+        unknown = np.unique(inos[inos >= _next_ino(self._archive)])
         if len(unknown):
             yield f"the grammar has {len(unknown)} files that never were, the first of them inode {unknown[0]}"
         unique, counts = np.unique(starts, return_counts=True)
         if len(twice := unique[counts > 1]):
             yield f"the grammar has {len(twice)} files twice, the first of them inode {twice[0]}"
-        known = np.isin(inos, unknown, invert=True)
-        files, sums = _sum_by_file(inos[known].astype(np.int64), sizes[known].astype(np.int64))
-        self._inos.append(files)
-        self._sizes.append(sums)
+        self._inos.append(np.unique(inos[np.isin(inos, unknown, invert=True)].astype(np.int64)))
 
-    def finish(self, damaged_blocks: Collection[int]) -> Iterator[Problem]:
-        """What is wrong between the grammars and the files, but those that lie in damaged blocks of the stream."""
+    def _compare(self, grammar: Grammar) -> Iterator[Problem]:
+        """The files whose words are not those of the grammar."""
+        pieces = _Pieces(grammar)
+        check = _grammar.TextCheck(grammar.native, _word_characters(grammar.word_rule))
+        for ino, difference in self._differences(check, pieces.files(), pieces.of):
+            yield Problem(_reason(*difference), ino)
+
+    def _differences(
+        self, check: _grammar.TextCheck, inos: Numbers, pieces: Callable[[int], list[tuple[int, int]]]
+    ) -> Iterator[tuple[int, Difference]]:
+        """Where the text of those files among `inos` that are whole and sound is not what a check has of it."""
+        regular = file_sizes(self._archive)
+        empty = np.intersect1d(inos, regular[regular[:, 1] == 0, 0])
+        layout, _ = locate_text(self._archive, np.setdiff1d(inos, self._in_damaged_blocks()).tolist())
+        stream = TextStream(self._archive, layout)
+        texts = ((ino, stream.pieces(file)) for file, ino in enumerate(layout.inos.tolist()))
+        for ino, text in chain(texts, ((ino, iter(())) for ino in empty.tolist())):
+            check.begin(pieces(ino))
+            for piece in text:
+                check.add(piece)
+            difference = check.end()
+            if difference is not None and all(map(_is_certain, difference[1:])):
+                yield ino, difference
+
+    def _in_damaged_blocks(self) -> Numbers:
+        """The inodes that have bytes in damaged blocks."""
+        block_size = self._archive.block_size
+        before = np.searchsorted(self._damaged, self._extents[:, 2] // block_size)
+        last = (self._extents[:, 2] + self._extents[:, 3] - 1) // block_size
+        touched: Numbers = self._extents[before != np.searchsorted(self._damaged, last, side="right"), 0]
+        return np.unique(touched)
+
+    def finish(self) -> Iterator[Problem]:
+        """What is wrong between all grammars and the index."""
         if not self._with_files or not self._inos:
             return
         inos = np.concatenate(self._inos)
-        unique, counts = np.unique(inos, return_counts=True)
-        yield from _each(unique[counts > 1], "it is in the grammars of several segments")
-        files, sums = _sum_by_file(inos, np.concatenate(self._sizes))
+        files, counts = np.unique(inos, return_counts=True)
+        yield from _each(files[counts > 1], "it is in the grammars of several segments")
         listed = np.array(self._archive.binary_files(), np.int64)
         regular = file_sizes(self._archive)
         others = np.setdiff1d(files, regular[:, 0])  # mostly files that a later generation has replaced
@@ -97,14 +121,12 @@ class GrammarCheck:
         yield from _each(np.intersect1d(files, listed), "it is in a grammar and listed as a binary file")
         with_holes = self._with_holes(regular)
         yield from _each(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
-        if self._text is None:
-            return
-        texts, words = self._text.by_file(damaged_blocks, self._archive.block_size)
-        is_whole = np.isin(texts, with_holes, invert=True)
-        yield from first_problems(_other_counts(texts[is_whole], words[is_whole], files, sums))
         if len(self._inos) == len(self._archive.segments):
-            missing = np.setdiff1d(texts[words > 0], np.concatenate([files, listed]))
-            yield from _each(missing, "it has words, and is in no grammar and not listed as a binary file")
+            missing = np.setdiff1d(regular[:, 0], np.concatenate([files, listed, with_holes]))
+            check = _grammar.TextCheck(None, _word_characters(self._archive.meta["words"]))
+            with_words = (ino for ino, _ in self._differences(check, missing, lambda _: []))
+            reason = "it has words, and is in no grammar and not listed as a binary file"
+            yield from first_problems(Problem(reason, ino) for ino in with_words)
 
     def _with_holes(self, regular: Numbers) -> Numbers:
         """The inodes of the files that extents do not cover."""
@@ -115,47 +137,30 @@ class GrammarCheck:
         return with_holes
 
 
-class TextWords:
-    """Counts the words (rule `whitespace`) of files while the stream comes by, in one pass.
+class _Pieces:
+    """Where a grammar has files: in one part, or in several in a row where the file goes on."""
 
-    Words that begin are counted up to the first and the last byte of each extent: all between them follows.
-    """
+    def __init__(self, grammar: Grammar) -> None:
+        parts = [(continues, inos.astype(np.int64)) for continues, inos, _ in grammar.files()]
+        sizes = [len(inos) for _, inos in parts]
+        inos = np.concatenate([np.empty(0, np.int64), *(inos for _, inos in parts)])
+        order = np.argsort(inos, kind="stable")
+        self._inos = inos[order]
+        self._parts = np.repeat(np.arange(len(parts)), sizes)[order]
+        self._places = np.concatenate([np.empty(0, np.int64), *map(np.arange, sizes)])[order]
+        begins = np.concatenate([np.empty(0, np.int64), *(inos[1:] if goes_on else inos for goes_on, inos in parts)])
+        self._once = np.unique(begins, return_counts=True)
 
-    def __init__(self, extents: Numbers) -> None:
-        """Take extents that are sound: rows of ino, file_offset, stream_offset, size, by the first two."""
-        self._inos = extents[:, 0]
-        self._firsts = extents[:, 2]
-        self._lasts = self._firsts + extents[:, 3] - 1
-        self._positions = np.unique(np.concatenate([self._firsts, self._lasts]))
-        self._counts = np.zeros(len(self._positions), np.int64)
-        self._is_of_word = np.zeros(len(self._positions), np.bool_)
-        self._total = 0
-        self._in_word = False
+    def files(self) -> Numbers:
+        """The inodes of the files that it has once."""
+        files, counts = self._once
+        once: Numbers = files[counts == 1]
+        return once
 
-    def take(self, stream_offset: int, content: memoryview) -> None:
-        """A block; they come in order."""
-        start, end = np.searchsorted(self._positions, (stream_offset, stream_offset + len(content)))
-        places = self._positions[start:end] - stream_offset
-        asked = np.append(places, len(content) - 1).astype(np.uint64)
-        counts = _grammar.count_word_starts(content, self._in_word, asked)
-        self._counts[start:end] = counts[:-1].astype(np.int64) + self._total
-        self._is_of_word[start:end] = _IS_OF_WORD[np.frombuffer(content, np.uint8)[places]]
-        self._total += int(counts[-1])
-        self._in_word = bool(_IS_OF_WORD[content[-1]])
-
-    def by_file(self, damaged_blocks: Collection[int], block_size: int) -> tuple[Numbers, Numbers]:
-        """The inodes that have extents, and how many words each has; without those that lie in damaged blocks."""
-        firsts = np.searchsorted(self._positions, self._firsts)
-        lasts = np.searchsorted(self._positions, self._lasts)
-        words = self._counts[lasts] - self._counts[firsts] + self._is_of_word[firsts]
-        goes_on = self._is_of_word[firsts[1:]] & self._is_of_word[lasts[:-1]]
-        words[1:] -= goes_on & (self._inos[1:] == self._inos[:-1])
-        damaged = np.array(sorted(damaged_blocks), np.int64)
-        before = np.searchsorted(damaged, self._firsts // block_size)
-        behind = np.searchsorted(damaged, self._lasts // block_size, side="right")
-        inos, sums = _sum_by_file(self._inos, words)
-        is_sound = np.isin(inos, self._inos[before != behind], invert=True)
-        return inos[is_sound], sums[is_sound]
+    def of(self, ino: int) -> list[tuple[int, int]]:
+        """The pieces of a file in order: the number of a part, and the place there."""
+        begin, end = np.searchsorted(self._inos, [ino, ino + 1])
+        return list(zip(self._parts[begin:end].tolist(), self._places[begin:end].tolist(), strict=True))
 
 
 def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
@@ -166,12 +171,32 @@ def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
     return unique, sums
 
 
-def _other_counts(texts: Numbers, words: Numbers, files: Numbers, sizes: Numbers) -> Iterator[Problem]:
-    """Problems of the files whose words are not as many as the grammars say."""
-    _, of_text, of_grammar = np.intersect1d(texts, files, assume_unique=True, return_indices=True)
-    differs = words[of_text] != sizes[of_grammar]
-    for text, grammar in zip(of_text[differs], of_grammar[differs], strict=True):
-        yield Problem(f"it has {words[text]} words, and {sizes[grammar]} in the grammar", int(texts[text]))
+def _reason(number: int, in_text: bytes | None, in_grammar: bytes | None) -> str:
+    """A difference in words."""
+    if in_text is None:
+        return f"it has {number} words, and more in the grammar"
+    if in_grammar is None:
+        return f"it has more words than the {number} in the grammar"
+    return f"its word {number} is {_shown(in_text)}, and {_shown(in_grammar)} in the grammar"
+
+
+def _shown(word: bytes) -> str:
+    return display_path(word if len(word) <= _MAX_SHOWN else word[:_MAX_SHOWN] + b"...")
+
+
+def _word_characters(word_rule: str) -> bytes:
+    return word_character_bitmap() if word_rule == "letters" else b""
+
+
+def _is_certain(word: bytes | None) -> bool:
+    """Whether all characters of a word have been in Unicode for long.
+
+    What a letter is depends on the version of Unicode that the writer had; the newest characters prove nothing.
+    """
+    if word is None or word.isascii():
+        return True
+    text = word.decode("utf-8", "replace")
+    return all(unicodedata.ucd_3_2_0.category(character) != "Cn" for character in text)
 
 
 def _each(inos: Numbers, reason: str) -> Iterator[Problem]:

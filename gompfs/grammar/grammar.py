@@ -133,6 +133,10 @@ class Grammar:
         """Whether any word has whitespace in it, which no text gives."""
         return self.native.words_have_whitespace()
 
+    def has_short_rules(self) -> bool:
+        """Whether a rule other than the root of a part has fewer than two symbols, which no builder makes."""
+        return self.native.has_short_rules()
+
     def inos(self) -> set[int]:
         """The inode numbers of all files that it holds."""
         return {int(ino) for part in self.parts() for ino in part.inos}

@@ -1,53 +1,188 @@
-"""Counting the words of files while their stream comes by."""
+"""Comparing the words of files with those of grammars."""
 
 from __future__ import annotations
 
 import os
 import random
+import sqlite3
+import struct
+from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
-import numpy as np
 import pytest
+from xxhash import xxh3_64_intdigest
 
+from gompfs import _grammar
 from gompfs.archive import Archive
 from gompfs.archive.verify import verify_archive
-from gompfs.archive.verify_words import TextWords
+from gompfs.codec import Codec, build_block
 from gompfs.engine import select_engine
+from gompfs.format import FOOTER_SIZE, Footer
+from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 
-BLOCK_SIZE = 300
-ALPHABET = b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff"
 
-
-@pytest.mark.parametrize("seed", range(20))
-def test_counts_are_those_of_split(seed: int) -> None:
-    """Files share bytes, begin and end anywhere, and have several extents."""
+@pytest.mark.parametrize("words", WORD_RULES)
+@pytest.mark.parametrize("seed", range(10))
+def test_texts_in_pieces_have_their_words(seed: int, words: str) -> None:
+    """Files are cut anywhere, and go on in the next part; a word that changes is found, and nothing else."""
     rng = random.Random(seed)
-    stream = bytes(rng.choices(ALPHABET, k=rng.randrange(1, 3000)))
-    rows, texts = [], {}
-    for ino in range(2, 60):
-        text = b""
-        for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            start = rng.randrange(len(stream))
-            size = rng.randrange(1, min(len(stream) - start, rng.choice((1, 64, 700))) + 1)
-            rows.append((ino, len(text), start, size))
-            text += stream[start : start + size]
-        texts[ino] = text
-    damaged = set(rng.sample(range(10), rng.choice((0, 0, 1, 2))))
-    words = TextWords(np.array(rows, np.int64))
-    for number, start in enumerate(range(0, len(stream), BLOCK_SIZE)):
-        if number not in damaged:
-            words.take(start, memoryview(stream[start : start + BLOCK_SIZE]))
-    touched = {
-        ino
-        for ino, _, start, size in rows
-        if damaged & set(range(start // BLOCK_SIZE, (start + size - 1) // BLOCK_SIZE + 1))
-    }
-    inos, counts = words.by_file(damaged, BLOCK_SIZE)
-    expected = {ino: len(text.split()) for ino, text in texts.items() if ino not in touched}
-    assert dict(zip(inos.tolist(), counts.tolist(), strict=True)) == expected
+    alphabet = [*b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff'7.", *"\u00e9\u0394\u4e2d\u3002".encode()]
+    texts = {ino: bytes(rng.choices(alphabet, k=rng.randrange(3000))) for ino in range(2, 30)}
+    builder = GrammarBuilder("repair", words)
+    builder.add_files(list(texts.items()))
+    grammar = Grammar.from_bytes(b"".join(builder.finish()))
+    assert not grammar.has_short_rules()
+    check = _grammar.TextCheck(grammar.native, word_character_bitmap() if words == "letters" else b"")
+    for place, (ino, text) in enumerate(texts.items()):
+        check.begin([(0, place)])
+        for piece in cut(text, rng):
+            check.add(piece)
+        assert check.end() is None, ino
+        other = text + b" more"
+        check.begin([(0, place)])
+        for piece in cut(other, rng):
+            check.add(piece)
+        number, in_text, in_grammar = check.end() or (0, b"", b"")
+        assert (in_text, in_grammar) == (b"more", None)
+        assert number == int(grammar.files()[0][2][place])
+
+
+def cut(text: bytes, rng: random.Random) -> list[bytes]:
+    places = sorted(rng.choices(range(len(text) + 1), k=rng.choice([0, 1, 5, 300])))
+    return [text[begin:end] for begin, end in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+def with_section(path: Path, change: Callable[[Grammar, bytes], bytes]) -> None:
+    """Replace the grammar of an archive by another one, with right checksums."""
+    with Archive(path) as archive:
+        content = bytes(archive.read_section(archive.sections[0]))
+        section = change(Grammar.from_bytes(content), content)
+        block_size = archive.block_size
+        start, size = archive.footer.index_offset, archive.footer.index_size
+    whole = path.read_bytes()
+    database = path.with_suffix(".sqlite")
+    database.write_bytes(whole[start : start + size])
+    body, places = whole[:start], []
+    for first in range(0, len(section), block_size):
+        piece = section[first : first + block_size]
+        body += bytes(-len(body) % 16)
+        block = build_block(Codec.STORED, piece, piece).data
+        places.append((len(body), len(block)))
+        body += block
+    connection = sqlite3.connect(database, isolation_level=None)
+    connection.execute(
+        "UPDATE section SET uncompressed_size = ?, archive_offsets = ?, compressed_sizes = ?",
+        (len(section), b"".join(struct.pack("<Q", offset) for offset, _ in places),
+         b"".join(struct.pack("<I", size) for _, size in places)),
+    )  # fmt: skip
+    connection.close()
+    image = database.read_bytes()
+    body += bytes(-len(body) % 4096)
+    footer = Footer(1, len(body), len(image), xxh3_64_intdigest(image), 0)
+    path.write_bytes(body + image + bytes(-len(image) % FOOTER_SIZE) + footer.to_bytes())
+
+
+TEXTS = {"a": b"one two three two one", "b": b"three three one two", "c": b"two one " * 40, "d": b"", "e": b"one"}
+
+
+@pytest.fixture
+def texts_archive(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name, text in TEXTS.items():
+        (tree / name).write_bytes(text)
+    pack_archive([open_source(tree)], tmp_path / "a.gomp", PackOptions(), engine=select_engine("cpu"))
+    return tmp_path / "a.gomp"
+
+
+def problems_of(path: Path) -> list[str]:
+    with Archive(path) as archive:
+        report = verify_archive(archive)
+        assert not report.damages
+        return [f"{report.paths[p.ino].decode() if p.ino else ''}: {p.reason}" for p in report.problems]
+
+
+def swap_in_dictionary(_grammar: Grammar, content: bytes) -> bytes:
+    """Another word of the same length and place in order."""
+    assert content.count(b"one") == 1
+    return content.replace(b"one", b"oNe")
+
+
+def exchange_words(_grammar: Grammar, content: bytes) -> bytes:
+    """The part numbers its words; two of them change places, so that each sum of counts is the same or another."""
+    words = [b"one", b"three", b"two"]
+    assert all(word[1:] in content for word in words)
+    head = content.index(b"two") + 3 if b"two" in content else content.index(b"wo") + 2
+    return content[:head] + rewrite_words(content[head:])
+
+
+def rewrite_words(part: bytes) -> bytes:
+    """The differences of the words of a part: where they lie, and others in their place."""
+    at = 2 + (part[1] > 127)
+    files = part[at]
+    at += 1 + files
+    num_words = part[at]
+    assert num_words == 3
+    places, last = [], 0
+    for coded in part[at + 1 : at + 4]:
+        last += coded >> 1 if coded % 2 == 0 else -(coded >> 1) - 1
+        places.append(last)
+    places[0], places[1] = places[1], places[0]
+    coded, last = [], 0
+    for place in places:
+        difference = place - last
+        coded.append(2 * difference if difference >= 0 else -2 * difference - 1)
+        last = place
+    return part[: at + 1] + bytes(coded) + part[at + 4 :]
+
+
+def exchange_files(_grammar: Grammar, content: bytes) -> bytes:
+    """Two splitters of the root at other places: files of other lengths, and the same words in all."""
+    symbols = content.rindex(bytes([0]))
+    for at in range(symbols - 1, 0, -1):
+        if content[at] == 0 and content[at - 1] % 2 == 1 and content[at - 1] < 128 and content[at - 2] < 128:
+            return content[: at - 1] + bytes([0, content[at - 1]]) + content[at + 1 :]
+    raise AssertionError("there is no splitter after a word")
+
+
+@pytest.mark.parametrize("change", [swap_in_dictionary, exchange_words, exchange_files])
+def test_other_words_are_found(texts_archive: Path, change: Callable[[Grammar, bytes], bytes]) -> None:
+    """verify compared how many words files have, not which: it passed other words, and the same in another order."""
+    assert problems_of(texts_archive) == []
+    with_section(texts_archive, change)
+    problems = problems_of(texts_archive)
+    assert problems
+    assert all(" in the grammar" in problem for problem in problems)
+    assert {problem.partition(":")[0] for problem in problems} <= set(TEXTS)
+
+
+def test_the_first_other_word_is_named(texts_archive: Path) -> None:
+    with_section(texts_archive, swap_in_dictionary)
+    assert problems_of(texts_archive) == [
+        "a: its word 0 is one, and oNe in the grammar",
+        "b: its word 2 is one, and oNe in the grammar",
+        "c: its word 1 is one, and oNe in the grammar",
+        "e: its word 0 is one, and oNe in the grammar",
+    ]
+
+
+def test_letters_that_an_older_unicode_did_not_have_prove_nothing(tmp_path: Path) -> None:
+    """Writers have other versions of Unicode: a letter from 2024 may be none for this Python, or the reverse."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("old \u1c89\u1c8a words \ua7cb!")
+    options = PackOptions(words="letters")
+    bitmap = bytearray(word_character_bitmap())
+    for code_point in (0x1C89, 0x1C8A, 0xA7CB):
+        bitmap[code_point // 8] ^= 1 << code_point % 8
+    with mock.patch("gompfs.grammar.builder.word_character_bitmap", return_value=bytes(bitmap)):
+        pack_archive([open_source(tree)], tmp_path / "a.gomp", options, engine=select_engine("cpu"))
+    assert problems_of(tmp_path / "a.gomp") == []
 
 
 @pytest.mark.parametrize("builder", GRAMMAR_BUILDERS)

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -25,6 +26,7 @@
 #include "grammar/rule_sizes.h"
 #include "grammar/search.h"
 #include "grammar/statistics.h"
+#include "grammar/text_check.h"
 #include "grammar/tokenizer.h"
 #include "grammar/tokens.h"
 #include "grammar/traversal.h"
@@ -224,20 +226,23 @@ bool words_have_whitespace(const Grammar& grammar) {
     return has_whitespace({grammar.dictionary.bytes.data(), grammar.dictionary.bytes.size()});
 }
 
-nb::object word_starts(
-    nb::handle piece, bool in_word,
-    const nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>& positions) {
-    const BufferView view(piece, PyBUF_SIMPLE);
-    std::vector<std::uint64_t> counts;
-    {
-        const nb::gil_scoped_release release;
-        counts =
-            count_word_starts(as_text(view.bytes()), in_word, {positions.data(), positions.size()});
+void check_text(TextCheck& check, nb::handle text) {
+    const BufferView view(text, PyBUF_SIMPLE);
+    run_interruptibly([&] { check.add(as_text(view.bytes())); });
+}
+
+// (number of the word, the word in the text, the word in the grammar), or None.
+nb::object end_of_text(TextCheck& check) {
+    std::optional<Difference> difference;
+    run_interruptibly([&] { difference = check.end(); });
+    if (!difference) {
+        return nb::none();
     }
-    if (counts.size() != positions.size()) {
-        throw nb::value_error("a position is not in the text");
-    }
-    return to_array(counts);
+    const auto word = [](const std::optional<std::string>& text) -> nb::object {
+        return text ? nb::object(to_bytes(*text)) : nb::none();
+    };
+    return nb::make_tuple(difference->number, word(difference->in_text),
+                          word(difference->in_grammar));
 }
 
 // Inode numbers, or None for all files.
@@ -497,12 +502,23 @@ NB_MODULE(_grammar, module) {
         .def("forest", &grammar_forest, "inos"_a.none(), "begin"_a, "end"_a, "num_threads"_a,
              nb::rv_policy::take_ownership)
         .def("words_have_whitespace", &words_have_whitespace)
+        .def("has_short_rules", &has_short_rules)
         .def("word_counts", &count_words, "inos"_a.none(), "num_threads"_a);
     module.def("read_grammar", &read_section, "section"_a, "num_threads"_a,
                nb::rv_policy::take_ownership);
     module.def("grammar_of_tokens", &take_tokens, "starts"_a, "content"_a, "words_of_characters"_a,
                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
-    module.def("count_word_starts", &word_starts, "text"_a, "in_word"_a, "positions"_a);
+    nb::class_<TextCheck>(module, "TextCheck")
+        .def(
+            "__init__",
+            [](TextCheck* self, const Grammar* grammar, nb::bytes word_characters) {
+                const auto* bytes = reinterpret_cast<const std::uint8_t*>(word_characters.c_str());
+                new (self) TextCheck(grammar, {bytes, bytes + word_characters.size()});
+            },
+            "grammar"_a.none(), "word_characters"_a, nb::keep_alive<1, 2>())
+        .def("begin", &TextCheck::begin, "pieces"_a)
+        .def("add", &check_text, "text"_a)
+        .def("end", &end_of_text);
     nb::class_<HeldSection>(module, "CountedSection")
         .def(nb::init<nb::handle, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
              "num_threads"_a)

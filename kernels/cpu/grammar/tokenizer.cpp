@@ -82,26 +82,6 @@ std::uint64_t whitespace_bits(const char* bytes) {
     return bits;
 }
 
-std::vector<std::uint64_t> count_word_starts(std::string_view text, bool in_word,
-                                             std::span<const std::uint64_t> positions) {
-    std::vector<std::uint64_t> counts;
-    counts.reserve(positions.size());
-    std::uint64_t count = 0;
-    std::uint64_t carry = in_word ? 1 : 0;
-    auto position = positions.begin();
-    for (std::size_t base = 0; base < text.size(); base += 64) {
-        const std::uint64_t words = ~whitespace_bits_at(text, base);
-        const std::uint64_t starts = words & ~(words << 1 | carry);
-        for (; position != positions.end() && *position < base + 64; ++position) {
-            const std::uint64_t up_to = starts << (63 - (*position - base));
-            counts.push_back(count + static_cast<std::uint64_t>(std::popcount(up_to)));
-        }
-        count += static_cast<std::uint64_t>(std::popcount(starts));
-        carry = words >> 63;
-    }
-    return counts;
-}
-
 bool has_whitespace(std::string_view text) {
     std::size_t place = 0;
     for (; text.size() - place >= 64; place += 64) {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -42,11 +41,6 @@ class Tokenizer {
 
 // Bit i of the result says that byte i of 64 is whitespace.
 std::uint64_t whitespace_bits(const char* bytes);
-
-// How many words (whitespace rule) begin in a text up to and with each of some positions, which
-// ascend and lie in it. in_word: the text goes on with a word that began before it.
-std::vector<std::uint64_t> count_word_starts(std::string_view text, bool in_word,
-                                             std::span<const std::uint64_t> positions);
 
 // Whether a text has whitespace.
 bool has_whitespace(std::string_view text);

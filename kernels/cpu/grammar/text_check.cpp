@@ -1,0 +1,139 @@
+#include "grammar/text_check.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/cancellation.h"
+
+namespace gompfs {
+namespace {
+
+bool is_whitespace(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
+
+}  // namespace
+
+TextCheck::TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_characters)
+    : grammar_(grammar), tokenizer_(std::move(word_characters)) {
+    if (grammar_ == nullptr) {
+        return;
+    }
+    for (const Part& part : grammar_->parts) {
+        std::vector<std::uint64_t>& splitters = splitters_.emplace_back();
+        splitters.reserve(part.inos.size());
+        for (std::uint64_t at = 0; at < part.rules.starts[1]; ++at) {
+            if (part.rules.symbols[at] == kSplitter) {
+                splitters.push_back(at);
+            }
+        }
+    }
+}
+
+void TextCheck::begin(std::vector<PieceOfFile> pieces) {
+    for (const auto& [part, place] : pieces) {
+        if (part >= splitters_.size() || place >= splitters_[part].size()) {
+            throw std::invalid_argument("the grammar has no such piece of a file");
+        }
+    }
+    pieces_ = std::move(pieces);
+    next_piece_ = 0;
+    levels_.clear();
+    rest_.clear();
+    number_ = 0;
+    difference_.reset();
+}
+
+// A word is compared when it is known to have ended: that is where whitespace follows, whatever the
+// rule of words is.
+void TextCheck::add(std::string_view text) {
+    if (difference_) {
+        return;
+    }
+    if (!rest_.empty()) {
+        const auto space = std::find_if(text.begin(), text.end(), is_whitespace);
+        rest_.append(text.begin(), space);
+        if (space == text.end()) {
+            return;
+        }
+        compare(rest_);
+        rest_.clear();
+        text.remove_prefix(static_cast<std::size_t>(space - text.begin()));
+    }
+    const std::size_t complete = tokenizer_.complete_prefix(text);
+    compare(text.substr(0, complete));
+    rest_.assign(text.substr(complete));
+}
+
+std::optional<Difference> TextCheck::end() {
+    compare(rest_);
+    rest_.clear();
+    if (!difference_) {
+        if (const std::optional<std::string_view> word = next_word()) {
+            difference_ = {number_, std::nullopt, std::string(*word)};
+        }
+    }
+    return difference_;
+}
+
+void TextCheck::compare(std::string_view text) {
+    CancellationPoint point;
+    tokenizer_.for_each_word(text, [&](std::string_view word) {
+        if (difference_) {
+            return;
+        }
+        point();
+        const std::optional<std::string_view> expected = next_word();
+        if (expected != word) {
+            difference_ = {number_, std::string(word), std::nullopt};
+            if (expected) {
+                difference_->in_grammar = *expected;
+            }
+        }
+        ++number_;
+    });
+}
+
+std::optional<std::string_view> TextCheck::next_word() {
+    while (!levels_.empty() || enter_piece()) {
+        Level& level = levels_.back();
+        if (level.at == level.end) {
+            levels_.pop_back();
+            continue;
+        }
+        const Symbol symbol = part_->rules.symbols[level.at++];
+        if (symbol < part_->words.size()) {
+            return grammar_->dictionary.word(part_->words[symbol]);
+        }
+        const std::uint64_t rule = symbol - part_->words.size();
+        if (level.at == level.end) {
+            levels_.pop_back();
+        }
+        levels_.push_back({part_->rules.starts[rule], part_->rules.starts[rule + 1]});
+    }
+    return std::nullopt;
+}
+
+// Goes on with what the root of the next piece's part holds of the file.
+bool TextCheck::enter_piece() {
+    if (next_piece_ == pieces_.size()) {
+        return false;
+    }
+    const auto& [part, place] = pieces_[next_piece_++];
+    part_ = &grammar_->parts[part];
+    const std::vector<std::uint64_t>& splitters = splitters_[part];
+    levels_.push_back({place == 0 ? 0 : splitters[place - 1] + 1, splitters[place]});
+    return true;
+}
+
+bool has_short_rules(const Grammar& grammar) {
+    return std::any_of(grammar.parts.begin(), grammar.parts.end(), [](const Part& part) {
+        const auto& starts = part.rules.starts;
+        for (std::uint32_t rule = 1; rule < part.rules.size(); ++rule) {
+            if (starts[rule + 1] - starts[rule] < 2) {
+                return true;
+            }
+        }
+        return false;
+    });
+}
+
+}  // namespace gompfs

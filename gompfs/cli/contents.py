@@ -6,7 +6,6 @@ import os
 import stat
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -102,6 +101,8 @@ def extract_command(
     owners and setuid bits too. A file that is damaged or cannot be written is left out with a message, and the
     rest is extracted. Existing files are replaced, existing directories are merged.
     """
+    from pathlib import Path
+
     from gompfs.archive.extract import Extractor
 
     leave_on_sigterm()
@@ -113,7 +114,7 @@ def extract_command(
         def total_size() -> int | None:
             return None if paths else opened_archive.totals()[1]
 
-        with progress_bar(Path(archive).name, total_size, quiet=quiet) as bar:
+        with progress_bar(os.path.basename(archive), total_size, quiet=quiet) as bar:
             extractor = Extractor(
                 opened_archive,
                 Path(directory),

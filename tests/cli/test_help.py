@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,15 +59,6 @@ def test_man_page_holds_every_command_and_option():
             ["groff", "-man", "-ww", "-z", "-Tutf8"], input=page.encode(), capture_output=True, check=True
         )
         assert done.stderr == b""
-
-
-def test_starting_up_imports_neither_numpy_nor_rich():
-    script = (
-        "import sys; from gompfs.cli.application import run; run(['--version']);"
-        "print([name for name in ('numpy', 'rich', 'sqlite3', 'mfusepy') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert done.stdout.splitlines()[-1] == b"[]"
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,15 @@ def test_mount(tmp_path: Path) -> None:
     assert not [note for note in tree["notes"] if "DISAGREE" in note or "failed" in note]
 
 
+def test_start(tmp_path: Path) -> None:
+    commands, mounts = run(tmp_path, "start", CORPUS, "--rounds", "1")
+    assert {"python -c pass", "gompfs --version", "gompfs ls", "gompfs cat"} <= set(commands["rows"])
+    assert all(row["wall"] > 1 and row["CPU"] > 1 for row in commands["rows"].values())
+    assert mounts["rows"]["gompfs"]["wall"] > 1
+    for row in mounts["rows"].values():
+        assert row["archive MB"] == NOT_INSTALLED or row["wall / gompfs"] > 0
+
+
 def test_packages_that_are_missing_are_listed(tmp_path: Path) -> None:
     hidden = tmp_path / "hidden"
     for package in ("lz4", "zstandard", "deflate"):

@@ -1,4 +1,7 @@
-"""Command line of the tables: `python -m tools.bench ratio|decode|gpu|experiments|plot|grammar|stats|pack|mount`."""
+"""Command line of the tables: `python -m tools.bench COMMAND`.
+
+Commands: ratio, decode, gpu, experiments, plot, grammar, stats, pack, mount, start.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
+from .start import measure_start
 from .stats import TASKS, measure_stats
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -247,6 +251,20 @@ def mount(
     conditions = Conditions(rounds, cold=not keep_caches and os.geteuid() == 0)
     programs = ["tar", "pzstd", "ratarmount", "mksquashfs", "squashfuse_ll", "squashfuse"]
     finish(measure_mount(tree, archive, pattern, big, conditions), json_path, programs)
+
+
+@bench.command()
+@tree_argument
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A gompfs archive of the tree; without it, the tree is packed first.",
+)
+@rounds_option(11)
+@json_option
+def start(tree: Path, archive: Path | None, rounds: int, json_path: Path | None) -> None:
+    """Starting commands, and mounting a tree until its first listing; caches are warm."""
+    finish(measure_start(tree, archive, rounds), json_path, ["ratarmount", "squashfuse_ll", "squashfuse"])
 
 
 if __name__ == "__main__":

@@ -108,10 +108,10 @@ def mounted(server: Server, source: Path, place: Path, *, cold: bool) -> Iterato
         os.listdir(place)
         yield place, time.perf_counter() - started
     finally:
-        _unmount(place)
+        unmount(place)
 
 
-def _unmount(place: Path) -> None:
+def unmount(place: Path) -> None:
     """Unmount and see to it that nothing is mounted any more: what is below would be removed with the scratch files."""
     command: list[str | Path] = ["umount", place] if os.geteuid() == 0 else ["fusermount3", "-u", place]
     for _ in range(_UNMOUNT_TRIES):

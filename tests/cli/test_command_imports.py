@@ -1,0 +1,53 @@
+"""What a command imports before it has an answer: packages that it does not need make it slow to start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+# Takes the command line; prints which modules are loaded in the end, after what the command prints.
+_RUN = """
+import sys
+from gompfs.cli import main
+try:
+    main()
+finally:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(b"\\0" + " ".join(sys.modules).encode())
+"""
+_READERS_NEED_NO = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "concurrent.futures", "logging"}
+_READERS_NEED_NO |= {"pathlib", "tempfile", "traceback", "gompfs.options", "gompfs.grammar", "gompfs.index.writer"}
+
+
+def loaded_by(*arguments: str | Path) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    done = subprocess.run([sys.executable, "-P", "-c", _RUN, *arguments], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.rpartition(b"\0")[2].decode().split())
+
+
+def test_the_version_needs_neither_click_nor_typing() -> None:
+    assert loaded_by("--version").isdisjoint({"click", "typing", "re", "inspect", "gompfs.cli.application"})
+
+
+def test_the_package_itself_needs_nothing() -> None:
+    script = "import sys, gompfs; print({'typing', 're', 'numpy', 'gompfs.archive'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, check=True)
+    assert done.stdout == b"set()\n"
+
+
+def test_help_imports_what_it_describes_only() -> None:
+    assert loaded_by("--help").isdisjoint({"numpy", "sqlite3", "sqlite_utils", "rich", "mfusepy", "gompfs.archive"})
+
+
+@pytest.mark.parametrize(
+    "arguments", [("ls",), ("ls", "-lR"), ("cat", "docs/a.txt"), ("info",)], ids=lambda arguments: " ".join(arguments)
+)
+def test_reading_commands_need_no_numpy(archive: Path, arguments: tuple[str, ...]) -> None:
+    command, *rest = arguments
+    loaded = loaded_by(command, archive, *rest) if command == "cat" else loaded_by(command, *rest, archive)
+    assert "gompfs.archive.archive" in loaded
+    assert not loaded & _READERS_NEED_NO

@@ -1,0 +1,138 @@
+"""How long commands take to start, and mounts to answer the first listing; the kernel's caches are warm."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .programs import environment
+from .report import Report, divide
+from .servers import Server, run, servers_of, unmount
+
+_BARE, _GOMPFS = "python -c pass", "gompfs"
+_NUM_SMALL_FILES = 32
+_POLL_SECONDS = 0.0005
+_READY_SECONDS = 300
+# What the console script does.
+_SCRIPT = "from gompfs.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class _Times:
+    """Seconds of one run: from its start to its end, and on the CPU, in user and in kernel mode."""
+
+    wall: float
+    cpu: float
+
+
+def measure_start(tree: Path, archive: Path | None, rounds: int) -> list[Report]:
+    """A table of commands, and one of mounts of the tree, in milliseconds."""
+    with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
+        return [_measure_commands(Path(scratch), rounds), _measure_mounts(tree, archive, Path(scratch), rounds)]
+
+
+def _measure_commands(scratch: Path, rounds: int) -> Report:
+    small, archive = scratch / "small", scratch / "small.gomp"
+    small.mkdir()
+    for number in range(_NUM_SMALL_FILES):
+        (small / f"file{number}").write_text(f"the words of file {number}\n" * 400)
+    gompfs = (sys.executable, "-c", _SCRIPT)
+    run((*gompfs, "pack", "-q", small, archive))
+    commands: dict[str, tuple[str | Path, ...]] = {
+        _BARE: (sys.executable, "-c", "pass"),
+        "import gompfs": (sys.executable, "-c", "import gompfs"),
+        "gompfs --version": (*gompfs, "--version"),
+        "gompfs --help": (*gompfs, "--help"),
+        "gompfs ls": (*gompfs, "ls", archive),
+        "gompfs cat": (*gompfs, "cat", archive, "file0"),
+        "gompfs info": (*gompfs, "info", archive),
+    }
+    measured: dict[str, list[_Times]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            times = _time(command)
+            if number:  # the first one of each may compile modules to byte code
+                measured[name].append(times)
+    report = Report(f"commands, milliseconds, medians of {rounds}", ["wall", "CPU", f"wall / {_BARE}"])
+    bare = statistics.median(times.wall for times in measured[_BARE])
+    for name, runs in measured.items():
+        wall = statistics.median(times.wall for times in runs)
+        cpu = statistics.median(times.cpu for times in runs)
+        report.add(name, wall * 1e3, cpu * 1e3, divide(wall, bare))
+    report.notes.append(f"ls, cat and info read an archive of {_NUM_SMALL_FILES} small files.")
+    return report
+
+
+def _time(command: tuple[str | Path, ...]) -> _Times:
+    """One run in a process of its own, whose output goes nowhere."""
+    cpu, started = _cpu_of_children(), time.perf_counter()
+    subprocess.run(
+        command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
+    )
+    return _Times(time.perf_counter() - started, _cpu_of_children() - cpu)
+
+
+def _environment() -> dict[str, str]:
+    """As for a user, whose modules are compiled to byte code once."""
+    return {name: value for name, value in environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
+def _cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _measure_mounts(tree: Path, archive: Path | None, scratch: Path, rounds: int) -> Report:
+    place = scratch / "mount"
+    place.mkdir()
+    report = Report(f"{tree.name}, milliseconds from the start of a mount to its first listing, medians of {rounds}", [
+        "archive MB", "wall", f"wall / {_GOMPFS}",
+    ])  # fmt: skip
+    servers = []
+    for server in servers_of(tree.resolve(), scratch, place, archive and archive.resolve()):
+        if not server.mount:
+            continue
+        if missing := server.missing():
+            report.add_missing(server.name, missing)
+            continue
+        if server.make:
+            run(server.make)
+        servers.append(server)
+    seconds: dict[str, list[float]] = {server.name: [] for server in servers}
+    for number in range(rounds + 1):
+        for server in servers:
+            waited = _time_mount(server, place)
+            if number:  # the first mount of ratarmount makes its index
+                seconds[server.name].append(waited)
+    ours = statistics.median(seconds[_GOMPFS])
+    for server in servers:
+        wall = statistics.median(seconds[server.name])
+        report.add(server.name, server.archive_size, wall * 1e3, divide(wall, ours))
+    report.notes.append("The archives are in the kernel's cache. The first mount of each server is not counted.")
+    return report
+
+
+def _time_mount(server: Server, place: Path) -> float:
+    """Seconds from the start of the mount command until the root of the mount is listed."""
+    device = os.stat(place).st_dev
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        server.mount, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
+    )
+    try:
+        while os.stat(place).st_dev == device:
+            if process.poll() or time.perf_counter() - started > _READY_SECONDS:
+                raise RuntimeError(f"{server.name} does not mount")
+            time.sleep(_POLL_SECONDS)
+        os.listdir(place)
+        return time.perf_counter() - started
+    finally:
+        process.wait(_READY_SECONDS)
+        unmount(place)

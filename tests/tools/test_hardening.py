@@ -1,0 +1,42 @@
+"""The native modules are built with the compiler's and linker's defences; they had none of these."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import gompfs._codec
+
+MODULES = sorted(Path(gompfs._codec.__file__).parent.glob("*.so"))
+
+pytestmark = [
+    pytest.mark.skipif(not shutil.which("readelf"), reason="readelf is not installed"),
+    pytest.mark.skipif("GOMPFS_SANITIZE" in os.environ.get("CMAKE_ARGS", ""), reason="sanitizers replace them"),
+]
+
+
+def readelf(*arguments: str | Path) -> str:
+    return subprocess.run(["readelf", "--wide", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("module", MODULES, ids=[path.name.partition(".")[0] for path in MODULES])
+def test_a_module_is_hardened(module: Path) -> None:
+    """Addresses of functions are bound and made read-only at once, the stack is checked and cannot be executed."""
+    segments = {line.split()[0]: line.split() for line in readelf("--segments", module).splitlines() if line.split()}
+    assert "GNU_RELRO" in segments
+    assert "E" not in segments["GNU_STACK"][6]
+    assert "BIND_NOW" in readelf("--dynamic", module)
+    symbols = readelf("--dyn-syms", module)
+    if "__asan_init" not in symbols:
+        assert "__stack_chk_fail" in symbols
+
+
+def test_calls_that_copy_are_checked() -> None:
+    """_FORTIFY_SOURCE: the module that decodes calls functions that know the size of their target."""
+    (codec,) = (path for path in MODULES if path.name.startswith("_codec."))
+    symbols = readelf("--dyn-syms", codec)
+    assert "__memcpy_chk" in symbols or "__asan_init" in symbols

@@ -89,8 +89,8 @@ def union(first: Numbers, last: Numbers) -> Numbers:
     """All numbers from `first` to `last` of any of the ranges, ascending."""
     if not first.size:
         return np.zeros(0, np.int64)
-    base = int(first.min())
-    changes = np.zeros(int(last.max()) - base + 2, np.int64)
+    base = int(np.min(first))
+    changes = np.zeros(int(np.max(last)) - base + 2, np.int64)
     np.add.at(changes, first - base, 1)
     np.add.at(changes, last - base + 1, -1)
     return np.flatnonzero(np.cumsum(changes) > 0) + base

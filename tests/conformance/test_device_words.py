@@ -190,7 +190,7 @@ def test_too_little_memory(tmp_path: Path, library: Path, monkeypatch: pytest.Mo
         compute(b"wordcount", archive)
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
     """The cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent
 GRAMMAR = FOLDER.parent / "grammar"
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_kernels_build_the_rules_of_the_core(tmp_path: Path) -> None:
     library = build_library(tmp_path / "kernels.so", FOLDER / "host_kernels.cpp", sanitized=True)
     done = subprocess.run(

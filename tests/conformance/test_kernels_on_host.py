@@ -51,7 +51,7 @@ def decode(program: Path, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -
     return answers
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
 def test_kernels_give_the_content(run_kernels: Path, codec: Codec) -> None:
     expected = []
@@ -66,7 +66,7 @@ def test_kernels_give_the_content(run_kernels: Path, codec: Codec) -> None:
     assert decode(run_kernels, codec, payloads) == expected
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
     done = subprocess.run(
         [run_kernels, "fuzz", str(NUM_MUTATIONS)], capture_output=True, text=True, check=False

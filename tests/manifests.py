@@ -100,7 +100,7 @@ def frame_lines(archive: Archive) -> list[str]:
 
 def _block_lines(archive: Archive, places: BlockPlaces, first: int) -> list[str]:
     lines = []
-    content = archive.path.read_bytes()
+    content = Path(archive.path).read_bytes()
     sizes = places.compressed_sizes.tolist()
     for number, (start, size) in enumerate(zip(places.archive_offsets.tolist(), sizes, strict=True), first):
         header = parse_block_header(content[start : start + size])

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
-from archive_builder import BLOCK_SIZE, ArchiveBuilder, append_index, grammar_part, grammar_section
+from archive_builder import BLOCK_SIZE, PAGE_SIZE, ArchiveBuilder, append_index, grammar_part, grammar_section
 from payload_builder import build_bit, build_byte
 from xxhash import xxh3_64_intdigest
 
@@ -143,16 +143,41 @@ def damaged_archive(codec: Codec, payload: bytes) -> bytes:
 
 
 def stats_archive(
-    words: list[bytes], rules: list[list[int]], *statements: str, version: int = 1, num_words: int = 2
+    words: list[bytes], rules: list[list[int]], *statements: str, version: int = 1, num_words: int = 2, parts: int = 1
 ) -> bytes:
-    """An archive with a grammar of the file `damaged`."""
+    """An archive with a grammar of the file `damaged`, in so many parts that each have it."""
     part = grammar_part(3, num_words, list(range(len(words))), rules)
-    return archive(None, *statements, section=grammar_section(words, [part], version))
+    return archive(None, *statements, section=grammar_section(words, [part] * parts, version))
+
+
+def section_of_one_block_twice() -> bytes:
+    """The block `sound` is all of the grammar, and that two times."""
+    columns = ("archive_offsets", 8), ("compressed_sizes", 4)
+    twice = ", ".join(
+        f"CAST(substr({name}, 1, {size}) || substr({name}, 1, {size}) AS BLOB)" for name, size in columns
+    )
+    return archive(None, f"INSERT INTO section SELECT 0, 'grammar', {2 * BLOCK_SIZE}, {twice} FROM segment")
 
 
 def grammar_reserved() -> bytes:
     section = grammar_section([DAMAGED], [grammar_part(3, 1, [0], [[1, 0]])])
     return archive(None, SOUND_IS_BINARY, section=patched(section, 31, b"\1"))
+
+
+def with_image(place: int, value: bytes) -> bytes:
+    """An archive whose index has other bytes there."""
+    whole = archive()
+    start = index_start(whole)
+    image = whole[start : start + struct.unpack_from("<Q", whole, len(whole) - FOOTER_SIZE + 24)[0]]
+    return append_index(whole[:start], patched(image, place, value))
+
+
+def tables_of_one_page() -> bytes:
+    """An archive whose tables `extent` and `xattr` have one root page."""
+    whole = archive()
+    image = whole[index_start(whole) :]
+    root = image.index(b"tableextentextent") + len(b"tableextentextent")
+    return with_image(image.index(b"tablexattrxattr") + len(b"tablexattrxattr"), image[root : root + 1])
 
 
 def with_generation(**fields: int) -> bytes:
@@ -230,6 +255,18 @@ MAKERS: dict[str, Callable[[], bytes]] = {
         None, "DROP TABLE xattr", "CREATE TABLE xattr (ino INTEGER NOT NULL, name BLOB NOT NULL, value BLOB NOT NULL)"
     ),
     "footer-before": lambda: with_generation(previous_footer=64),
+    "index-utf-16": lambda: with_image(56, b"\0\0\0\2"),
+    "index-freelist": lambda: with_image(32, b"\0\0\0\1\0\0\0\1"),
+    "index-page-used-twice": tables_of_one_page,
+    "index-cell-outside-page": lambda: with_image(PAGE_SIZE + 8, b"\xff\xf0"),
+    "index-statistics-table": lambda: archive(None, "ANALYZE"),
+    "entry-name-of-text": lambda: archive(None, "UPDATE dirent SET name = 'folder' WHERE ino = 4"),
+    "inode-mode-without-type": lambda: archive(None, "UPDATE inode SET mode = 493 WHERE ino = 4"),
+    "section-of-one-block-twice": section_of_one_block_twice,
+    "grammar-too-many-words": lambda: stats_archive(
+        [DAMAGED], [[122, 0], *([122 - 2 * n, 122 - 2 * n] for n in range(1, 61)), [1, 1]], num_words=1 << 61, parts=3
+    ),
+    "grammar-short-rule": lambda: stats_archive([DAMAGED], [[2, 0], [1]], SOUND_IS_BINARY, num_words=1),
     "grammar-reserved": grammar_reserved,
     "grammar-of-other-words": lambda: stats_archive([b"be", b"to"], [[1, 3, 0]], SOUND_IS_BINARY),
     "grammar-of-binary-file": lambda: stats_archive(

@@ -1,0 +1,206 @@
+"""The musts of docs/format.md, one archive for each that breaks it: what every command makes of it.
+
+A must is `refused` (each command that reads the part of the archive that it concerns ends with status 1 and one line),
+or `excused`: section 8 says that readers need not notice it, and `verify` reports it. Nothing is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from archive_builder import grammar_part, grammar_section
+from make_invalid import DAMAGED, MAKERS, SOUND, archive, stats_archive
+
+from gompfs.cli.application import run
+
+FORMAT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+ALL = ("ls", "info", "cat", "extract", "stats", "verify")
+LINK = "INSERT INTO inode VALUES (5, 41471, 0, 0, {}, 0, 1, 0, {}), (6, 33188, 0, 0, 0, 0, 1, 0, NULL)"
+NAMES = "INSERT INTO dirent VALUES (1, x'6c', 5), (1, x'6d', 6)"
+NEXT = "UPDATE meta SET value = '7' WHERE key = 'next_ino'"
+FILE = "name = x'64616d61676564'"  # damaged
+
+
+class Must(NamedTuple):
+    """A must: the archive that breaks it, and the commands that refuse it, or the words of section 8 that excuse it."""
+
+    make: Callable[[], bytes]
+    refused: tuple[str, ...] = ()
+    excused: str = ""
+
+
+def link(size: int, target: str) -> Callable[[], bytes]:
+    return lambda: archive(None, LINK.format(size, target), NAMES, NEXT)
+
+
+def index(*statements: str) -> Callable[[], bytes]:
+    return lambda: archive(None, *statements)
+
+
+def with_parts(parts: list[bytes], *statements: str, words: list[bytes] | None = None) -> Callable[[], bytes]:
+    return lambda: archive(None, *statements, section=grammar_section(words or [DAMAGED], parts))
+
+
+BINARY = "INSERT INTO binary_file VALUES (2)"
+ONE = grammar_part(3, 1, [0], [[1, 0]])
+READING = ("ls", "extract")
+MUSTS = {
+    # Section 2
+    "blocks of a section overlap": Must(
+        index("INSERT INTO section SELECT 0, 'grammar', 32768, CAST(substr(archive_offsets, 1, 8)"
+              " || substr(archive_offsets, 1, 8) AS BLOB), CAST(substr(compressed_sizes, 1, 4)"
+              " || substr(compressed_sizes, 1, 4) AS BLOB) FROM segment"),
+        ("stats", "verify"),
+    ),
+    # Section 6: the image
+    "a table is WITHOUT its key": Must(MAKERS["index-key"], ALL),
+    "another table": Must(index("CREATE TABLE more (a)"), ALL),
+    "a table of SQLite's statistics": Must(index("ANALYZE"), ALL),
+    "an index of its own": Must(index("CREATE INDEX more ON dirent (ino)"), ALL),
+    "other columns": Must(MAKERS["index-column"], ALL),
+    "other order of columns": Must(
+        index("DROP TABLE xattr", "CREATE TABLE xattr (name, ino, value, PRIMARY KEY (ino, name)) WITHOUT ROWID"), ALL
+    ),
+    "a name twice": Must(
+        index("DROP TABLE dirent", "CREATE TABLE dirent (parent, name, ino)",
+              "INSERT INTO dirent VALUES (1, x'61', 2), (1, x'61', 3)"), ALL
+    ),
+    "keys in the order of another collation": Must(
+        index("CREATE TABLE a (parent, name COLLATE NOCASE, ino, PRIMARY KEY (parent, name)) WITHOUT ROWID",
+              "INSERT INTO a SELECT * FROM dirent", "INSERT INTO a VALUES (1, 'A', 2), (1, 'b', 2), (1, 'C', 2)",
+              "DROP TABLE dirent", "ALTER TABLE a RENAME TO dirent"), ALL
+    ),
+    # Inodes
+    "inode 0": Must(
+        index("UPDATE inode SET ino = 0 WHERE ino = 3", "UPDATE dirent SET ino = 0 WHERE ino = 3"), READING
+    ),
+    "inode 2^62": Must(
+        index("UPDATE inode SET ino = 1 << 62 WHERE ino = 3", "UPDATE dirent SET ino = 1 << 62 WHERE ino = 3"), READING
+    ),
+    "mode without a type": Must(index("UPDATE inode SET mode = 420 WHERE ino = 3"), READING),
+    "mode 0": Must(index("UPDATE inode SET mode = 0 WHERE ino = 3"), READING),
+    "mode of an unknown type": Must(index("UPDATE inode SET mode = 36864 WHERE ino = 3"), READING),
+    "mode above 16 bits": Must(index("UPDATE inode SET mode = 98724 WHERE ino = 3"), READING),
+    "uid above 32 bits": Must(index("UPDATE inode SET uid = 1 << 32 WHERE ino = 3"), READING),
+    "text for a size": Must(index("UPDATE inode SET size = 'x' WHERE ino = 3"), READING),
+    "a link without target": Must(link(0, "NULL"), READING),
+    "a link with an empty target": Must(link(0, "x''"), READING),
+    "a link with a NUL in its target": Must(link(3, "x'610062'"), READING),
+    "a link with a target of 4,096 bytes": Must(link(4096, "replace(hex(zeroblob(2048)), '0', x'61')"), READING),
+    "a link of another size": Must(link(7, "x'6162'"), excused="the `size` of a symbolic link"),
+    "a target of a file": Must(MAKERS["inode-target"], excused="`symlink_target`"),
+    "a device number of a file": Must(MAKERS["inode-device"], excused="`rdev`"),
+    "link count": Must(MAKERS["inode-link-count"], excused="a wrong `nlink`"),
+    "an inode without a name": Must(MAKERS["inode-without-name"], excused="inodes without a name"),
+    # Names
+    "a name of text": Must(index(f"UPDATE dirent SET name = CAST(name AS TEXT) WHERE {FILE}"), (*READING, "cat")),
+    "an inode of text": Must(index(f"UPDATE dirent SET ino = 'x' WHERE {FILE}"), (*READING, "cat")),
+    "an inode of bytes": Must(index(f"UPDATE dirent SET ino = x'33' WHERE {FILE}"), (*READING, "cat")),
+    "a name of 256 bytes": Must(
+        index(f"UPDATE dirent SET name = CAST(printf('%.256c', 'a') AS BLOB) WHERE {FILE}"), READING
+    ),
+    "an empty name": Must(index(f"UPDATE dirent SET name = x'' WHERE {FILE}"), READING),
+    "a name with a slash": Must(MAKERS["name-with-slash"], READING),
+    "a name with a NUL": Must(index(f"UPDATE dirent SET name = x'610062' WHERE {FILE}"), READING),
+    "a name that leads nowhere": Must(MAKERS["entry-without-inode"], READING),
+    "a name that is looked up and leads nowhere": Must(index(f"UPDATE dirent SET ino = 99 WHERE {FILE}"), ("cat",)),
+    "the root is a file": Must(index("UPDATE inode SET mode = 33188, nlink = 1 WHERE ino = 1"), ("cat",)),
+    "there is no root": Must(index("DELETE FROM inode WHERE ino = 1"), ("ls", "cat", "extract")),
+    # Extents
+    "an empty extent": Must(index("UPDATE extent SET size = 0 WHERE ino = 3"), ("cat", "extract")),
+    "extents that overlap": Must(MAKERS["extents-overlap"], ("cat", "extract")),
+    "an extent outside the stream": Must(MAKERS["extent-outside-stream"], ("cat", "extract")),
+    "an extent after the file": Must(MAKERS["extent-behind-file"], excused="parts of extents after their file's size"),
+    "an extent of a directory": Must(MAKERS["extent-of-directory"], excused="extents or `binary_file` say of inodes"),
+    # Extended attributes
+    "an attribute without a name": Must(index("INSERT INTO xattr VALUES (3, x'', x'61')"), ("extract",)),
+    "an attribute with a NUL": Must(index("INSERT INTO xattr VALUES (3, x'757365722e610062', x'61')"), ("extract",)),
+    "an attribute of 256 bytes": Must(
+        index("INSERT INTO xattr VALUES (3, CAST(printf('user.%.251c', 'a') AS BLOB), x'61')"), ("extract",)
+    ),
+    "a value above 64 KiB": Must(index("INSERT INTO xattr VALUES (3, x'757365722e61', zeroblob(65537))"), ("extract",)),
+    "an attribute of nothing": Must(MAKERS["xattr-without-inode"], excused="of inodes that are not there"),
+    # Segments, sections, facts
+    "a segment of another number": Must(index("UPDATE segment SET number = 1"), ALL),
+    "blocks behind the index": Must(MAKERS["index-block-behind-index"], ALL),
+    "a section of no segment": Must(MAKERS["section-without-segment"], excused="segments that are not there"),
+    "no next_ino": Must(index("DELETE FROM meta WHERE key = 'next_ino'"), excused="missing facts of `meta`"),
+    "no words": Must(index("DELETE FROM meta WHERE key = 'words'"), excused="missing facts of `meta`"),
+    "a low next_ino": Must(MAKERS["meta-next-ino"], excused="wrong or missing facts of `meta`"),
+    "next_ino above 2^62": Must(
+        index("UPDATE meta SET value = '4611686018427387905' WHERE key = 'next_ino'"), excused="facts of `meta`"
+    ),
+    # Section 7
+    "the first part goes on": Must(
+        with_parts([grammar_part(3, 1, [0], [[1, 0]], continues=True)], BINARY), excused="the first numbers of parts"
+    ),
+    "a part goes on with another file": Must(
+        with_parts([grammar_part(3, 1, [0], [[1, 0]]), grammar_part(4, 0, [], [[0]], continues=True)], BINARY),
+        excused="the first numbers of parts",
+    ),
+    "a file twice": Must(with_parts([ONE, ONE], BINARY), excused="files that are there twice"),
+    "a rule of one symbol": Must(
+        with_parts([grammar_part(3, 1, [0], [[2, 0], [1]])], BINARY), excused="rules of fewer than two symbols"
+    ),
+    "the word rule": Must(MAKERS["grammar-word-rule"], excused="the word rule"),
+    "other words": Must(MAKERS["grammar-of-other-words"], excused="a grammar and the files differ"),
+    "other words of the same number": Must(
+        lambda: stats_archive([b"be"], [[1, 0]], BINARY, num_words=1), excused="a grammar and the files differ"
+    ),
+    "a binary file": Must(MAKERS["grammar-of-binary-file"], excused="a grammar and the files differ"),
+    "inode 2^62 in a grammar": Must(
+        with_parts([grammar_part((1 << 62) - 1, 1, [0], [[1, 0]])], BINARY), excused="a grammar and the files differ"
+    ),
+    "inode 0 in a grammar": Must(with_parts([grammar_part(0, 1, [0], [[1, 0]])], BINARY), ("stats",)),
+    "a word that the dictionary lacks": Must(with_parts([grammar_part(3, 1, [1], [[1, 0]])], BINARY), ("stats",)),
+    "another number of words": Must(with_parts([grammar_part(3, 2, [0], [[1, 0]])], BINARY), ("stats",)),
+    "rules in a circle": Must(MAKERS["grammar-rule-loop"], ("stats",)),
+    "words out of order": Must(MAKERS["grammar-word-order"], ("stats",)),
+}  # fmt: skip
+
+
+def answers(path: Path, target: Path, capfd: pytest.CaptureFixture[str]) -> dict[str, tuple[int, str, str]]:
+    commands = {
+        "ls": ["ls", "-lR", str(path)],
+        "info": ["info", str(path)],
+        "cat": ["cat", str(path), "damaged"],
+        "extract": ["extract", "-q", str(path), "-C", str(target)],
+        "stats": ["stats", str(path), "wordcount"],
+        "verify": ["verify", "-q", str(path)],
+    }
+    found = {}
+    for command, arguments in commands.items():
+        status = run(arguments)
+        output, errors = capfd.readouterr()
+        found[command] = (status, output, errors)
+    return found
+
+
+@pytest.mark.parametrize("name", MUSTS)
+def test_must(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    must = MUSTS[name]
+    path = tmp_path / "a.gomp"
+    path.write_bytes(must.make())
+    found = answers(path, tmp_path / "out", capfd)
+    assert found["verify"][0] == 1, "verify reports each"
+    for command, (status, _, errors) in found.items():
+        assert "internal error" not in errors
+        assert "Traceback" not in errors
+        assert status in (0, 1)
+        assert bool(errors) == (status == 1) or command == "verify"
+    for command in must.refused:
+        assert found[command][0] == 1, (command, found[command])
+    if must.excused:
+        assert must.excused in " ".join(FORMAT.partition("**Readers need not notice**")[2].split())
+        assert {found[command][0] for command in ("ls", "info", "cat")} == {0}
+    assert must.refused or must.excused
+
+
+def test_the_sound_archive_passes(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.gomp"
+    path.write_bytes(archive())
+    assert {status for status, _, _ in answers(path, tmp_path / "out", capfd).values()} == {0}
+    assert (tmp_path / "out/sound").read_bytes() == SOUND

@@ -58,7 +58,7 @@ class Archive:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
         *,
         file: ArchiveFile | None = None,
         engine: Engine | None = None,
@@ -73,7 +73,7 @@ class Archive:
         decoded blocks kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the
         engine likes to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
         """
-        self.path = os.path.join(os.getcwd(), path) if file is None else os.fspath(path)
+        self.path = os.fsdecode(path)
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify

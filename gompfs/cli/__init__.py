@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from gompfs import __version__
@@ -11,8 +12,14 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that sys.argv asks for, and exit with its status."""
+    open_closed_streams()
     if sys.argv[1:] == ["--version"]:  # answered before the rest is imported; other spellings are as well, but later
-        print_version()
+        try:
+            print_version()
+            sys.stdout.flush()
+        except OSError as error:
+            sys.stdout = None  # which the interpreter would flush again
+            sys.exit(f"gompfs: standard output: {error.strerror}")
     else:
         from gompfs.cli.application import run
 
@@ -22,3 +29,14 @@ def main() -> None:
 def print_version() -> None:
     """The line of --version."""
     sys.stdout.write(f"gompfs {__version__}\n")
+
+
+def open_closed_streams() -> None:
+    """Give each standard stream that was closed at the start a descriptor that cannot be used (/dev/null).
+
+    Otherwise the next file that is opened, an archive perhaps, would become the standard output.
+    """
+    streams = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
+    for name, flags, mode in streams:
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, flags), mode))

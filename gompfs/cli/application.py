@@ -153,7 +153,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     interrupts = _Interrupts()
     try:
         _run_command(sys.argv[1:] if arguments is None else arguments, settings)
-        sys.stdout.flush()
+        _flush_output()
     except click.exceptions.Exit as error:
         return error.exit_code
     except BaseException as error:
@@ -161,7 +161,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        return _report(KeyboardInterrupt() if interrupts.has_come else error)
+        status = _report(KeyboardInterrupt() if interrupts.has_come else error)
+        _drop_unwritten_output()
+        return status
     return 0
 
 
@@ -176,19 +178,35 @@ def _run_command(arguments: Sequence[str], settings: Settings) -> None:
         application.invoke(context)
 
 
+def _flush_output() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def _drop_unwritten_output() -> None:
+    """Drop what is still buffered if it cannot be written: that would fail again at the interpreter's end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _report(error: BaseException) -> int:
     """Print one line about the error; the exit status."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else EXIT_FAILURE
     if isinstance(error, BrokenPipeError):
-        # What is still buffered would fail again when the interpreter flushes it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_BROKEN_PIPE
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return _fail("interrupted", EXIT_INTERRUPTED)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else PROGRAM_NAME
-        return _fail(f"{error.format_message()} See: {command} --help", EXIT_USAGE)
+        message = " ".join(error.format_message().split())  # click has tab characters between choices
+        return _fail(f"{message.rstrip('.')}. See: {command} --help", EXIT_USAGE)
     if isinstance(error, click.ClickException):
         return _fail(error.format_message(), error.exit_code)
     if isinstance(error, GompfsError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gompfs.cli.output import human_size, print_json, print_line
-from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.cli.parameters import NumberRange, archive_argument, engine_option, json_option, opened, parse_size_option
 from gompfs.errors import CorruptBlockError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Measurement:
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0),
+    type=NumberRange(0),
     default=1.0,
     show_default=True,
     help="Repeat each measurement for this long; the best round counts.",

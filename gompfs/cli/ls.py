@@ -39,7 +39,7 @@ _TYPES = {
 @paths_argument(required=False)
 @click.option("-l", "--long", is_flag=True, help="Show mode, links, owner, group, size and time too.")
 @click.option("-R", "--recursive", is_flag=True, help="List what is in directories below, too.")
-@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; escape nothing.")
+@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte; escape nothing on a terminal either.")
 @json_option
 @click.pass_context
 def ls_command(
@@ -54,7 +54,8 @@ def ls_command(
 ) -> None:
     """List the entries of ARCHIVE, or of each PATH in it; of a directory, what it contains.
 
-    Entries are printed as paths that cat and extract take; directories end in a slash.
+    Entries are printed as paths that cat and extract take; directories end in a slash. On a terminal, control
+    characters in names are escaped; in a pipe or a file, names are printed as they are.
     """
     failed = False
 

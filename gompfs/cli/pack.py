@@ -13,7 +13,7 @@ import click
 from gompfs.cli.application import leave_on_sigterm, print_error
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.output import human_size, print_json, print_line, ratio
-from gompfs.cli.parameters import Decorated, engine_option, json_option, parse_size_option
+from gompfs.cli.parameters import Decorated, IntegerRange, engine_option, json_option, parse_size_option
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import OptionError, display_path
 
@@ -33,7 +33,7 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "-l",
         "--level",
-        type=click.IntRange(1, 9),
+        type=IntegerRange(1, 9),
         default=6,
         show_default=True,
         help="1 fastest, 9 smallest.",
@@ -50,7 +50,7 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
     click.option("-x", "--one-file-system", is_flag=True, help="Leave out what lies on other file systems."),
     click.option("--skip-unreadable", is_flag=True, help="Warn of files that may not be read, and go on."),
     click.option(
-        "-j", "--jobs", type=click.IntRange(0), default=0, help="Threads; 0, the default, is one per core."
+        "-j", "--jobs", type=IntegerRange(0), default=0, help="Threads; 0, the default, is one per core."
     ),
     click.option("--no-stats", is_flag=True, help="Do not prepare the analytics."),
     click.option(

@@ -78,7 +78,43 @@ def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 def archive_argument(function: Decorated) -> Decorated:
     """The argument ARCHIVE."""
-    return click.argument("archive", type=click.Path())(function)
+    return click.argument("archive", type=click.Path(), callback=_check_archive)(function)
+
+
+def _check_archive(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+    if value == "-":
+        raise click.BadParameter(
+            "an archive cannot be read from standard input, as it is read from its end. For a file named -, write ./-"
+        )
+    return value
+
+
+class IntegerRange(click.IntRange):
+    """A whole number with limits, whose errors are in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not {_range_in_words('a whole number', self.min, self.max)}", param, ctx)
+
+
+class NumberRange(click.FloatRange):
+    """A number with limits, whose errors are in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not {_range_in_words('a number', self.min, self.max)}", param, ctx)
+
+
+def _range_in_words(kind: str, least: float | None, most: float | None) -> str:
+    if least is None:
+        return kind
+    return f"{kind} of at least {least:g}" if most is None else f"{kind} from {least:g} to {most:g}"
 
 
 def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:

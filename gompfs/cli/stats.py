@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.output import human_size, print_json, print_json_array, print_line, write_bytes
-from gompfs.cli.parameters import archive_argument, complete_entry, engine_option, json_option, opened
+from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
 
@@ -41,12 +41,12 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.option("--file", "path", metavar="PATH", shell_complete=complete_entry, help="Of this file alone.")
 @click.option(
     "--top",
-    type=click.IntRange(min=1),
+    type=IntegerRange(min=1),
     metavar="N",
     help="The first N lines; N words of each term vector, 10 by tf-idf; N files of each sequence in the ranked index.",
 )
 @click.option(
-    "--n", "num_words", type=click.IntRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
+    "--n", "num_words", type=IntegerRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
 )
 @click.option("--range", "word_range", metavar="I:J", help="Of words: from number I up to J, counted from 0.")
 @click.option("--build", is_flag=True, help="First add the grammars of what was packed with --no-stats.")

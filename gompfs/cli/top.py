@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gompfs.cli.output import human_duration, human_size, make_table, print_table
+from gompfs.cli.parameters import IntegerRange, NumberRange
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
@@ -28,9 +29,9 @@ _DECODERS = ("cpu", "gpu")
 @click.command("top")
 @click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=click.Path(readable=False))
 @click.option(
-    "--interval", type=click.FloatRange(min=1), default=2.0, show_default=True, metavar="SECONDS", help="Between looks."
+    "--interval", type=NumberRange(min=1), default=2.0, show_default=True, metavar="SECONDS", help="Between looks."
 )
-@click.option("--count", type=click.IntRange(min=1), metavar="N", help="End after N looks.")
+@click.option("--count", type=IntegerRange(min=1), metavar="N", help="End after N looks.")
 def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | None) -> None:
     """Show what mounts do, all of them or those at each MOUNTPOINT, until interrupted.
 

@@ -35,7 +35,7 @@ class LocalFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> LocalFile:
         """Open the file at `path`; raises OSError, or ArchiveFormatError for what is no regular file."""
-        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # which does not wait at a FIFO
         if not stat.S_ISREG(os.fstat(file._descriptor).st_mode):
             file.close()
             raise ArchiveFormatError("this is no regular file", archive=path)

@@ -1,0 +1,85 @@
+"""Closed and full standard streams, FIFOs, standard input for an archive; the words of usage errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT
+
+
+def in_shell(directory: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of sh in which $gompfs is the command."""
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "gompfs": f"{sys.executable} -P -m gompfs"}
+    return subprocess.run(
+        ["sh", "-c", line], cwd=directory, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("command", ["ls tree.gomp", "ls --json tree.gomp", "info tree.gomp", "cat tree.gomp z.txt"])
+def test_closed_standard_output(archive, command):
+    """It was an internal error: AttributeError."""
+    done = in_shell(archive.parent, f"$gompfs {command} >&-")
+    assert done.returncode == 1
+    assert done.stderr.startswith("gompfs: ")
+    assert done.stderr.endswith("Bad file descriptor\n")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["ls tree.gomp", "info tree.gomp", "cat tree.gomp z.txt", "--version"])
+def test_full_standard_output(archive, command):
+    done = in_shell(archive.parent, f"$gompfs {command} >/dev/full")
+    assert done.returncode == 1
+    assert done.stderr.startswith("gompfs: ")
+    assert done.stderr.endswith("No space left on device\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_messages_do_not_get_into_an_archive(archive, tree):
+    """With all standard streams closed, the first files that are opened would get their descriptors."""
+    done = in_shell(archive.parent, "$gompfs pack --no-stats tree new.gomp <&- >&- 2>&-; $gompfs verify new.gomp")
+    assert done.returncode == 0
+    assert "all as it was written" in done.stdout
+    assert in_shell(archive.parent, "$gompfs ls nowhere.gomp 2>&-").returncode == 1
+
+
+@pytest.mark.parametrize("command", ["ls", "info", "verify", "extract", "bench", "stats"])
+def test_a_fifo_is_no_archive(gompfs, tmp_path, command):
+    """Every command waited for ever until somebody wrote to the FIFO."""
+    os.mkfifo(tmp_path / "fifo")
+    result = gompfs(command, "fifo")
+    assert (result.status, result.error_line) == (1, "fifo: this is no regular file")
+
+
+def test_standard_input_is_no_archive(gompfs, archive):
+    result = gompfs("ls", "-", stdin=archive.read_bytes())
+    assert result.status == 2
+    assert "an archive cannot be read from standard input" in result.error_line
+    (archive.parent / "-").write_bytes(archive.read_bytes())
+    assert gompfs("ls", "./-").status == 0
+
+
+def test_messages_have_paths_as_they_were_typed(gompfs, archive):
+    """They were made absolute."""
+    assert gompfs("cat", "tree.gomp", "y").error_line == "tree.gomp: y: no such file or directory"
+    assert gompfs("ls", "../" + archive.parent.name + "/tree.gomp", "y").error_line.startswith("../")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("completion",), "Choose from: bash, zsh, fish. See"),
+        (("bench", "--seconds", "x", "a.gomp"), "'x' is not a number of at least 0."),
+        (("bench", "--seconds", "-1", "a.gomp"), "'-1' is not a number of at least 0."),
+        (("pack", "--level", "77", "tree", "a.gomp"), "'77' is not a whole number from 1 to 9."),
+    ],
+)
+def test_usage_errors_are_in_words(gompfs, arguments, words):
+    """They had tab characters, and ranges as 1<=x<=9."""
+    result = gompfs(*arguments)
+    assert result.status == 2
+    assert words in result.error_line
+    assert "\t" not in result.error_line

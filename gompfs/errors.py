@@ -14,6 +14,7 @@
     |   +-- SymlinkLoopError                 symbolic links that lead on and on
     +-- EngineUnavailableError               the engine that was asked for cannot run here
     +-- PackError                            a source cannot be read, or the archive cannot be written
+    |   +-- UnreadableFileError              a file may be left out, as its content cannot be read
     +-- ExtractError                         an entry cannot be written
     +-- MountError                           mounting or unmounting failed
     +-- StatsUnavailableError                analytics of a binary file, or with too little memory
@@ -43,6 +44,7 @@ __all__ = [
     "PackError",
     "StatsUnavailableError",
     "SymlinkLoopError",
+    "UnreadableFileError",
     "UnsupportedVersionError",
     "display_path",
 ]
@@ -137,6 +139,10 @@ class EngineUnavailableError(GompfsError):
 
 class PackError(GompfsError):
     """A source cannot be read, or the archive cannot be written."""
+
+
+class UnreadableFileError(PackError):
+    """The content of a file cannot be read, and the file may be left out of the archive."""
 
 
 class ExtractError(GompfsError):

@@ -48,7 +48,7 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
     ),
     click.option("--exclude-from", metavar="FILE", multiple=True, help="Read such patterns from a file."),
     click.option("-x", "--one-file-system", is_flag=True, help="Leave out what lies on other file systems."),
-    click.option("--skip-unreadable", is_flag=True, help="Warn of files that may not be read, and go on."),
+    click.option("--skip-unreadable", is_flag=True, help="Warn of files that cannot be read, and go on."),
     click.option(
         "-j", "--jobs", type=IntegerRange(0), default=0, help="Threads; 0, the default, is one per core."
     ),
@@ -100,7 +100,7 @@ def _shared_options(function: Decorated) -> Decorated:
 @click.command("pack")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
-@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it is there.")
+@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it is there and an archive.")
 @click.option(
     "-b",
     "--block-size",
@@ -127,6 +127,9 @@ def pack_command(
 
     A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on
     standard input. One directory alone becomes the root of the archive; of several, each keeps its name.
+
+    With --force, an archive that is there already is replaced when the new one is complete; its mode and owner are
+    kept. If ARCHIVE is a symbolic link, what it leads to is replaced.
     """
     _run(sources, Path(archive), {**values, "force": force}, adds=False, as_json=as_json)
 
@@ -140,7 +143,8 @@ def pack_command(
 def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **values: Any) -> None:
     """Add SOURCEs to an ARCHIVE; a path that it has already then leads to the new entry.
 
-    The archive stays readable throughout: what an interrupted add has written is ignored.
+    The archive stays readable throughout: what an interrupted add has written is ignored. Nothing can be added before
+    `gompfs repair` then.
     """
     _run(sources, Path(archive), values, adds=True, as_json=as_json)
 
@@ -151,6 +155,7 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
     from gompfs.pack import add_to_archive, pack_archive
 
     leave_on_sigterm()
+    _check_target(specs, target)
     options = _pack_options(values)
     sources = _open_sources(specs, values)
     engine = select_engine(values["engine"], values["jobs"])
@@ -176,6 +181,26 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
         print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.archive_size), 4)})
     elif not values["quiet"]:
         _print_summary(target, report)
+
+
+def _check_target(specs: Sequence[str], target: Path) -> None:
+    """Raise OptionError for an archive on standard output, and for one that is its own source."""
+    if str(target) == "-":
+        raise OptionError(
+            "an archive cannot be written to standard output, as its first bytes are written last; "
+            "./- is the file of that name"
+        )
+    try:
+        archive = target.stat()
+    except OSError:
+        return
+    for spec in specs:
+        try:
+            source = os.fstat(0) if spec == "-" else os.stat(spec)
+        except OSError:
+            continue
+        if os.path.samestat(source, archive):
+            raise OptionError("ARCHIVE is one of the SOURCEs", path=target)
 
 
 def _pack_options(values: dict[str, Any]) -> PackOptions:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from gompfs.codec import MIN_LEVEL, CodecOptions
 from gompfs.engine import Engine
-from gompfs.errors import CorruptIndexError, PackError, display_path
+from gompfs.errors import CorruptIndexError, PackError, UnreadableFileError, display_path
 from gompfs.grammar import GrammarBuilder, GrammarCollector
 from gompfs.index.reader import IndexReader
 from gompfs.index.writer import IndexWriter
@@ -69,6 +71,7 @@ class SegmentBuilder:
         self._block_size = block_size
         self._directories: dict[bytes, int] = {}
         self._linkable: dict[bytes, int] = {}
+        self._left_out: set[bytes] = set()
         self._contents: dict[tuple[int, bytes], int] = {}
         self._sizes: set[int] = set()
         self._grammar = grammar_collector(options, engine) if options.stats else None
@@ -108,25 +111,41 @@ class SegmentBuilder:
         if kind != stat.S_IFDIR and entry.path in self._directories:
             raise PackError("a directory of the archive stands in the place of this entry", path=entry.path)
         if entry.hard_link_to is not None:
-            ino = self._linkable.get(entry.hard_link_to)
-            if ino is None:
-                target = display_path(entry.hard_link_to)
-                raise PackError(f"hard link to {target}, which is missing", path=entry.path)
-            self._name(entry.path, ino)
-            self._linkable[entry.path] = ino
-            return 0
+            return self._add_link(entry, entry.hard_link_to)
         if kind == stat.S_IFDIR and entry.path in self._directories:
             self._index.remove_xattrs(self._directories[entry.path])
         ino = self._number_for(entry, kind)
         size = entry.size
         if kind == stat.S_IFREG:
-            size = self._add_content(ino, entry)
+            try:
+                size = self._add_content(ino, entry)
+            except UnreadableFileError as error:
+                return self._leave_out(entry, error.message)
+        if entry.path:
+            self._name(entry.path, ino)
         self._add_inode(ino, entry, size)
         if entry.xattrs:
             self._index.add_xattrs(ino, entry.xattrs)
         if entry.may_be_linked:
             self._linkable[entry.path] = ino
         return size if kind == stat.S_IFREG else 0
+
+    def _add_link(self, entry: SourceEntry, first_path: bytes) -> int:
+        """Store a further name of an inode."""
+        if first_path in self._left_out:
+            return self._leave_out(entry, "it is a name of a file that cannot be read")
+        ino = self._linkable.get(first_path)
+        if ino is None:
+            raise PackError(f"hard link to {display_path(first_path)}, which is missing", path=entry.path)
+        self._name(entry.path, ino)
+        self._linkable[entry.path] = ino
+        return 0
+
+    def _leave_out(self, entry: SourceEntry, reason: str) -> int:
+        """Go on without an entry, whose inode number stays unused: what was read of the file belongs to no name."""
+        self._left_out.add(entry.path)
+        self.warnings.append(f"{display_path(entry.path)}: {reason}; left out")
+        return 0
 
     def finish(self) -> None:
         """Write the rest of the stream and the grammar, and store where all lies."""
@@ -151,9 +170,8 @@ class SegmentBuilder:
         if not entry.path:
             ino = self._directories[b""] = self._take_number()
             return ino
-        parent = self._directory(entry.path.rpartition(b"/")[0])
+        self._directory(entry.path.rpartition(b"/")[0])
         ino = self._take_number()
-        self._index.add_name(parent, entry.path.rpartition(b"/")[2], ino)
         if kind == stat.S_IFDIR:
             self._directories[entry.path] = ino
         return ino
@@ -175,6 +193,8 @@ class SegmentBuilder:
         if ino is None:
             entry = SourceEntry(path, _DEFAULT_DIRECTORY_MODE, mtime_ns=self._options.mtime_ns or 0)
             ino = self._number_for(entry, stat.S_IFDIR)
+            if path:
+                self._name(path, ino)
             self._add_inode(ino, entry, 0)
         return ino
 
@@ -242,10 +262,8 @@ class SegmentBuilder:
         if grammar is not None and sum(size for _, size in ranges) < entry.size:
             grammar.leave_out(ino)  # holes read as NULs, of which a text has none
             grammar = None
-        if grammar is not None:
-            grammar.begin_file(ino)
         position = 0
-        with entry.open() as file:
+        with entry.open() as file, _text_of(ino, grammar):
             for start, size in ranges:
                 if start > position:
                     file.seek(start - position, os.SEEK_CUR)
@@ -263,8 +281,6 @@ class SegmentBuilder:
                     path = display_path(entry.path)
                     self.warnings.append(f"{path}: file shrank as we read it; zeros follow")
                     break
-        if grammar is not None:
-            grammar.end_file()
         whole = entry.data_ranges is None and position == entry.size
         self._store(ino, extents, (entry.size, digest.digest()) if whole else None)
         return entry.size
@@ -279,11 +295,9 @@ class SegmentBuilder:
     def _feed_grammar(self, ino: int, entry: SourceEntry) -> None:
         if self._grammar is None:
             return
-        self._grammar.begin_file(ino)
-        with entry.open() as file:
+        with entry.open() as file, _text_of(ino, self._grammar):
             while piece := file.read(_PIECE_SIZE):
                 self._grammar.add_bytes(piece)
-        self._grammar.end_file()
 
     @property
     def _stream_start(self) -> int:
@@ -299,3 +313,18 @@ class SegmentBuilder:
         """Let a file have the bytes of an identical one."""
         self.num_duplicates += 1
         self._index.add_extents(ino, [Extent(0, stream_offset, size)])
+
+
+@contextmanager
+def _text_of(ino: int, grammar: GrammarCollector | None) -> Iterator[None]:
+    """A file whose text the body gives to the grammar, in which it ends there even if the rest cannot be read."""
+    if grammar is not None:
+        grammar.begin_file(ino)
+    try:
+        yield
+    except UnreadableFileError:
+        if grammar is not None:
+            grammar.end_file()
+        raise
+    if grammar is not None:
+        grammar.end_file()

@@ -12,7 +12,8 @@ A source is a directory, a single file, a tar stream or a zip archive; the packe
 * The content of an entry can be read until the next entry is taken from the iterator. Local files may be read
   again and again until then, members of a tar once, from front to back.
 * Content has exactly `size` bytes. A file that shrinks while it is read is filled up with zeros, one that
-  grows is cut, and both are told in `Source.warnings`.
+  grows is cut, and both are told in `Source.warnings`. A read may raise UnreadableFileError: the file is left out
+  then, and so are its further names.
 """
 
 from __future__ import annotations

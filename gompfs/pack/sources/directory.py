@@ -114,6 +114,7 @@ class _LocalSource:
             descriptor,
             self._local_path(path),
             self.warnings,
+            may_be_left_out=self._skip_unreadable,
         )
 
     def _first_name(self, status: os.stat_result, path: bytes) -> bytes | None:

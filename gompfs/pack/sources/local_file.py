@@ -11,7 +11,7 @@ import errno
 import os
 from dataclasses import dataclass, field
 
-from gompfs.errors import PackError, display_path
+from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.pack.sources.base import SourceEntry
 
 __all__ = ["OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
@@ -24,12 +24,16 @@ _NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
 
 @dataclass(slots=True)
 class LocalFileEntry(SourceEntry):
-    """A regular file that is open as `file_descriptor` until `release`."""
+    """A regular file that is open as `file_descriptor` until `release`.
+
+    If it `may_be_left_out`, a failed read raises UnreadableFileError instead of PackError.
+    """
 
     file_descriptor: int = -1
     local_path: bytes = b""
     warnings: list[str] = field(default_factory=list)
     was_read: bool = False
+    may_be_left_out: bool = False
 
     @property
     def can_reopen(self) -> bool:
@@ -63,7 +67,8 @@ class LocalFileEntry(SourceEntry):
         try:
             return os.pread(self.file_descriptor, size, file_offset)
         except OSError as error:
-            raise PackError(f"cannot read: {error.strerror}", path=self.local_path) from error
+            kind = UnreadableFileError if self.may_be_left_out else PackError
+            raise kind(f"cannot read: {error.strerror}", path=self.local_path) from error
 
     def _warn(self, text: str) -> None:
         self.warnings.append(f"{display_path(self.local_path)}: {text}")

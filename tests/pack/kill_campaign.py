@@ -1,0 +1,193 @@
+"""Kills `pack -f`, `add` and `stats --build` with SIGKILL at random moments, and looks at what is left.
+
+    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED]
+
+The tree that is packed has a file that holds a whole archive of an attacker's. After each kill the archive is exactly
+what it was before or what the command would have made of it; `repair`, and the same command again, make the latter of
+it; and no temporary file outlasts that.
+
+Commands run in forks of this process, which has imported all that they need and has no threads: a kill then falls into
+the work, and not into the start of an interpreter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+
+from hostile_content import EVIL_NAME, hostile_content, payload_offset
+
+from gompfs.archive import Archive
+from gompfs.cli.application import COMMAND_MODULES, run
+from gompfs.engine import select_engine
+from gompfs.format import SUPERBLOCK_SIZE
+
+BLOCK_SIZE = 64 << 10
+COMMANDS = ("pack", "add", "stats")
+for _module in ("pack", "pack.packer", "pack.grammars", "archive.text", "analytics", "engine.cpu", "format.walk"):
+    import_module(f"gompfs.{_module}")
+for _module in set(COMMAND_MODULES.values()):
+    import_module(f"gompfs.cli.{_module}")
+
+
+@dataclass
+class Outcome:
+    """How many kills there were, by command and by what was left: old, new or torn."""
+
+    kills: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def num_kills(self) -> int:
+        return sum(count for (_, state), count in self.kills.items() if state != "finished")
+
+    def __str__(self) -> str:
+        return ", ".join(f"{command} {state} {count}" for (command, state), count in sorted(self.kills.items()))
+
+
+class Campaign:
+    """One working folder: the archive, the trees, a folder for temporary files."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.outcome = Outcome()
+        self._rng = random.Random(seed)
+        self._archive = folder / "work/a.gomp"
+        self._archive.parent.mkdir()
+        self._before, self._temporary = folder / "before.gomp", folder / "tmp"
+        self._temporary.mkdir()
+        self._first, self._second = folder / "first", folder / "second"
+        for tree, size in ((self._first, 200_000), (self._second, 10_000_000)):
+            tree.mkdir()
+            (tree / "noise").write_bytes(self._rng.randbytes(size))
+            (tree / "text").write_text(" ".join(self._rng.choices(["to", "be", "or", "not", "that", "is"], k=20_000)))
+        # The attacker knows where his file comes to lie: it is the first of the tree.
+        (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
+        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._before)
+        size = self._before.stat().st_size
+        (self._second / "aaa").write_bytes(
+            hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
+        )
+        (self._second / "aab").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
+        self._arguments = {
+            "pack": ["pack", "-q", "-f", "--codec", "stored", self._second, self._archive],
+            "add": ["add", "-q", "--codec", "stored", self._second, self._archive],
+            "stats": ["stats", "--build", self._archive],
+        }
+        self._old = self._listing(self._before)
+        self._new, self._seconds = {}, {}
+        for command in COMMANDS:
+            shutil.copy(self._before, self._archive)
+            started = time.monotonic()
+            self._run(*self._arguments[command])
+            self._seconds[command] = time.monotonic() - started
+            self._new[command] = self._listing(self._archive)
+        assert len({str(state) for state in (self._old, *self._new.values())}) == 4
+
+    def kill(self, command: str) -> None:
+        """One run that is killed, and all that must hold after it."""
+        shutil.copy(self._before, self._archive)
+        process = self._start(self._arguments[command])
+        time.sleep(self._seconds[command] * self._rng.random())
+        os.kill(process, signal.SIGKILL)
+        if os.waitpid(process, 0)[1] == 0:
+            self.outcome.kills[command, "finished"] += 1
+            assert self._listing(self._archive) == self._new[command]
+            return
+        found = self._listing(self._archive)
+        state = "old" if found == self._old else "new"
+        assert found in (self._old, self._new[command]), (command, found)
+        content = self._archive.read_bytes()
+        if state == "old" and content != self._before.read_bytes():
+            assert command != "pack"
+            state = "torn"
+            assert content.startswith(self._before.read_bytes())
+            assert not content[-64:].strip(b"\0"), "the end is content, which could be a footer"
+        self.outcome.kills[command, state] += 1
+        self._run("repair", "-q", "--discard", self._archive)
+        assert self._listing(self._archive) in (self._old, self._new[command])
+        if state != "new" and self._listing(self._archive) == self._old:
+            assert self._archive.read_bytes() == self._before.read_bytes()
+            self._run(*self._arguments[command])
+            assert self._listing(self._archive) == self._new[command]
+        else:
+            self._run("add", "-q", self._first / "text", self._archive)
+        # What the killed process left, the next one has removed.
+        assert os.listdir(self._archive.parent) == ["a.gomp"]
+        assert os.listdir(self._temporary) == []
+
+    def _start(self, arguments: list[str | Path]) -> int:
+        return fork(lambda: run([*map(str, arguments)]), self._temporary)
+
+    def _run(self, *arguments: str | Path) -> None:
+        status = os.waitpid(self._start([*arguments]), 0)[1]
+        assert status == 0, (arguments, status)
+
+    def _listing(self, path: Path) -> tuple[object, ...]:
+        """See `listing`; in a fork, too, as it starts threads."""
+        reader, writer = os.pipe()
+
+        def answer() -> int:
+            with open(writer, "wb") as file:
+                pickle.dump(listing(path), file)
+            return 0
+
+        process = fork(answer, self._temporary)
+        os.close(writer)
+        with open(reader, "rb") as file:
+            content = file.read()
+        assert os.waitpid(process, 0)[1] == 0
+        return tuple(pickle.loads(content))
+
+
+def fork(function: Callable[[], int], temporary: Path) -> int:
+    """Call a function in a new process, which ends with the status that it returns."""
+    process = os.fork()
+    if process:
+        return process
+    try:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os._exit(function())
+    except BaseException as error:
+        os.write(2, f"{error!r}\n".encode())
+    finally:
+        os._exit(70)
+
+
+def listing(path: Path) -> tuple[object, ...]:
+    """Which generation an archive shows, its entries with the digests of their contents, and its sections."""
+    with Archive(path, verify=True, engine=select_engine("cpu")) as archive:
+        entries = [
+            (name, inode.mode, hashlib.sha256(archive.read(inode.ino, 0, inode.size)).hexdigest())
+            for name, inode in archive.walk()
+        ]
+        assert EVIL_NAME not in [name for name, *_ in entries]
+        return archive.footer.generation, entries, [(section.segment, section.kind) for section in archive.sections]
+
+
+def run_campaign(folder: Path, number: int, seed: int) -> Outcome:
+    """Kill so many processes."""
+    campaign = Campaign(folder, seed)
+    turn = 0
+    while campaign.outcome.num_kills < number:
+        campaign.kill(COMMANDS[turn % len(COMMANDS)])
+        turn += 1
+        if turn % 50 == 0 and __name__ == "__main__":
+            print(campaign.outcome, flush=True)  # noqa: T201
+    return campaign.outcome
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        print(run_campaign(Path(name), int(sys.argv[1]), int((sys.argv[2:] or ["1"])[0])))  # noqa: T201

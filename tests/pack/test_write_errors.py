@@ -1,0 +1,175 @@
+"""Disks that fail or are full: if a command fails, the archive is as it was, and the message names what failed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tree_helpers import PACKAGE_PARENT, list_archive, pack
+
+from gompfs.archive import Archive
+
+SOURCE = Path(__file__).with_name("failing_calls.c")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    library = tmp_path_factory.mktemp("shim") / "failing_calls.so"
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True)
+    return library
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A tree, an archive of a part of it in a folder of its own, and a folder for temporary files."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "work").mkdir()
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "tree/noise").write_bytes(random.Random(1).randbytes(3_000_000))
+    (tmp_path / "tree/text").write_text("to be or not to be " * 1000)
+    pack(tmp_path / "work/a.gomp", tmp_path / "tree/text")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, shim: Path) -> Run:
+    """Run a command in which the n-th call of a kind fails."""
+
+    def start(
+        command: list[str | Path], call: str = "none", at: int = 1, code: int = errno.EIO, path: str = "work"
+    ) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": PACKAGE_PARENT,
+            "TMPDIR": str(folder / "tmp"),
+            "LD_PRELOAD": str(shim),
+            "FAIL_CALL": call,
+            "FAIL_AT": str(at),
+            "FAIL_ERRNO": str(code),
+            "FAIL_PATH": path,
+            "FAIL_LOG": str(folder / "failed"),
+        }
+        arguments = [sys.executable, "-P", "-m", "gompfs", *command]
+        return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
+
+    return start
+
+
+def command_of(name: str, folder: Path) -> list[str | Path]:
+    archive = folder / "work/a.gomp"
+    return {
+        "pack": ["pack", "-q", "-f", "--no-stats", folder / "tree", archive],
+        "pack new": ["pack", "-q", "--no-stats", folder / "tree", folder / "work/b.gomp"],
+        "add": ["add", "-q", "--no-stats", folder / "tree", archive],
+        "stats": ["stats", "--build", archive],
+        "repair": ["repair", archive],
+    }[name]
+
+
+MAX_CALLS = 4  # of many writes, the first ones are as good as the others
+# The calls of each command, and how many of them there are at least.
+CALLS = [
+    ("pack", "write", "", 3),
+    ("pack", "fsync", "", 1),
+    ("pack", "link", ".tmp", 2),
+    ("pack", "rename", "", 1),
+    ("pack new", "write", "", 3),
+    ("pack new", "fsync", "", 1),
+    ("pack new", "link", "b.gomp", 2),
+    ("add", "write", "", 4),
+    ("add", "fsync", "", 2),
+    ("add", "ftruncate", "", 2),
+    ("stats", "write", "", 2),
+    ("stats", "fsync", "", 2),
+    ("repair", "fsync", "", 2),
+    ("repair", "ftruncate", "", 1),
+    ("repair", "link", ".cut", 2),
+]
+
+
+@pytest.mark.parametrize(("name", "call", "path", "least"), CALLS, ids=[f"{name}-{call}" for name, call, *_ in CALLS])
+def test_the_archive_is_as_it_was(folder: Path, run: Run, name: str, call: str, path: str, least: int) -> None:
+    code = errno.ENOSPC if call == "write" else errno.EIO
+    archive = folder / "work/a.gomp"
+    if name == "repair":
+        with open(archive, "ab") as file:
+            file.write(random.Random(2).randbytes(5000))
+    before, at = archive.read_bytes(), 0
+    while True:
+        at += 1
+        (folder / "failed").unlink(missing_ok=True)
+        done = run(command_of(name, folder), call, at, code, path or "work")
+        if not (folder / "failed").exists():
+            break  # there are no more such calls
+        assert done.returncode == 1, (at, done.stderr)
+        assert done.stderr.count("\n") == 1
+        assert os.strerror(code) in done.stderr
+        assert str(folder / "work") in done.stderr
+        assert archive.read_bytes() == before, at
+        left = sorted(os.listdir(folder / "work"))
+        assert left in (["a.gomp"], ["a.gomp", "a.gomp.cut"] if name == "repair" else [])
+        assert os.listdir(folder / "tmp") == []
+        if at == MAX_CALLS:
+            return
+    assert at > least
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["pack", "pack new"])
+def test_a_folder_that_cannot_be_synced(folder: Path, run: Run, name: str) -> None:
+    """The archive is there then, and may be gone after a crash of the system: a warning, no failure."""
+    done = run(command_of(name, folder), "fsync-folder", 1)
+    assert done.returncode == 0
+    assert done.stderr == (
+        f"gompfs: warning: {folder}/work: Input/output error: it is uncertain whether the new file outlasts a crash of "
+        "the system\n"
+    )
+    with Archive(folder / "work" / ("b.gomp" if name == "pack new" else "a.gomp")) as archive:
+        assert set(list_archive(archive)) == {b"", b"noise", b"text"}
+
+
+@pytest.mark.parametrize("name", ["pack", "add", "stats"])
+def test_a_full_folder_for_temporary_files(folder: Path, run: Run, name: str) -> None:
+    """The message named the archive, or was an internal error: it names $TMPDIR."""
+    archive = folder / "work/a.gomp"
+    before = archive.read_bytes()
+    for at in (1, 2):
+        (folder / "failed").unlink(missing_ok=True)
+        done = run(command_of(name, folder), "write", at, errno.ENOSPC, "tmp/gompfs-index-")
+        if not (folder / "failed").exists():
+            break
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert f"{folder}/tmp: No space left on device" in done.stderr
+        assert archive.read_bytes() == before
+    assert at > 1 or done.returncode == 1
+
+
+@pytest.mark.parametrize("size", [1000, 10_000_000])
+def test_a_file_that_cannot_be_read(folder: Path, run: Run, size: int) -> None:
+    """--skip-unreadable leaves it out; of a large one, a part was read before."""
+    (folder / "tree/bad").write_bytes(b"words " * (size // 6))
+    os.link(folder / "tree/bad", folder / "tree/bad-too")
+    target = folder / "work/b.gomp"
+    at = 1 if size == 1000 else 6
+    command = ["pack", "-q", folder / "tree", target]
+    failed = run(command, "read", at, errno.EIO, "tree/bad")
+    assert (failed.returncode, failed.stderr) == (1, f"gompfs: {folder}/tree/bad: cannot read: Input/output error\n")
+    assert not target.exists()
+    done = run([*command, "--skip-unreadable"], "read", at, errno.EIO, "tree/bad")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "gompfs: warning: bad: cannot read: Input/output error; left out",
+        "gompfs: warning: bad-too: it is a name of a file that cannot be read; left out",
+    ]
+    with Archive(target) as archive:
+        assert set(list_archive(archive)) == {b"", b"noise", b"text"}
+    assert run(["verify", "-q", target]).returncode == 0
+    assert "words" not in run(["stats", target, "wordcount"]).stdout

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 from gompfs import __version__
 
 __all__ = ["main"]
+
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
@@ -21,6 +24,8 @@ def main() -> None:
             sys.stdout = None  # which the interpreter would flush again
             sys.exit(f"gompfs: standard output: {error.strerror}")
     else:
+        # Imports make many objects that stay: to look for garbage among them takes a twentieth of a short command.
+        gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         from gompfs.cli.application import run
 
         sys.exit(run())

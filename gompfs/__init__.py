@@ -1,6 +1,7 @@
 """gompfs: mount Gompresso archives as directories.
 
-`gompfs.open(path)` gives the files of an archive, by path, without a mount.
+`gompfs.open(path)` gives the files of an archive, by path, without a mount. All errors of gompfs are here too:
+GompfsError and its subclasses, which gompfs.errors describes.
 """
 
 from __future__ import annotations
@@ -9,14 +10,60 @@ TYPE_CHECKING = False  # typing's, which takes longer to import than all the res
 if TYPE_CHECKING:
     import os
 
+    from gompfs.errors import (
+        ArchiveFormatError,
+        CorruptBlockError,
+        CorruptIndexError,
+        EngineUnavailableError,
+        EntryIsDirectoryError,
+        EntryNotDirectoryError,
+        EntryNotFoundError,
+        EntryTypeError,
+        ExtractError,
+        GompfsError,
+        MountError,
+        OptionError,
+        PackError,
+        StatsUnavailableError,
+        SymlinkLoopError,
+        UnsupportedVersionError,
+    )
     from gompfs.files import ArchiveFiles
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open"]
+__all__ = [
+    "ArchiveFormatError",
+    "CorruptBlockError",
+    "CorruptIndexError",
+    "EngineUnavailableError",
+    "EntryIsDirectoryError",
+    "EntryNotDirectoryError",
+    "EntryNotFoundError",
+    "EntryTypeError",
+    "ExtractError",
+    "GompfsError",
+    "MountError",
+    "OptionError",
+    "PackError",
+    "StatsUnavailableError",
+    "SymlinkLoopError",
+    "UnsupportedVersionError",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> object:
+    """An error by its name: gompfs.errors is imported when the first one is asked for."""
+    if name in __all__:
+        from gompfs import errors
+
+        return getattr(errors, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def open(  # noqa: A001 - the field's name for it
-    path: str | os.PathLike[str],
+    path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
     engine: str = "auto",
     verify: bool = False,

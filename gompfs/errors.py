@@ -57,6 +57,9 @@ def display_path(path: str | bytes | os.PathLike[str]) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
+_OSERROR_NAMES = {"path": "filename", "message": "strerror"}
+
+
 class GompfsError(Exception):
     """Base of all errors of gompfs.
 
@@ -77,6 +80,12 @@ class GompfsError(Exception):
         self.archive = None if archive is None else display_path(archive)
         self.path = None if path is None else display_path(path)
         self.block = block
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """An OSError has the path and the message under the names of its own too."""
+        super().__setattr__(name, value)
+        if isinstance(self, OSError) and name in _OSERROR_NAMES:
+            super().__setattr__(_OSERROR_NAMES[name], value)
 
     def __str__(self) -> str:
         places = [place for place in (self.archive, self.path) if place]

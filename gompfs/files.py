@@ -19,9 +19,11 @@ from gompfs.errors import (
     CorruptIndexError,
     EntryIsDirectoryError,
     EntryNotDirectoryError,
+    EntryNotFoundError,
     EntryTypeError,
     GompfsError,
     OptionError,
+    SymlinkLoopError,
     display_path,
 )
 from gompfs.forks import call_in_child
@@ -59,12 +61,37 @@ class ArchiveFiles:
         self._archive.close()
 
     def __enter__(self) -> ArchiveFiles:
+        if self._archive.is_closed:
+            raise ValueError("the archive is closed")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __repr__(self) -> str:
+        state = "closed archive" if self._archive.is_closed else "archive"
+        return f"<{type(self).__name__} of the {state} {self._archive.path!r}>"
+
+    def exists(self, path: AnyPath) -> bool:
+        """Whether there is an entry at a path; False for a symbolic link that leads nowhere."""
+        return self._mode(path) is not None
+
+    def isdir(self, path: AnyPath) -> bool:
+        """Whether a path leads to a directory."""
+        return stat.S_ISDIR(self._mode(path) or 0)
+
+    def isfile(self, path: AnyPath) -> bool:
+        """Whether a path leads to a regular file."""
+        return stat.S_ISREG(self._mode(path) or 0)
+
+    def _mode(self, path: AnyPath) -> int | None:
+        """The mode of what a path leads to; None for nothing."""
+        try:
+            return self.inode(path).mode
+        except (EntryNotFoundError, EntryNotDirectoryError, SymlinkLoopError):
+            return None
 
     def listdir(self, path: AnyStr | os.PathLike[AnyStr] = "") -> list[AnyStr]:  # type: ignore[assignment]
         """The names in a directory, in byte order; as bytes if the path is of bytes."""
@@ -121,9 +148,16 @@ class ArchiveFiles:
     ) -> IO[Any]:
         """Open a file for reading, text (`r`) or bytes (`rb`), as the builtin open does; it can seek.
 
-        Its reads raise CorruptBlockError where a block is damaged. OSError (EROFS) for any other mode.
+        Its reads raise CorruptBlockError where a block is damaged. Raises OSError (EROFS) for a mode that writes,
+        ValueError for a mode that the builtin open does not know.
         """
-        if set(mode) - set("rbt") or "r" not in mode:
+        if set(mode) - set("rwaxbt+") or len(set(mode)) < len(mode):
+            raise ValueError(f"invalid mode: {mode!r}")
+        if len(set(mode) & set("rwax")) != 1 or {"b", "t"} <= set(mode):
+            raise ValueError(f"a mode has one of r, w, a and x, and not both b and t: {mode!r}")
+        if "b" in mode and (encoding, errors, newline) != (None, None, None):
+            raise ValueError("a file of bytes has no encoding, errors or newline")
+        if "r" not in mode or "+" in mode:
             raise OSError(errno.EROFS, f"archives are read-only, mode {mode!r}", display_path(os.fspath(path)))
         binary = FileReader(self._raw_file(path), self.archive.block_size)
         if "b" in mode:

@@ -26,6 +26,7 @@ from gompfs.mount.errno_map import errno_of, is_expected
 from gompfs.mount.fuse_options import fuse_options
 from gompfs.mount.joining import join_threads
 from gompfs.mount.libfuse import mfusepy
+from gompfs.mount.operations import visible_xattrs
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
@@ -297,7 +298,8 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     @_answers
     def listxattr(self, path: str) -> list[str]:
         """The names of extended attributes."""
-        return [os.fsdecode(name) for name in self._xattrs(path)]
+        uid = _library.fuse_get_context().contents.uid
+        return [os.fsdecode(name) for name in visible_xattrs(self._xattrs(path), uid)]
 
     def _xattrs(self, path: str) -> dict[bytes, bytes]:
         node = self._inode(os.fsencode(path)).ino

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
@@ -99,3 +99,8 @@ class Operations:
         num_inodes, size = self.archive.totals()
         blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
         return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0
+
+
+def visible_xattrs(names: Iterable[bytes], uid: int) -> list[bytes]:
+    """The names of extended attributes that a user may see: trusted.* are for root, as in other file systems."""
+    return [name for name in names if uid == 0 or not name.startswith(b"trusted.")]

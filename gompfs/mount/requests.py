@@ -13,6 +13,7 @@ from gompfs.errors import GompfsError
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories
 from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.operations import visible_xattrs
 from gompfs.mount.protocol import (
     BUFFER_SIZE,
     CACHE_SECONDS,
@@ -106,7 +107,7 @@ class RequestLoop:
             try:
                 pieces = handler(node, memoryview(request)[REQUEST_HEADER.size :], uid)
                 status = 0
-                lasts = opcode in _LASTING and self._lasts(node)
+                lasts = opcode in _LASTING and self._lasts(node) and not self._depends_on_user(opcode, node)
             except NotReadyError as error:
                 self._waiting.add(unique)
                 error.call_later(lambda: self._answer_waiting(unique, request))
@@ -186,9 +187,16 @@ class RequestLoop:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
         return _xattr_reply(value, room)
 
-    def _listxattr(self, node: int, data: memoryview, _uid: int) -> Pieces:
+    def _listxattr(self, node: int, data: memoryview, uid: int) -> Pieces:
         room, _ = XATTR_REQUEST.unpack_from(data)
-        return _xattr_reply(b"".join(name + b"\0" for name in self._xattrs(node)), room)
+        return _xattr_reply(b"".join(name + b"\0" for name in visible_xattrs(self._xattrs(node), uid)), room)
+
+    def _depends_on_user(self, opcode: int, node: int) -> bool:
+        """Whether other users get another reply."""
+        if opcode != Opcode.LISTXATTR:
+            return False
+        names = self._xattrs(node)
+        return len(visible_xattrs(names, 0)) != len(visible_xattrs(names, 1))
 
     def _xattrs(self, node: int) -> dict[bytes, bytes]:
         only = self._content.only

@@ -8,15 +8,18 @@ import os
 import random
 import shutil
 import stat
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tree_helpers import pack
+from tree_helpers import PACKAGE_PARENT, pack
 
 import gompfs
+from gompfs import errors as gompfs_errors
 from gompfs.codec import BLOCK_HEADER_SIZE
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptBlockError, EntryTypeError, OptionError, StatsUnavailableError
@@ -294,3 +297,51 @@ def test_statistics(tmp_path: Path) -> None:
         (info,) = files.stats("info")
         assert info["entries"] == 21
         assert info["uuid"] == str(files.archive.superblock.uuid)
+
+
+@pytest.mark.parametrize("mode", ["zz", "", "rr", "rw", "b", "rbt", "+"])
+def test_modes_that_do_not_exist(sound_archive: Path, mode: str) -> None:
+    """They were refused as if they wrote: OSError (EROFS)."""
+    with gompfs.open(sound_archive) as files, pytest.raises(ValueError, match="mode"):
+        files.open("big/text", mode)
+
+
+def test_errors_have_what_an_oserror_has(sound_archive: Path) -> None:
+    """`filename` and `strerror` were None."""
+    with gompfs.open(sound_archive) as files:
+        with pytest.raises(FileNotFoundError) as caught:
+            files.open("nowhere")
+        assert (caught.value.filename, caught.value.errno) == ("nowhere", 2)
+        assert caught.value.strerror == "no such file or directory"
+        with pytest.raises(IsADirectoryError) as caught_too:
+            files.open("big")
+        assert caught_too.value.filename == "big"
+
+
+def test_an_archive_that_is_closed(sound_archive: Path) -> None:
+    files = gompfs.open(os.fsencode(sound_archive))
+    assert repr(files) == f"<ArchiveFiles of the archive {str(sound_archive)!r}>"
+    files.close()
+    assert "closed" in repr(files)
+    with pytest.raises(ValueError, match="closed"), files:
+        pass
+
+
+def test_what_there_is(sound_archive: Path) -> None:
+    with gompfs.open(sound_archive) as files:
+        assert [files.exists(path) for path in ("big", b"link", "loop", "nowhere", "sparse/x")] == [
+            True, True, False, False, False,
+        ]  # fmt: skip
+        assert (files.isdir("link"), files.isfile("link"), files.isfile("sparse")) == (True, False, True)
+        assert not files.isdir("nowhere")
+
+
+def test_errors_are_in_the_package() -> None:
+    """`except gompfs.GompfsError` needed another import."""
+    assert gompfs.GompfsError is ArchiveFormatError.__mro__[1]
+    known = {name for name, value in vars(gompfs_errors).items() if isinstance(value, type) and name != "Any"}
+    assert {name for name in gompfs.__all__ if name.endswith("Error")} == known
+    code = "import gompfs, sys; assert 'gompfs.errors' not in sys.modules; gompfs.GompfsError"
+    subprocess.run([sys.executable, "-P", "-c", code], check=True, env={**os.environ, "PYTHONPATH": PACKAGE_PARENT})
+    with pytest.raises(AttributeError):
+        gompfs.nothing  # noqa: B018

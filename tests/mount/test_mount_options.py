@@ -259,6 +259,29 @@ def test_other_users(mount, tree: Path, tmp_path: Path) -> None:
     assert cat_as_nobody(places[()] / "d/file") == (1, b"")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_users_do_not_see_the_names_of_trusted_attributes(mount, tmp_path: Path) -> None:
+    """listxattr named trusted.* to everybody; Linux names them to root alone."""
+    (tmp_path / "tree").mkdir(mode=0o755)
+    (tmp_path / "tree/file").write_text("x")
+    os.setxattr(tmp_path / "tree/file", "user.note", b"1")
+    os.setxattr(tmp_path / "tree/file", "trusted.note", b"2")
+    pack(tmp_path / "xattrs.gomp", tmp_path / "tree")
+    mounted = mount(tmp_path / "xattrs.gomp", "allow_other")
+    before = os.getcwd()
+    os.chdir(mounted.path)
+    try:
+        for _ in range(2):
+            assert os.listxattr("file") == ["trusted.note", "user.note"]
+            os.seteuid(65534)
+            try:
+                assert os.listxattr("file") == ["user.note"]
+            finally:
+                os.seteuid(0)
+    finally:
+        os.chdir(before)
+
+
 def test_the_engine_and_its_memory(mount, archive: Path) -> None:
     for engine in ("reference", "cpu"):
         mounted = mount(archive, f"engine={engine},gpu_memory=64M")

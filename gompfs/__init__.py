@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         PackError,
         StatsUnavailableError,
         SymlinkLoopError,
+        UnreadableFileError,
         UnsupportedVersionError,
     )
     from gompfs.files import ArchiveFiles
@@ -47,6 +48,7 @@ __all__ = [
     "PackError",
     "StatsUnavailableError",
     "SymlinkLoopError",
+    "UnreadableFileError",
     "UnsupportedVersionError",
     "__version__",
     "open",

@@ -133,7 +133,7 @@ class Examination:
 
     def _say(self, *arguments: str) -> None:
         outcome = self._command(*arguments)
-        if self.is_sound and outcome.status:
+        if self.is_sound and outcome.status and _NO_RESULT not in outcome.err:
             self.finding("refused", f"{' '.join(arguments)} of an archive that verify calls sound: {outcome.err[:300]}")
 
     def _list(self) -> None:

@@ -6,9 +6,9 @@ import itertools
 import os
 import stat
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from operator import add
+from operator import add, attrgetter
 from types import TracebackType
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from gompfs.errors import (
     EntryNotDirectoryError,
     EntryNotFoundError,
     GompfsError,
+    StatsUnavailableError,
     SymlinkLoopError,
 )
 from gompfs.forks import call_in_child
@@ -46,6 +47,7 @@ _SECTION_BATCH = 256  # blocks that are decoded at once
 _LARGE_RUN = 1 << 20  # is read to memory that is used again: to touch fresh memory takes as long as to read
 _SECTION_READERS = 4
 _NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
+_MIN_PATHS_SIZE, _MEAN_PATH_SIZE = 16 << 20, 4096  # bytes of all paths that are kept at once: in all, for each name
 _MAX_CACHED_INODES = 1 << 17
 
 
@@ -261,10 +263,14 @@ class Archive:
         """Every entry at and below a path, depth first, with its path from the archive's root."""
         start = self.resolve(path)
         base = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
-        pending = [(base, start)]
+        return self.walk_from(base, start)
+
+    def walk_from(self, place: bytes, inode: Inode) -> Iterator[tuple[bytes, Inode]]:
+        """The same from an entry on, which has the path `place`. Only one path is in memory, however deep it goes."""
         seen: set[int] = set()
-        while pending:
-            place, inode = pending.pop()
+        directory = place
+        levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # sizes of paths of directories, and their entries left
+        while True:
             yield place, inode
             if stat.S_ISDIR(inode.mode):
                 if inode.ino in seen:
@@ -272,9 +278,18 @@ class Archive:
                         "the index is damaged: a directory has two names", archive=self.path, path=place
                     )
                 seen.add(inode.ino)
-                entries = self._index.directory(inode.ino)
-                prefix = place + b"/" if place else b""
-                pending.extend((prefix + entry.name, entry.inode) for entry in reversed(entries))
+                directory = place
+                levels.append((len(place), iter(self._index.directory(inode.ino))))
+            entry = None
+            while levels and entry is None:
+                size, entries = levels[-1]
+                entry = next(entries, None)
+                if entry is None:
+                    levels.pop()
+            if entry is None:
+                return
+            directory = directory[:size]
+            place, inode = directory + b"/" + entry.name if directory else entry.name, entry.inode
 
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         """The extended attributes of an inode."""
@@ -333,9 +348,13 @@ class Archive:
         return b"/".join(reversed(parts))
 
     def paths(self) -> dict[int, bytes]:
-        """One path of every inode that the root leads to."""
+        """One path of every inode that the root leads to.
+
+        Raises StatsUnavailableError where paths are so long, in directories far down, that memory would not hold them.
+        """
         parents = {ino: (parent, name) for parent, name, ino in self._index.names()}
         paths: dict[int, bytes | None] = {ROOT_INO: b""}
+        room = _MIN_PATHS_SIZE + _MEAN_PATH_SIZE * len(parents)
         for ino in parents:
             chain: list[int] = []
             while ino not in paths and ino in parents:
@@ -347,6 +366,9 @@ class Archive:
                 name = parents[child][1]
                 if path is not None:
                     path = path + b"/" + name if path else name
+                    room -= len(path)
+                    if room < 0:
+                        raise StatsUnavailableError("the paths of its files take too much memory", archive=self.path)
                 paths[child] = path
         return {ino: path for ino, path in paths.items() if path is not None}
 
@@ -379,7 +401,7 @@ class Archive:
         pieces: list[memoryview | bytes] = []
         position = file_offset
         end = file_offset + size
-        for extent in self.extents(ino):
+        for extent in self._extents_from(ino, file_offset):
             extent_end = extent.file_offset + extent.size
             if extent_end <= position:
                 continue
@@ -403,7 +425,9 @@ class Archive:
         gives them, or says what is wrong.
         """
         end = file_offset + len(out)
-        for extent in self.extents(ino):
+        for extent in self._extents_from(ino, file_offset):
+            if extent.file_offset >= end:
+                break
             begin = max(extent.file_offset, file_offset)
             size = min(extent.file_offset + extent.size, end) - begin
             stream_offset = extent.stream_offset + begin - extent.file_offset
@@ -411,6 +435,12 @@ class Archive:
             if size > 0 and not self.blocks.decode_into(stream_offset, target):
                 return False
         return True
+
+    def _extents_from(self, ino: int, file_offset: int) -> Iterator[Extent]:
+        """The extents of a file from the one on that a position lies in, or the one before; of many, found at once."""
+        extents = self.extents(ino)
+        first = max(bisect_right(extents, file_offset, key=attrgetter("file_offset")) - 1, 0)
+        return map(extents.__getitem__, range(first, len(extents)))
 
     def _stream(self, ino: int, stream_offset: int, size: int, keep: bool) -> Iterator[memoryview]:
         first = stream_offset // self.block_size

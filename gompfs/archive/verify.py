@@ -11,7 +11,7 @@ import numpy as np
 from gompfs.archive.archive import Archive
 from gompfs.archive.verify_words import GrammarCheck
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
-from gompfs.errors import CorruptIndexError
+from gompfs.errors import CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 
 _BATCH_BYTES = 16 << 20
@@ -159,5 +159,5 @@ class _Verification:
         """A path of each inode; none where the names cannot be read, which is a problem of its own."""
         try:
             return self._archive.paths()
-        except CorruptIndexError:
+        except (CorruptIndexError, StatsUnavailableError):
             return {}

@@ -14,7 +14,7 @@ import click
 from gompfs.cli.application import EXIT_FAILURE, print_error
 from gompfs.cli.output import print_json_array, print_line
 from gompfs.cli.parameters import archive_argument, json_option, opened, paths_argument
-from gompfs.errors import CorruptIndexError, GompfsError
+from gompfs.errors import GompfsError
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -91,18 +91,14 @@ def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) ->
     if not stat.S_ISDIR(inode.mode):
         yield place, inode
         return
-    pending = _children(archive, b"" if place in (b"", b".") else place + b"/", inode)
-    seen = {inode.ino}
-    while pending:
-        place, inode = pending.pop()
-        yield place, inode
-        if recursive and stat.S_ISDIR(inode.mode):
-            if inode.ino in seen:
-                raise CorruptIndexError(
-                    "the index is damaged: a directory has two names", archive=archive.path, path=place
-                )
-            seen.add(inode.ino)
-            pending += _children(archive, place + b"/", inode)
+    place = b"" if place == b"." else place
+    if not recursive:
+        prefix = place + b"/" if place else b""
+        yield from ((prefix + entry.name, entry.inode) for entry in archive.list_directory(inode.ino))
+        return
+    entries = archive.walk_from(place, inode)
+    next(entries)  # the directory itself
+    yield from entries
 
 
 def _directory_behind(archive: Archive, path: bytes) -> Inode | None:
@@ -112,11 +108,6 @@ def _directory_behind(archive: Archive, path: bytes) -> Inode | None:
     except GompfsError:
         return None
     return inode if stat.S_ISDIR(inode.mode) else None
-
-
-def _children(archive: Archive, prefix: bytes, directory: Inode) -> list[Entry]:
-    """The entries of a directory in reverse order, as a stack takes them."""
-    return [(prefix + entry.name, entry.inode) for entry in reversed(archive.list_directory(directory.ino))]
 
 
 def _long_line(name: bytes, inode: Inode) -> bytes:

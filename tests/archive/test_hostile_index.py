@@ -8,6 +8,8 @@ import random
 import resource
 import sqlite3
 import stat
+import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
-from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError
+from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError, StatsUnavailableError
 from gompfs.format import LocalFile, last_footer
 from gompfs.mount.operations import Operations
 from gompfs.options import MountOptions, PackOptions
@@ -212,6 +214,50 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
         assert archive.read(archive.resolve("big/text").ino, 0, 1 << 22) == (tree / "big/text").read_bytes()
         with pytest.raises(CorruptIndexError, match="fields"):
             archive.resolve("small/deep/deeper/leaf")
+
+
+def numbers(count: int) -> str:
+    return f"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {count - 1}) "
+
+
+def test_a_file_of_very_many_extents(forge: Forge, tmp_path: Path) -> None:
+    """Each read went through all extents from the first on: an archive of 2 MB took extract minutes."""
+    count = 40_000
+    path = forge(
+        f"INSERT INTO inode VALUES (90000, 33188, 0, 0, {count}, 0, 1, 0, NULL)",
+        "INSERT INTO dirent VALUES (1, x'6d616e79', 90000)",
+        f"{numbers(count)} INSERT INTO extent SELECT 90000, i, i % 1000, 1 FROM n",
+    )
+    with Archive(path) as archive:
+        begun = time.process_time()
+        Extractor(archive, tmp_path / "out").extract([b"many"])
+        assert time.process_time() - begun < 8
+        assert (tmp_path / "out/many").read_bytes() == archive.read(90000, 0, count)
+        assert archive.read(90000, 1234, 5) == (tmp_path / "out/many").read_bytes()[1234:1239]
+
+
+def test_paths_of_directories_far_down(forge: Forge) -> None:
+    """The paths of 2,000 directories in each other, with a file in each, were kept all at once: 1 GB of them."""
+    depth = 2000
+    names = "CAST(substr(hex(zeroblob(200)), 1, 255) AS BLOB)"
+    path = forge(
+        f"{numbers(depth)} INSERT INTO inode SELECT 90000 + i, 16877, 0, 0, 0, 0, 2, 0, NULL FROM n",
+        f"{numbers(depth)} INSERT INTO dirent SELECT iif(i, 89999 + i, 1), {names}, 90000 + i FROM n",
+        f"{numbers(depth)} INSERT INTO inode SELECT 95000 + i, 33188, 0, 0, 0, 0, 1, 0, NULL FROM n",
+        f"{numbers(depth)} INSERT INTO dirent SELECT 90000 + i, x'7a', 95000 + i FROM n",
+    )
+    with Archive(path) as archive:
+        tracemalloc.start()
+        try:
+            longest = max(len(place) for place, _ in archive.walk())
+            with pytest.raises(StatsUnavailableError, match="memory"):
+                archive.paths()
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert longest == 256 * depth + 1
+        assert peak < 64 << 20
+        verify_archive(archive)
 
 
 def test_sizes_are_added_up_beyond_64_bits(forge: Forge) -> None:

@@ -25,12 +25,17 @@ from gompfs.grammar.reference import split_words
 
 MAX_SIZE = 8 << 20  # of files whose content is read
 _MAX_ENTRIES = 200_000
+_MAX_PATHS_SIZE = 32 << 20
 _MAX_STEPS = 20_000  # of 1,000 instructions of SQLite's machine
 _HEAD = 8192  # bytes that say whether a file is binary
 
 
 class OracleError(Exception):
     """The archive is not one, or not one that this reading is for."""
+
+
+class TooMuchError(OracleError):
+    """The archive is more work than a slow reading is for."""
 
 
 class Entry(NamedTuple):
@@ -64,14 +69,17 @@ class Reading:
     def paths(self) -> dict[bytes, Entry]:
         """All entries by path, the root as b"". Raises OracleError where directories are in each other."""
         paths: dict[bytes, Entry] = {}
-        pending, seen = [(b"", 1)], set()
+        pending, seen, room = [(b"", 1)], set(), _MAX_PATHS_SIZE
         while pending:
             path, ino = pending.pop()
+            room -= len(path)
             if ino not in self.inodes:
                 raise OracleError(f"no inode {ino}")
             entry = paths[path] = self.inodes[ino]
             if stat.S_ISDIR(entry.mode):
-                if ino in seen or len(paths) > _MAX_ENTRIES:
+                if len(paths) > _MAX_ENTRIES or room < 0:
+                    raise TooMuchError("there are many paths, or long ones")
+                if ino in seen:
                     raise OracleError(f"directory {ino} has two names")
                 seen.add(ino)
                 prefix = path + b"/" if path else b""
@@ -85,7 +93,7 @@ class Reading:
         """
         size = self.inodes[ino].size
         if not 0 <= size <= MAX_SIZE:
-            raise OracleError(f"inode {ino} is large, or less than nothing")
+            raise TooMuchError(f"inode {ino} is large, or less than nothing")
         content = bytearray(size)
         for file_offset, stream_offset, extent_size in self.extents.get(ino, []):
             end = min(file_offset + extent_size, size)
@@ -136,6 +144,8 @@ def read_archive(content: bytes) -> Reading:
     """Read an archive whose last bytes are its footer; raises OracleError."""
     try:
         return _read(content)
+    except sqlite3.OperationalError as error:
+        raise (TooMuchError if str(error) == "interrupted" else OracleError)(str(error)) from error
     except (sqlite3.Error, struct.error, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise OracleError(str(error)) from error
 

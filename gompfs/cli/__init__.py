@@ -11,6 +11,7 @@ from gompfs import __version__
 __all__ = ["main"]
 
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -26,9 +27,18 @@ def main() -> None:
     else:
         # Imports make many objects that stay: to look for garbage among them takes a twentieth of a short command.
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-        from gompfs.cli.application import run
+        try:
+            from gompfs.cli.application import run
 
-        sys.exit(run())
+            status = run()
+        except KeyboardInterrupt:  # while this is imported
+            sys.stderr.write("gompfs: interrupted\n")
+            status = _EXIT_INTERRUPTED
+        if status == _EXIT_INTERRUPTED:
+            # The interpreter would wait for threads and for whoever reads the output; and it would die by SIGINT
+            # instead where that came in an exec(), as modules have them that are being imported.
+            os._exit(status)
+        sys.exit(status)
 
 
 def print_version() -> None:

@@ -74,6 +74,11 @@ class _Interrupts:
         ):
             signal.signal(signal.SIGINT, self._interrupt)
 
+    def ignore(self) -> None:
+        """Ignore SIGINT from now on: the command has ended, and the interpreter would be killed while it ends."""
+        if signal.getsignal(signal.SIGINT) == self._interrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
         self.has_come = True
         _cancel_native_work()
@@ -162,8 +167,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         status = _report(KeyboardInterrupt() if interrupts.has_come else error)
-        _drop_unwritten_output()
+        if not interrupts.has_come:  # a reader that does not read may have been what was waited for
+            _drop_unwritten_output()
         return status
+    finally:
+        interrupts.ignore()
     return 0
 
 

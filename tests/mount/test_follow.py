@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forged_index import forge_index
 from tree_helpers import add, pack
 
 from gompfs.archive import Archive
-from gompfs.errors import CorruptIndexError
 from gompfs.mount.observe import observe_mounts
 from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
@@ -164,16 +164,25 @@ def test_only_the_last_old_ones_stay(archive: Path) -> None:
             assert archives[number].blocks.capacity == (32 << 20) // archives[number].block_size
 
 
-def test_numbers_that_are_too_large(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They would be taken for nodes of other snapshots."""
-    path = str(archive)
-    with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
-        opened = snapshots.current.archive
-        inode = opened.lookup(1, b"gone")
-        assert inode is not None
-        monkeypatch.setattr(opened, "lookup", lambda *_: inode._replace(ino=1 << 48))
-        with pytest.raises(CorruptIndexError, match="too large a number"):
-            snapshots.current.lookup(1, b"gone")
+def test_numbers_that_are_too_large(mount, archive: Path) -> None:
+    """They would be taken for nodes of other snapshots: the mount says EIO, and all else can be read."""
+    with Archive(archive) as opened:
+        ino = opened.resolve("d/file").ino
+    tables = ("inode", "dirent", "extent")
+    forge_index(archive, *(f"UPDATE {table} SET ino = {1 << 48} WHERE ino = {ino}" for table in tables))
+    mounted = mount(archive)
+    assert os.listdir(mounted / "d") == ["file"]
+    content = (mounted / "d/file").read_bytes()
+    gone = (mounted / "gone").read_bytes()
+    following = mount(archive, "follow")
+    for _ in range(2):
+        for ask in (os.stat, os.listxattr, Path.read_bytes):
+            with pytest.raises(OSError, match="Input/output error"):
+                ask(following / "d/file")
+        with pytest.raises(OSError, match="Input/output error"):
+            os.listdir(following / "d")
+        assert (following / "gone").read_bytes() == gone
+    assert len(content) > 0
 
 
 def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse_api: str) -> None:

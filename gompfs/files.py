@@ -16,7 +16,6 @@ from typing import IO, TYPE_CHECKING, Any, AnyStr
 
 from gompfs.archive import Archive
 from gompfs.errors import (
-    CorruptIndexError,
     EntryIsDirectoryError,
     EntryNotDirectoryError,
     EntryNotFoundError,
@@ -27,6 +26,7 @@ from gompfs.errors import (
     display_path,
 )
 from gompfs.forks import call_in_child
+from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
@@ -121,14 +121,10 @@ class ArchiveFiles:
         """
         name = os.fspath(top)
         pending = [(os.fsencode(name), self._directory(name).ino)]
-        seen: set[int] = set()
+        visited = VisitedDirectories(self.archive.path)
         while pending:
             place, ino = pending.pop()
-            if ino in seen:
-                raise CorruptIndexError(
-                    "the index is damaged: a directory has two names", archive=self.archive.path, path=place
-                )
-            seen.add(ino)
+            visited.enter(ino, place)
             entries = self.archive.list_directory(ino)
             below = {_like(name, entry.name): entry for entry in entries if stat.S_ISDIR(entry.inode.mode)}
             others = [_like(name, entry.name) for entry in entries if not stat.S_ISDIR(entry.inode.mode)]

@@ -29,6 +29,7 @@ from gompfs.forks import call_in_child
 from gompfs.format import ArchiveFile, LocalFile, check_earlier_footers, read_index
 from gompfs.generations import find_newest
 from gompfs.index.reader import IndexReader
+from gompfs.index.visited import VisitedDirectories
 from gompfs.model import (
     ROOT_INO,
     BlockPlaces,
@@ -267,17 +268,13 @@ class Archive:
 
     def walk_from(self, place: bytes, inode: Inode) -> Iterator[tuple[bytes, Inode]]:
         """The same from an entry on, which has the path `place`. Only one path is in memory, however deep it goes."""
-        seen: set[int] = set()
+        visited = VisitedDirectories(self.path)
         directory = place
         levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # sizes of paths of directories, and their entries left
         while True:
             yield place, inode
             if stat.S_ISDIR(inode.mode):
-                if inode.ino in seen:
-                    raise CorruptIndexError(
-                        "the index is damaged: a directory has two names", archive=self.path, path=place
-                    )
-                seen.add(inode.ino)
+                visited.enter(inode.ino, place)
                 directory = place
                 levels.append((len(place), iter(self._index.directory(inode.ino))))
             entry = None

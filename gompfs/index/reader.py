@@ -19,6 +19,7 @@ from gompfs.model import (
     MAX_SYMLINK_TARGET_SIZE,
     MAX_XATTR_NAME_SIZE,
     MAX_XATTR_VALUE_SIZE,
+    ROOT_INO,
     BlockPlaces,
     DirectoryEntry,
     Extent,
@@ -35,7 +36,7 @@ _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
 _FILE_TYPES = {0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14}  # of modes, without the permissions
-_SYMLINK_TYPE = 0o12
+_DIRECTORY_TYPE, _SYMLINK_TYPE = 0o4, 0o12
 _NO_NAMES = {b"", b".", b".."}
 _MAX_IN_MEMORY = 0x7FFFFEFF  # bytes that SQLite allocates at once
 # Steps of SQLite's virtual machine that a query may take: it goes through each table a few times at most.
@@ -167,6 +168,8 @@ class IndexReader:
             return {}
         columns = list(zip(*rows, strict=True))
         self._check_inodes(columns, f"one of {count} inodes from {first} on")
+        if ROOT_INO in columns[0] and columns[1][columns[0].index(ROOT_INO)] >> 12 != _DIRECTORY_TYPE:
+            raise self._corrupt("its root is no directory")
         return dict(zip(columns[0], map(Inode._make, rows), strict=True))
 
     def inode(self, ino: int) -> Inode | None:

@@ -11,9 +11,10 @@ from dataclasses import replace
 
 from gompfs.codec import MIN_LEVEL, CodecOptions
 from gompfs.engine import Engine
-from gompfs.errors import CorruptIndexError, PackError, UnreadableFileError, display_path
+from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.grammar import GrammarBuilder, GrammarCollector
 from gompfs.index.reader import IndexReader
+from gompfs.index.visited import VisitedDirectories
 from gompfs.index.writer import IndexWriter
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Extent, Inode
 from gompfs.options import PackOptions
@@ -92,15 +93,13 @@ class SegmentBuilder:
         children: dict[int, list[tuple[bytes, int]]] = {}
         for parent, name, ino in names:
             children.setdefault(parent, []).append((name, ino))
-        seen: set[int] = set()
+        visited = VisitedDirectories()
         pending = [(b"", ROOT_INO)]
         while pending:
             path, ino = pending.pop()
             inode = base.inode(ino)
             if inode is not None and stat.S_ISDIR(inode.mode):
-                if ino in seen:
-                    raise CorruptIndexError("the index is damaged: a directory has two names")
-                seen.add(ino)
+                visited.enter(ino, path)
                 self._directories[path] = ino
                 prefix = path + b"/" if path else b""
                 pending.extend((prefix + name, child) for name, child in children.get(ino, ()))

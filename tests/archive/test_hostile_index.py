@@ -19,11 +19,18 @@ from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
-from gompfs.errors import ArchiveFormatError, CorruptBlockError, CorruptIndexError, GompfsError, StatsUnavailableError
+from gompfs.errors import (
+    ArchiveFormatError,
+    CorruptBlockError,
+    CorruptIndexError,
+    GompfsError,
+    PackError,
+    StatsUnavailableError,
+)
 from gompfs.format import LocalFile, last_footer
 from gompfs.mount.operations import Operations
 from gompfs.options import MountOptions, PackOptions
-from gompfs.pack import add_to_archive
+from gompfs.pack import add_to_archive, open_source
 
 Forge = Callable[..., Path]
 
@@ -326,13 +333,34 @@ def test_names_that_lead_nowhere_have_no_path(forge: Forge) -> None:
 
 
 def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
-    for statement in (USING["a cycle"], "UPDATE meta SET value = '9' || value || 'x' WHERE key = 'next_ino'"):
+    """What other commands refuse, and facts that no generation can go on from, which add repaired or kept silently."""
+    sound = forge().read_bytes()
+    for statement in (
+        USING["a cycle"],
+        "UPDATE meta SET value = '9' || value || 'x' WHERE key = 'next_ino'",
+        "UPDATE meta SET value = '3' WHERE key = 'next_ino'",
+        "DELETE FROM meta WHERE key = 'next_ino'",
+        "DELETE FROM meta WHERE key = 'words'",
+        "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
+    ):
+        forge().write_bytes(sound)
         path = forge(statement)
         before = path.read_bytes()
         with pytest.raises(ArchiveFormatError) as caught:
             add_to_archive(path, [], PackOptions(stats=False), engine=select_engine("cpu"))
         assert caught.value.archive == str(path)
         assert path.read_bytes() == before
+
+
+def test_adding_where_no_inode_number_is_left(forge: Forge, tree: Path) -> None:
+    """add wrote inodes of 2^62 and above, which verify then complained of."""
+    path = forge("UPDATE meta SET value = '4611686018427387904' WHERE key = 'next_ino'")
+    before = path.read_bytes()
+    with Archive(path) as archive:
+        assert not verify_archive(archive).problems
+    with pytest.raises(PackError, match="no inode numbers left"):
+        add_to_archive(path, [open_source(tree)], PackOptions(stats=False), engine=select_engine("cpu"))
+    assert path.read_bytes() == before
 
 
 def test_extracting_through_a_symlink(forge: Forge, tmp_path: Path) -> None:

@@ -107,7 +107,9 @@ MUSTS = {
     "a name with a NUL": Must(index(f"UPDATE dirent SET name = x'610062' WHERE {FILE}"), READING),
     "a name that leads nowhere": Must(MAKERS["entry-without-inode"], READING),
     "a name that is looked up and leads nowhere": Must(index(f"UPDATE dirent SET ino = 99 WHERE {FILE}"), ("cat",)),
-    "the root is a file": Must(index("UPDATE inode SET mode = 33188, nlink = 1 WHERE ino = 1"), ("cat",)),
+    "the root is a file": Must(
+        index("UPDATE inode SET mode = 33188, nlink = 1 WHERE ino = 1"), ("ls", "cat", "extract")
+    ),
     "there is no root": Must(index("DELETE FROM inode WHERE ino = 1"), ("ls", "cat", "extract")),
     # Extents
     "an empty extent": Must(index("UPDATE extent SET size = 0 WHERE ino = 3"), ("cat", "extract")),
@@ -192,6 +194,7 @@ def test_must(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
         assert status in (0, 1)
         assert bool(errors) == (status == 1) or command == "verify"
     for command in must.refused:
+        assert command == "verify" or found[command][2].count("\n") == 1, command
         assert found[command][0] == 1, (command, found[command])
     if must.excused:
         assert must.excused in " ".join(FORMAT.partition("**Readers need not notice**")[2].split())

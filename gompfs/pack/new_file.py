@@ -97,23 +97,29 @@ class NewFile:
 
         The folder is synced, too. If that fails, the file is there, and `warnings` says so.
         """
-        os.fsync(self.descriptor)
-        if self._name is None and not replace:
-            self._link(self.descriptor, self.path.name)
-        else:
-            if self._name is None:
-                name = _temporary_name(self.path)
-                self._link(self.descriptor, name)
-                self._name = name
-            if not replace and os.path.lexists(self.path):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(self.path))
-            os.rename(self._name, self.path.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            self._name = None
+        try:
+            os.fsync(self.descriptor)
+            self._give_name(replace)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
         try:
             os.fsync(self._folder)
         except OSError as error:
             reason = f"{error.strerror}: it is uncertain whether the new file outlasts a crash of the system"
             self.warnings.append(f"{self.path.parent}: {reason}")
+
+    def _give_name(self, replace: bool) -> None:
+        if self._name is None and not replace:
+            self._link(self.descriptor, self.path.name)
+            return
+        if self._name is None:
+            name = _temporary_name(self.path)
+            self._link(self.descriptor, name)
+            self._name = name
+        if not replace and os.path.lexists(self.path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+        os.rename(self._name, self.path.name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        self._name = None
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC

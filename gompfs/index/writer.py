@@ -63,12 +63,12 @@ class IndexWriter:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
         self._connection.folder = str(path.parent)
+        # Before harden(): a defensive connection keeps its journal, and refuses to write to a file without a name.
+        self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         harden(self._connection)
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
             self._connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())
-        else:
-            self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         self._connection.execute("BEGIN")
         self._inodes: list[tuple[object, ...]] = []
         self._dirents: list[tuple[object, ...]] = []

@@ -19,8 +19,8 @@ from gompfs.codec import (
     CodecOptions,
     build_block,
     parse_block_header,
-    read_headers,
 )
+from gompfs.codec.headers import read_headers
 from gompfs.engine import Engine, select_engine
 from gompfs.engine.auto import AutoEngine
 from gompfs.errors import EngineUnavailableError

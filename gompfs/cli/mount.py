@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+from typing import Any
 
 import click
 
@@ -13,9 +14,17 @@ from gompfs.cli.parameters import check_engine_option, complete_engine
 from gompfs.errors import GompfsError, display_path
 
 
+class _MountPoint(click.Path):
+    """A path that is completed as one and not looked at: click would wait for a mount whose daemon hangs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it is given."""
+        return value
+
+
 @click.command("mount")
 @click.argument("archives", metavar="ARCHIVE...", nargs=-1, required=True, type=click.Path())
-@click.argument("mountpoint", type=click.Path(readable=False))
+@click.argument("mountpoint", type=_MountPoint())
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
 @click.option(
@@ -93,7 +102,7 @@ def mount_command(
 
 
 @click.command("umount")
-@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=click.Path(readable=False))
+@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=_MountPoint())
 @click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
 @click.option("--force", is_flag=True, help="Detach it, and end all requests that a hanging daemon has not answered.")
 @click.pass_context

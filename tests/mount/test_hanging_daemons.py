@@ -30,8 +30,9 @@ def archive(tmp_path: Path) -> Path:
 @pytest.fixture
 def stopped(mount: Callable, archive: Path) -> Iterator:
     """A mount whose daemon is stopped."""
-    mounted = mount(archive)
+    mounted = mount(archive, "follow")
     assert daemon_state(str(mounted.path)) is DaemonState.SERVING
+    time.sleep(1.5)  # so long the kernel answers for the root by itself, with follow
     mounted.process.send_signal(signal.SIGSTOP)
     yield mounted
     mounted.process.send_signal(signal.SIGCONT)

@@ -19,7 +19,7 @@ struct Root {
 // schema (page 1), their overflow chains or the freelist; cells lie in their pages, do not take
 // more bytes than the page has, and their payloads are as long as they say. The keys of each b-tree
 // ascend, so that a query that goes on after the last key it has seen comes to an end. Takes about
-// 1 ms for 1,000 pages. Throws std::invalid_argument, naming what is wrong.
+// 2 ms for 1,000 pages of short records. Throws std::invalid_argument, naming what is wrong.
 void check_pages(std::span<const std::uint8_t> image, std::span<const Root> roots);
 
 }  // namespace gompfs

@@ -28,12 +28,16 @@ _MAX_TRIES = 8  # as often as another process may swap a directory for something
 
 
 class _Directory:
-    """One directory of the stack; `inode` has the attributes that it gets at the end, None for no change."""
+    """One directory of the stack; `inode` has the attributes that it gets at the end, None for no change.
 
-    __slots__ = ("descriptor", "identity", "inode", "is_lost", "path")
+    Its path is the first `path_size` bytes of the current directory's: paths of all would take memory by the square of
+    the depth.
+    """
 
-    def __init__(self, path: bytes, descriptor: int | None, inode: Inode | None) -> None:
-        self.path = path
+    __slots__ = ("descriptor", "identity", "inode", "is_lost", "path_size")
+
+    def __init__(self, path_size: int, descriptor: int | None, inode: Inode | None) -> None:
+        self.path_size = path_size
         self.descriptor = descriptor
         self.inode = inode
         self.identity = (0, 0)
@@ -56,17 +60,18 @@ class TargetTree:
         """
         self._finish = finish
         self._on_error = on_error
-        self._stack = [_Directory(b"", os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), None)]
+        self._path = b""  # of the current directory
+        self._stack = [_Directory(0, os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), None)]
 
     def go_to(self, path: bytes) -> int | None:
         """Make the directory at `path` the current one; parents that are missing are made with mode 0755.
 
         Returns its descriptor, or None if the directory is lost.
         """
-        while not _is_within(path, self._stack[-1].path):
+        while not _is_within(path, self._path):
             self.leave()
-        while (top := self._stack[-1]).path != path and not top.is_lost:
-            start = len(top.path) + 1 if top.path else 0
+        while not (top := self._stack[-1]).is_lost and self._path != path:
+            start = len(self._path) + 1 if self._path else 0
             end = path.find(b"/", start)
             self.enter(path[: end if end >= 0 else None], None)
         return top.descriptor
@@ -86,19 +91,22 @@ class TargetTree:
             descriptor = _make(path.rpartition(b"/")[2], parent, may_replace=inode is not None)
         except OSError as error:
             self._on_error(ExtractError(error.strerror or str(error), path=path))
-        self._stack.append(_Directory(path, descriptor, inode))
+        self._stack.append(_Directory(len(path), descriptor, inode))
+        self._path = path
         self._close_far_ones()
 
     def leave(self) -> None:
         """Set the attributes of the current directory, and go back to its parent."""
-        left = self._stack.pop()
-        if self._stack and self._stack[-1].descriptor is None:
-            self._open_again(self._stack[-1], left)
+        left, path = self._stack.pop(), self._path
+        if self._stack:
+            self._path = path[: self._stack[-1].path_size]
+            if self._stack[-1].descriptor is None:
+                self._open_again(self._stack[-1], left)
         if left.descriptor is None:
             return
         try:
             if left.inode is not None:
-                self._finish(left.descriptor, left.path, left.inode)
+                self._finish(left.descriptor, path, left.inode)
         finally:
             os.close(left.descriptor)
 
@@ -134,7 +142,7 @@ class TargetTree:
         for from_child in (True, False):
             try:
                 if not from_child:
-                    found = self.open_parent(directory.path + b"/")
+                    found = self.open_parent(self._path + b"/")
                 elif child.descriptor is not None:
                     found = os.open(b"..", _OPEN_FLAGS, dir_fd=child.descriptor)
                 else:
@@ -146,7 +154,7 @@ class TargetTree:
                 return
             os.close(found)
         directory.is_lost = True
-        self._on_error(ExtractError("the directory was moved while it was extracted", path=directory.path))
+        self._on_error(ExtractError("the directory was moved while it was extracted", path=self._path))
 
 
 def _is_within(path: bytes, directory: bytes) -> bool:

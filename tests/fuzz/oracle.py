@@ -153,10 +153,12 @@ def read_archive(content: bytes) -> Reading:
 def _read(content: bytes) -> Reading:
     _, version, block_size, _, _ = SUPERBLOCK_FIELDS.unpack_from(content)
     footer = FOOTER_FIELDS.unpack_from(content, len(content) - FOOTER_SIZE)
-    magic, _, _, index_offset, index_size, index_xxh3, _, _ = footer
-    image = content[index_offset : index_offset + index_size]
-    if magic != b"GOMPEND\n" or version != 1 or xxh3_64_intdigest(image) != index_xxh3:
+    magic, generation, reserved, index_offset, index_size, index_xxh3, _, reserved_too = footer
+    if magic != b"GOMPEND\n" or version != 1 or generation == 0 or reserved or reserved_too:
         raise OracleError("no whole archive")
+    image = content[index_offset : index_offset + index_size]
+    if xxh3_64_intdigest(image) != index_xxh3:
+        raise OracleError("no whole index")
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(image)

@@ -310,6 +310,8 @@ class IndexReader:
         """The inodes that have extended attributes, by number."""
         rows = self._query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
         self._check_integers(rows, "table xattr")
+        if rows and rows[0][0] < 0:
+            raise self._corrupt("table xattr has impossible fields")
         return [row[0] for row in rows]
 
     def segments(self) -> list[Segment]:

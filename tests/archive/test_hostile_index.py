@@ -224,6 +224,14 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
             archive.resolve("small/deep/deeper/leaf")
 
 
+def test_attributes_of_inodes_below_zero(forge: Forge) -> None:
+    """listxattr in a mount ended in a TypeError of C++ for every file."""
+    with Archive(forge("INSERT INTO xattr VALUES (-5, x'757365722e61', x'62')")) as archive:
+        with pytest.raises(CorruptIndexError, match="xattr"):
+            archive.inodes_with_xattrs()
+        assert verify_archive(archive).problems
+
+
 def numbers(count: int) -> str:
     return f"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {count - 1}) "
 

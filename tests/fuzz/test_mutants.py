@@ -23,8 +23,6 @@ from gompfs.errors import GompfsError
 from gompfs.index.reader import IndexReader
 
 NUM_MUTANTS = 200
-FOUND_ONCE: list[int] = []
-"""Numbers of mutants that were findings once, beside those that have a test of their own."""
 
 
 def campaign(tmp_path: Path, **options: object) -> Result:
@@ -37,13 +35,6 @@ def test_mutants_do_no_harm(tmp_path: Path) -> None:
     assert result.mutants.total() == NUM_MUTANTS
     assert not result.told, "\n".join(result.told)
     assert 0.05 < result.sound.total() / NUM_MUTANTS < 0.5, "mutations are too weak, or too strong"
-
-
-@pytest.mark.skipif(not FOUND_ONCE, reason="there are none")
-@pytest.mark.timeout(300)
-def test_what_was_found_once(tmp_path: Path) -> None:
-    result = campaign(tmp_path, numbers=FOUND_ONCE, jobs=2)
-    assert not result.told, "\n".join(result.told)
 
 
 @pytest.mark.slow
@@ -120,7 +111,7 @@ def test_errors_that_nobody_foresaw_are_found(tmp_path: Path, monkeypatch: pytes
     ("harm", "expected"),
     [
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal"),
-        (lambda: time.sleep(60), "time"),
+        (lambda: any(itertools.repeat(False)), "time"),
         (lambda: bytearray(300 << 20).count(1), "memory"),
     ],
     ids=["signal", "time", "memory"],

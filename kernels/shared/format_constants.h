@@ -14,6 +14,9 @@ namespace gompfs {
 constexpr int kBlockHeaderSize = 32;
 constexpr int kMaxBlockSize = 1 << 20;
 
+// Content bytes for each byte of payload, at most: a match of 426 bytes takes 10 bits.
+constexpr int kMaxExpansion = 341;
+
 // Sequences whose matches may be resolved at once hold no dependency on each other: a group.
 constexpr int kMinGroupSizeLog2 = 2;
 constexpr int kMaxGroupSizeLog2 = 5;

@@ -335,8 +335,8 @@ def test_the_gpu_engine_refuses_to_work_in_a_child(sound_archive: Path, contents
             for _ in range(NUM_FORKS):
                 answer = run_in_child(lambda: files.read("big/noise"))
                 assert answer.splitlines()[-1].endswith(
-                    "EngineUnavailableError: the gpu engine cannot be used in a forked process, as CUDA does not work "
-                    "there: start processes by spawn, or open the archive with engine='cpu'"
+                    "EngineUnavailableError: big/noise: the gpu engine cannot be used in a forked process, as CUDA "
+                    "does not work there: start processes by spawn, or open the archive with engine='cpu'"
                 )
                 assert run_in_child(lambda: files.listdir("small/deep")) == "['deeper']"
                 assert run_in_child(lambda: _Opened(str(sound_archive), contents)("big/text")) == "True"

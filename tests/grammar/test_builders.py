@@ -82,7 +82,7 @@ def test_words_never_span_files(builder: str, words: str) -> None:
 
 
 def test_large_inode_numbers(builder: str, words: str) -> None:
-    files = [(2**61, b"a"), (1, b"b"), (2**61 - 1, b"c"), (0, b"d"), (2**61, b"e")]
+    files = [(2**61, b"a"), (1, b"b"), (2**62 - 1, b"c"), (2, b"d"), (2**61, b"e")]
     check(build(files, builder, words), files, builder, words)
 
 

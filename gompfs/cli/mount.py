@@ -5,26 +5,17 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-from typing import Any
 
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
-from gompfs.cli.parameters import check_engine_option, complete_engine
+from gompfs.cli.parameters import MountPoint, check_engine_option, complete_engine
 from gompfs.errors import GompfsError, display_path
-
-
-class _MountPoint(click.Path):
-    """A path that is completed as one and not looked at: click would wait for a mount whose daemon hangs."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path as it is given."""
-        return value
 
 
 @click.command("mount")
 @click.argument("archives", metavar="ARCHIVE...", nargs=-1, required=True, type=click.Path())
-@click.argument("mountpoint", type=_MountPoint())
+@click.argument("mountpoint", type=MountPoint())
 @click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
 @click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
 @click.option(
@@ -102,7 +93,7 @@ def mount_command(
 
 
 @click.command("umount")
-@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=_MountPoint())
+@click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=MountPoint())
 @click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
 @click.option("--force", is_flag=True, help="Detach it, and end all requests that a hanging daemon has not answered.")
 @click.pass_context

@@ -89,6 +89,14 @@ def _check_archive(_ctx: click.Context, _param: click.Parameter, value: str) -> 
     return value
 
 
+class MountPoint(click.Path):
+    """A path that is completed as one and not looked at: click would wait for a mount whose daemon hangs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it is given."""
+        return value
+
+
 class IntegerRange(click.IntRange):
     """A whole number with limits, whose errors are in words."""
 

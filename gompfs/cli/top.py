@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gompfs.cli.output import human_duration, human_size, make_table, print_table
-from gompfs.cli.parameters import IntegerRange, NumberRange
+from gompfs.cli.parameters import IntegerRange, MountPoint, NumberRange
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _DECODERS = ("cpu", "gpu")
 
 
 @click.command("top")
-@click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=click.Path(readable=False))
+@click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=MountPoint())
 @click.option(
     "--interval", type=NumberRange(min=1), default=2.0, show_default=True, metavar="SECONDS", help="Between looks."
 )
@@ -46,7 +45,9 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
 
     The first look is at the time since the mount began, the next ones are at the time since the one before.
     """
-    places = [os.path.realpath(place) for place in mountpoints]
+    from gompfs.mount.mount_table import resolve_mountpoint
+
+    places = [resolve_mountpoint(place) for place in mountpoints]
     if not sys.stdout.isatty():
         for rows in _looks(places, interval, count):
             print_table(_HEADINGS, rows, num_left=2)

@@ -1,19 +1,18 @@
 """Unmounting, and telling what state a mount point is in.
 
 A mount whose daemon hangs answers nothing, and a process that asks such a mount cannot even be killed. So the kernel's
-table of mounts is read instead, and where only the mount knows, a child process asks.
+table of mounts is read instead, and where only the mount knows, a child process asks it (questions.py).
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import select
-import signal
 from enum import Enum
 
 from gompfs.errors import MountError
 from gompfs.mount.mount_table import MountEntry, mount_at, resolve_mountpoint
+from gompfs.mount.questions import ask
 
 _SECONDS = 1.0  # for an answer of a daemon
 _ERRORS = {errno.EBUSY: "target is busy", errno.EPERM: "unmounting is not permitted here"}
@@ -29,21 +28,7 @@ class DaemonState(Enum):
 
 def daemon_state(mountpoint: str) -> DaemonState:
     """The state of the daemon of a mount; SILENT if it does not answer for a second."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        _ask(mountpoint, writing)
-    os.close(writing)
-    try:
-        is_answered, _, _ = select.select([reading], [], [], _SECONDS)
-        state = DaemonState(os.read(reading, 1) if is_answered else b"")
-    finally:
-        os.close(reading)
-    if state is DaemonState.SILENT:
-        os.kill(child, signal.SIGKILL)  # nobody waits for it: it ends when the daemon does
-    else:
-        _reap(child)
-    return state
+    return DaemonState(ask({mountpoint: lambda: _state(mountpoint).value}, _SECONDS).get(mountpoint, b""))
 
 
 def is_stale(mountpoint: str) -> bool:
@@ -131,25 +116,10 @@ def _abort(mount: MountEntry) -> None:
         raise MountError(f"the mount cannot be forced: {control}: {error.strerror}", path=mount.mountpoint) from error
 
 
-def _ask(mountpoint: str, answer: int) -> None:
-    """The child's whole life; never returns. A pipe of the caller's that it kept would keep others waiting."""
+def _state(mountpoint: str) -> DaemonState:
+    """The state of the daemon, as soon as it answers."""
     try:
-        null = os.open(os.devnull, os.O_RDWR)
-        for descriptor in (0, 1, 2):
-            os.dup2(null, descriptor)
-        try:
-            os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
-            state = DaemonState.SERVING
-        except OSError as error:
-            dead = (errno.ENOTCONN, errno.ECONNABORTED)
-            state = DaemonState.DEAD if error.errno in dead else DaemonState.SERVING
-        os.write(answer, state.value)
-    finally:
-        os._exit(0)
-
-
-def _reap(child: int) -> None:
-    try:
-        os.waitpid(child, 0)
-    except ChildProcessError:
-        pass  # SIGCHLD is ignored
+        os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
+    except OSError as error:
+        return DaemonState.DEAD if error.errno in (errno.ENOTCONN, errno.ECONNABORTED) else DaemonState.SERVING
+    return DaemonState.SERVING

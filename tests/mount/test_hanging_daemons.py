@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import struct
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tree_helpers import pack
+from tree_helpers import PACKAGE_PARENT, pack
 
+from gompfs.mount.kernel_mount import KernelMount
 from gompfs.mount.mount_table import mount_at, resolve_mountpoint
-from gompfs.mount.umount import DaemonState, daemon_state
+from gompfs.mount.umount import DaemonState, daemon_state, unmount
+from gompfs.options import MountOptions
 
 MAX_SECONDS = 20  # 2 on a machine that does nothing else; it never ended
 
@@ -93,6 +98,89 @@ def test_mount_over_a_hanging_mount(stopped, timed, archive: Path) -> None:
     assert done.stderr == (
         f"gompfs: {stopped.path}: a mount is here whose daemon does not answer; gompfs umount --lazy detaches it\n"
     )
+
+
+def test_ps_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: Path, tmp_path: Path) -> None:
+    """Other mounts are shown as they are."""
+    other = mount(archive, path=tmp_path / "other")
+    done = timed("ps")
+    assert (done.returncode, done.stderr) == (0, "")
+    states = {line.split()[1]: line for line in done.stdout.splitlines()[1:]}
+    assert states[str(stopped.path)].endswith("  no answer")
+    assert states[str(other.path)].endswith("  serving")
+
+
+class HangingDaemon:
+    """A daemon that takes all requests and answers the first one only: a process that asks cannot be killed."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir()
+        self.path = path
+        self.mount = KernelMount(str(path), "hanging.gomp", MountOptions())
+        self.thread = threading.Thread(target=self.take_requests)
+        self.thread.start()
+
+    def take_requests(self) -> None:
+        """Take requests until the mount is gone."""
+        unique = struct.unpack_from("<Q", os.read(self.mount.device, 1 << 20), 8)[0]
+        init_out = struct.pack("<IIIIHHII", 7, 31, 0, 0, 0, 0, 1 << 16, 1).ljust(64, b"\0")
+        os.write(self.mount.device, struct.pack("<IiQ", 16 + len(init_out), 0, unique) + init_out)
+        with contextlib.suppress(OSError):
+            while True:
+                os.read(self.mount.device, 1 << 20)
+
+    def close(self) -> None:
+        """Unmount, which ends all requests."""
+        unmount(str(self.path), force=True)
+        self.thread.join()
+        self.mount.close()
+
+
+@pytest.mark.parametrize("command", ["ps", "top --count 2 --interval 1", "top --count 2 --interval 1 PATH"])
+def test_ps_and_top_end_while_a_daemon_hangs_at_their_request(tmp_path: Path, command: str) -> None:
+    """They asked in threads, and a process does not end before its threads have left the kernel."""
+    with contextlib.closing(HangingDaemon(tmp_path / "hanging")) as daemon:
+        arguments = [str(daemon.path) if argument == "PATH" else argument for argument in command.split()]
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "gompfs", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
+        )
+        output, _ = process.communicate(timeout=MAX_SECONDS)
+        assert process.returncode == 0
+        lines = [line for line in output.splitlines() if str(daemon.path) in line]
+        assert len(lines) == (1 if command == "ps" else 2)
+        assert all("no answer" in line for line in lines)
+
+
+def test_top_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: Path, tmp_path: Path) -> None:
+    """It looked at the paths that it was given."""
+    other = mount(archive, path=tmp_path / "other")
+    (tmp_path / "link").symlink_to(stopped.path.name)
+    done = timed("top", "--count", "3", "--interval", "1", tmp_path / "link", other.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert [line.split("  ")[1].strip() for line in lines if line.startswith(f"{stopped.path} ")] == ["no answer"] * 3
+    assert [line.split()[1] for line in lines if line.startswith(f"{other.path} ")] == ["cpu"] * 3
+
+
+def test_top_goes_on_with_a_mount_that_answers_again(stopped) -> None:
+    """Each look asks a hanging mount at most once: children that wait do not grow in number."""
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "gompfs", "top", "--interval", "1", stopped.path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            next(line for line in process.stdout if b"no answer" in line)
+        assert len(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()) <= 1
+        stopped.process.send_signal(signal.SIGCONT)
+        next(line for line in process.stdout if b" cpu " in line)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=MAX_SECONDS) == 130
 
 
 def test_umount_of_a_killed_daemon_that_is_in_use(mount, timed, archive: Path) -> None:

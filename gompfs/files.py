@@ -101,7 +101,8 @@ class ArchiveFiles:
 
     def stat(self, path: AnyPath = "", *, follow_symlinks: bool = True) -> os.stat_result:
         """The attributes of an entry as os.stat gives them; all three times are that of its last change."""
-        return stat_result(self.inode(path, follow_symlinks=follow_symlinks))
+        inode = self.inode(path, follow_symlinks=follow_symlinks)
+        return stat_result(inode, self.archive.stored_size(inode))
 
     def readlink(self, path: AnyStr | os.PathLike[AnyStr]) -> AnyStr:
         """The target of a symbolic link; EntryTypeError for anything else."""
@@ -305,12 +306,12 @@ def _like(path: AnyStr, raw: bytes) -> AnyStr:
     return raw if isinstance(path, bytes) else os.fsdecode(raw)
 
 
-def stat_result(inode: Inode) -> os.stat_result:
-    """An inode as os.stat would give it."""
+def stat_result(inode: Inode, stored_size: int) -> os.stat_result:
+    """An inode, of which so many bytes are not in holes, as os.stat would give it."""
     seconds, nanoseconds = divmod(inode.mtime_ns, 1_000_000_000)
     fields = (inode.mode, inode.ino, 0, inode.nlink, inode.uid, inode.gid, inode.size, seconds, seconds, seconds)
     times = [f"st_{which}time" for which in "amc"]
-    more: dict[str, object] = {"st_blksize": 4096, "st_blocks": -(-inode.size // 512), "st_rdev": inode.rdev}
+    more: dict[str, object] = {"st_blksize": 4096, "st_blocks": -(-stored_size // 512), "st_rdev": inode.rdev}
     more |= dict.fromkeys(times, seconds + 1e-9 * nanoseconds)  # to the last bit as Python does it
     more |= {f"{time}_ns": inode.mtime_ns for time in times}
     return os.stat_result(fields, more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import stat
 import threading
@@ -13,6 +14,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from gompfs._codec import BufferPool, uncompressed_sizes
+from gompfs._reading import StoredSizes
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine, select_engine
@@ -41,6 +43,8 @@ from gompfs.model import (
     Section,
     Segment,
 )
+
+log = logging.getLogger(__name__)
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
@@ -86,6 +90,7 @@ class Archive:
         self._decode_ahead = decode_ahead
         self._is_inherited = False  # from the parent of this process, and not opened again yet
         self._opening = threading.Lock()
+        self._reading_sizes = threading.Lock()
         self.is_closed = False
         try:
             self._open()
@@ -116,6 +121,7 @@ class Archive:
         self._opened_blocks = self._start_blocks()
         self._inodes: dict[int, Inode] = {}
         self._extents: dict[int, list[Extent]] = {}
+        self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
         return self._make_index(read_index(self._file, self.footer))
@@ -153,6 +159,7 @@ class Archive:
         """Called in a child: nothing that the threads of the parent worked on is used here. The file still is."""
         self._is_inherited = True
         self._opening = threading.Lock()
+        self._reading_sizes = threading.Lock()
 
     def _open_again(self) -> None:
         with self._opening:
@@ -210,6 +217,33 @@ class Archive:
             self._extents |= (extents := _with_neighbours(self._index.extents, ino))
             found = extents[ino]
         return found
+
+    def stored_size(self, inode: Inode) -> int:
+        """How many bytes of an entry are not in holes."""
+        return self.stored_sizes().of(inode.ino, inode.size) if stat.S_ISREG(inode.mode) else inode.size
+
+    def stored_sizes(self) -> StoredSizes:
+        """The stored sizes of all files that have holes, by inode number; read from the index the first time.
+
+        Where the index is damaged there, it has those before the damage: attributes of files are then given all the
+        same, and whoever reads a file with damaged extents gets the error.
+        """
+        sizes = self._stored_sizes
+        if sizes is None:
+            with self._reading_sizes:
+                sizes = self._stored_sizes
+                if sizes is None:
+                    sizes = self._stored_sizes = self._read_stored_sizes()
+        return sizes
+
+    def _read_stored_sizes(self) -> StoredSizes:
+        sizes = StoredSizes()
+        try:
+            for rows in self._index.stored_sizes():
+                sizes.add(rows)
+        except (CorruptIndexError, ValueError) as error:
+            log.warning("%s: some files with holes are shown as if they had none: %s", self.path, error)
+        return sizes
 
     def list_directory(self, ino: int) -> list[DirectoryEntry]:
         """The entries of a directory by name in byte order; an empty list for anything else."""

@@ -84,6 +84,14 @@ _INODE_NUMBERS_QUERY = """
     SELECT group_concat(ino), MAX(ino) FROM (SELECT ino FROM inode WHERE ino > ? ORDER BY ino LIMIT ?)
 """
 _NUMBERS_AT_ONCE = 1 << 20
+# Sums are floats: those of integers fail where an attacker's sizes are too large for 64 bits.
+_HAS_HOLES_QUERY = """
+    SELECT (SELECT TOTAL(size) FROM extent) != (SELECT TOTAL(size) FROM inode WHERE mode & 61440 = 32768)
+"""
+_STORED_SIZES_QUERY = """
+    SELECT inode.ino, CAST(MAX(TOTAL(extent.size), 0) AS INTEGER) AS stored FROM inode LEFT JOIN extent USING (ino)
+    WHERE inode.ino > ? AND mode & 61440 = 32768 GROUP BY inode.ino HAVING stored < inode.size LIMIT 65536
+"""
 _MAX_MODE = 0xFFFF
 
 
@@ -274,6 +282,20 @@ class IndexReader:
             if any(map(ge, numbers, numbers[1:])):
                 raise self._corrupt("table inode is not in order")
             yield rows
+            last = rows[-1][0]
+
+    def stored_sizes(self) -> Iterator[list[tuple[int, int]]]:
+        """The files that have holes, as rows of ino and the bytes that their extents store, by ino, in lists of many.
+
+        Where the extents of all files are as large as the files, no file has a hole: most archives are told by that.
+        """
+        last = 0
+        ((has_holes,),) = self._query(_HAS_HOLES_QUERY)
+        while has_holes and (rows := self._query(_STORED_SIZES_QUERY, last)):
+            self._check_integers(zip(*rows, strict=True), "table inode")
+            yield rows
+            if rows[-1][0] <= last:
+                raise self._corrupt("table inode is not in order")
             last = rows[-1][0]
 
     def all_extents(self) -> Iterator[list[tuple[int, int, int, int]]]:

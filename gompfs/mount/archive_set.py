@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
+from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable, StoredSizes
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode
@@ -188,6 +188,18 @@ class _Directories:
         return CACHE_SECONDS
 
     def read(self, _node: int, _file_offset: int, _size: int) -> Sequence[bytes | memoryview]:
+        """See Operations: there are directories here only."""
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+
+    def stored_size(self, inode: Inode) -> int:
+        """See Operations: directories have no holes."""
+        return inode.size
+
+    def stored_sizes(self) -> StoredSizes:
+        """Those of no files."""
+        return StoredSizes()
+
+    def seek(self, _node: int, _file_offset: int, _whence: int) -> int:
         """See Operations: there are directories here only."""
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import stat
 import threading
+from collections.abc import Sequence
 
-from gompfs._reading import ListingTable, pack_listing
+from gompfs._reading import ListingTable, StoredSizes, pack_listing
 from gompfs.errors import GompfsError
+from gompfs.model import Inode
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.snapshots import Snapshots
@@ -44,9 +47,18 @@ class Directories:
             return entries
         operations = self._operations(node)
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
+        sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()  # without it, no attributes are told
         if cache_seconds == CACHE_SECONDS:
-            self.listings.insert(node, children, cache_seconds)
-        return pack_listing(node, children, cache_seconds, position, room)
+            self.listings.insert(node, children, cache_seconds, sizes)
+        return pack_listing(node, children, cache_seconds, position, room, sizes)
+
+    def _stored_sizes(self, children: Sequence[tuple[bytes, Inode]]) -> StoredSizes:
+        """The stored sizes of those children that have holes, by node."""
+        files = {inode.ino: inode for _, inode in children if stat.S_ISREG(inode.mode)}
+        stored = ((node, self._operations(node).stored_size(inode)) for node, inode in files.items())
+        sizes = StoredSizes()
+        sizes.add(sorted((node, size) for node, size in stored if size < files[node].size))
+        return sizes
 
     def _read(self, node: int, max_entries: int) -> None:
         """Keep the listings of a directory and of those behind it; nothing where the index is damaged there."""
@@ -59,7 +71,8 @@ class Directories:
                 if rows is not None:
                     mapping, cache_seconds = operations.mapping, operations.cache_seconds(node)
                     following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
-                    self.listings.insert_columns(rows.columns, rows.first, rows.end, mapping, cache_seconds, following)
+                    more = following, operations.stored_sizes()
+                    self.listings.insert_columns(rows.columns, rows.first, rows.end, mapping, cache_seconds, *more)
             except (GompfsError, OSError, ValueError) as error:
                 log.debug("directories could not be read ahead: %s", error)
 

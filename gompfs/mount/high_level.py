@@ -251,7 +251,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
             "st_gid": inode.gid,
             "st_rdev": inode.rdev,
             "st_size": inode.size,
-            "st_blocks": -(-inode.size // 512),
+            "st_blocks": -(-self._content.of(inode.ino).stored_size(inode) // 512),
             "st_blksize": _BEST_READ_SIZE,
             "st_atime": inode.mtime_ns,
             "st_mtime": inode.mtime_ns,
@@ -327,9 +327,18 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         operations.add_read_bytes(sum(map(len, pieces)))
         return pieces
 
+    @_answers
+    def lseek(self, _path: bytes | None, file_offset: int, whence: int, info: Any) -> int:
+        """Where the next data or the next hole is; libfuse asks for nothing else."""
+        return self._content.of(info.fh).seek(info.fh, file_offset, whence)
+
 
 class _Fuse(mfusepy.FUSE):  # type: ignore[misc]
-    """mfusepy's binding, with reads that are copied but once."""
+    """mfusepy's binding, with reads that are copied but once, and with what it lacks."""
+
+    def lseek(self, path: bytes | None, file_offset: int, whence: int, info: Any) -> int:
+        """Pass lseek on, which mfusepy declares only."""
+        return int(self.operations.lseek(path, file_offset, whence, info.contents))
 
     def read(self, path: bytes | None, buffer: Any, size: int, file_offset: int, info: Any) -> int:
         """Copy pieces to where libfuse wants them; how many bytes that were."""

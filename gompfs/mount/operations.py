@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import ROOT_INO, Inode
+from gompfs.model import ROOT_INO, Extent, Inode
 from gompfs.mount.protocol import CACHE_SECONDS
 from gompfs.mount.tree import MAX_NAME_SIZE, Tree
 from gompfs.mount.virtual_files import tell_fuse_api
@@ -41,6 +42,7 @@ class Operations:
         self.children = self._tree.children
         self.directories = self._tree.directories
         self.mapping = self._tree.mapping
+        self.stored_sizes = archive.stored_sizes
 
     def cache_seconds(self, node: int) -> int:
         """How long attributes, and the names in a directory, stay true.
@@ -67,6 +69,19 @@ class Operations:
         if not self.reader.knows(ino):
             self._make_known(ino)
         return pieces
+
+    def stored_size(self, inode: Inode) -> int:
+        """How many bytes of a node, whose attributes these are, are not in holes."""
+        if not stat.S_ISREG(inode.mode) or self._tree.virtual(inode.ino) is not None:
+            return inode.size
+        return self.archive.stored_sizes().of(self._tree.ino(inode.ino), inode.size)
+
+    def seek(self, node: int, file_offset: int, whence: int) -> int:
+        """Where the next data or the next hole of a file is, at `file_offset` or after it, as lseek(2) has it."""
+        size = self.inode(node).size
+        is_virtual = self._tree.virtual(node) is not None
+        extents = [Extent(0, 0, size)] if is_virtual else self.archive.extents(self._tree.ino(node))
+        return _seek(extents, size, file_offset, whence)
 
     def archive_inode(self, node: int) -> Inode | None:
         """The inode of an archive's entry, None for a virtual one."""
@@ -99,6 +114,28 @@ class Operations:
         num_inodes, size = self.archive.totals()
         blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
         return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0
+
+
+def _seek(extents: Sequence[Extent], size: int, file_offset: int, whence: int) -> int:
+    """Find data or a hole in a file of that size; ENXIO where there is none: the end of a file counts as a hole."""
+    if whence not in (os.SEEK_DATA, os.SEEK_HOLE):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    index = bisect_right(extents, file_offset, key=lambda extent: extent.file_offset)
+    if index > 0 and extents[index - 1].file_offset + extents[index - 1].size > file_offset:
+        index -= 1
+    found = file_offset
+    if whence == os.SEEK_HOLE:
+        while index < len(extents) and extents[index].file_offset <= found:
+            found = extents[index].file_offset + extents[index].size
+            index += 1
+        found = min(found, size)
+    elif index == len(extents):
+        found = size
+    else:
+        found = max(found, extents[index].file_offset)
+    if not 0 <= file_offset < size or (whence == os.SEEK_DATA and found >= size):
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
+    return found
 
 
 def visible_xattrs(names: Iterable[bytes], uid: int) -> list[bytes]:

@@ -30,6 +30,7 @@ class Opcode(IntEnum):
     DESTROY = 38
     BATCH_FORGET = 42
     READDIRPLUS = 44
+    LSEEK = 46
 
 
 WITHOUT_REPLY = frozenset({Opcode.FORGET, Opcode.BATCH_FORGET, Opcode.INTERRUPT})
@@ -72,9 +73,11 @@ INIT_REQUEST = struct.Struct("<IIII")  # major, minor, max_readahead, features
 _MORE_FEATURES = struct.Struct("<I")  # behind those, where there is INIT_EXT: bits 32 and on
 RELEASE_REQUEST = struct.Struct("<Q")  # handle
 INTERRUPT_REQUEST = struct.Struct("<Q")  # the request that is meant
+SEEK_REQUEST = struct.Struct("<QQII")  # handle, file_offset, whence, padding
 XATTR_REQUEST = struct.Struct("<II")  # size, padding
 # Replies
 REPLY_HEADER = struct.Struct("<IiQ")  # length, negative errno, unique
+SEEK_REPLY = struct.Struct("<Q")  # file_offset
 XATTR_SIZE_REPLY = struct.Struct("<II")
 _INIT_REPLY = struct.Struct("<4IHHIIHHII24x")
 _OPEN_REPLY = struct.Struct("<QIi")  # handle, flags, backing id

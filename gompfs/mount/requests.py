@@ -22,6 +22,8 @@ from gompfs.mount.protocol import (
     RELEASE_REQUEST,
     REPLY_HEADER,
     REQUEST_HEADER,
+    SEEK_REPLY,
+    SEEK_REQUEST,
     STATFS_REPLY,
     WITHOUT_REPLY,
     XATTR_REQUEST,
@@ -67,6 +69,7 @@ class RequestLoop:
             Opcode.GETATTR: self._getattr,
             Opcode.READLINK: self._readlink,
             Opcode.READ: self._read,
+            Opcode.LSEEK: self._lseek,
             Opcode.STATFS: self._statfs,
             Opcode.LISTXATTR: self._listxattr,
             Opcode.READDIRPLUS: self._readdirplus,
@@ -163,11 +166,13 @@ class RequestLoop:
         seconds = operations.cache_seconds(node)
         if inode is None:
             return (entry_reply(None, seconds or CACHE_SECONDS),)
-        return (entry_reply(inode, min(seconds, self._operations(inode.ino).cache_seconds(inode.ino))),)
+        owner = self._operations(inode.ino)
+        return (entry_reply(inode, min(seconds, owner.cache_seconds(inode.ino)), owner.stored_size(inode)),)
 
     def _getattr(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         operations = self._operations(node)
-        return (attributes_reply(operations.inode(node), operations.cache_seconds(node)),)
+        inode = operations.inode(node)
+        return (attributes_reply(inode, operations.cache_seconds(node), operations.stored_size(inode)),)
 
     def _readlink(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         return (self._operations(node).readlink(node),)
@@ -220,6 +225,11 @@ class RequestLoop:
         pieces = operations.read(node, file_offset, size)
         operations.add_read_bytes(sum(map(len, pieces)))
         return pieces
+
+    def _lseek(self, node: int, data: memoryview, _uid: int) -> Pieces:
+        """Asked for data and holes only: all else, the kernel knows. It asks for files that are passed through too."""
+        _, file_offset, whence, _ = SEEK_REQUEST.unpack_from(data)
+        return (SEEK_REPLY.pack(self._operations(node).seek(node, file_offset, whence)),)
 
     def _nothing(self, _node: int, _data: memoryview, _uid: int) -> Pieces:
         return ()

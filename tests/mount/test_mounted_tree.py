@@ -135,7 +135,9 @@ def test_random_ranges_by_many_readers(shared_odd_tree: Path, odd_mount: Path) -
 def test_holes_are_zeros_and_seekable(odd_mount: Path) -> None:
     with open(odd_mount / "sparse/hole", "rb") as file:
         assert not any(file.read())
-        assert os.lseek(file.fileno(), 0, os.SEEK_DATA) == 0
+        assert os.lseek(file.fileno(), 0, os.SEEK_HOLE) == 0
+        with pytest.raises(OSError, match="No such device or address"):
+            os.lseek(file.fileno(), 0, os.SEEK_DATA)
 
 
 def test_statistics_of_the_file_system(shared_odd_tree: Path, odd_mount: Path) -> None:

@@ -95,6 +95,21 @@ def test_the_kernel_reads_without_the_daemon(whole, tree: Path, name: str) -> No
     assert comes_to_say(mounted.path, f"on, 1 files in {len(expected)} of {64 * MIB} bytes")
 
 
+def test_holes_of_files_that_are_passed_through(whole, tree: Path) -> None:
+    """The kernel asks the daemon for holes, whatever it reads from."""
+    with open(whole("64M") / "holes", "rb") as file, open(tree / "holes", "rb") as source:
+        for start in (0, 100_001, 200_000, MIB, 2 * MIB, 2 * MIB + 5, 3 * MIB - 1):
+            for whence in (os.SEEK_DATA, os.SEEK_HOLE):
+                answers = []
+                for each in (file, source):
+                    try:
+                        answers.append(os.lseek(each.fileno(), start, whence))
+                    except OSError as error:
+                        answers.append(-(error.errno or 0))
+                assert answers[0] == answers[1]
+        assert os.fstat(file.fileno()).st_blocks == os.fstat(source.fileno()).st_blocks
+
+
 def test_small_files_are_read_as_ever(whole, tree: Path) -> None:
     mounted = whole("64M")
     for _ in range(3):

@@ -205,6 +205,8 @@ ERRORS: dict[str, tuple[str, Call]] = {
     "lseek to data behind the end": ("ENXIO", lambda root: seek(root / "file", 160_000, os.SEEK_DATA)),
     "lseek to a hole behind the end": ("ENXIO", lambda root: seek(root / "file", 160_001, os.SEEK_HOLE)),
     "a shared writable map": ("EACCES", on("file", lambda fd: mmap.mmap(fd, 100))),
+    "lseek to data in the last hole": ("ENXIO", lambda root: seek(root / "sparse", (6 << 30) - 1, os.SEEK_DATA)),
+    "lseek to a hole at the end": ("ENXIO", lambda root: seek(root / "sparse", 6 << 30, os.SEEK_HOLE)),
     "an attribute that is not there": ("ENODATA", lambda root: os.getxattr(root / "file", "user.other")),
     "attributes of nothing": ("ENOENT", lambda root: os.listxattr(root / "nothing")),
     "run what has no x": ("EACCES", lambda root: subprocess.run([root / "file"], check=False)),
@@ -221,6 +223,11 @@ VALUES: dict[str, Call] = {
     "seek behind the end": lambda root: seek(root / "file", 1 << 40, os.SEEK_SET),
     "first hole of a dense file": lambda root: seek(root / "file", 0, os.SEEK_HOLE),
     "data of a dense file": lambda root: seek(root / "file", 77, os.SEEK_DATA),
+    "data after a hole": lambda root: [seek(root / "sparse", at, os.SEEK_DATA) for at in (0, 99, 1 << 20, 2 << 20)],
+    "holes after data": lambda root: [
+        seek(root / "sparse", at, os.SEEK_HOLE) for at in (0, 99, 1 << 20, (1 << 20) + 5, 5 << 30, (6 << 30) - 1)
+    ],
+    "blocks of files with holes": lambda root: os.stat(root / "sparse").st_blocks,
     "the longest name": lambda root: (root / LONGEST_NAME).read_text(),
     "a path of 4095 bytes": lambda root: stat.S_IFMT(os.stat(padded(root, 4095)).st_mode),
     "through a far link": lambda root: (root / "to-far").read_bytes() == (root / "file").read_bytes(),

@@ -18,7 +18,8 @@ struct InodeFields {
     std::uint32_t nlink;
 };
 
-inline fuse_attr make_attributes(const InodeFields& inode) {
+// `stored_size` is how many bytes of a file are not in holes.
+inline fuse_attr make_attributes(const InodeFields& inode, std::uint64_t stored_size) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     constexpr std::uint32_t kBestReadSize = 1 << 20;
     std::int64_t seconds = inode.mtime_ns / kSecond, nanoseconds = inode.mtime_ns % kSecond;
@@ -29,7 +30,7 @@ inline fuse_attr make_attributes(const InodeFields& inode) {
     fuse_attr attributes{};
     attributes.ino = inode.ino;
     attributes.size = inode.size;
-    attributes.blocks = inode.size / 512 + (inode.size % 512 != 0);
+    attributes.blocks = stored_size / 512 + (stored_size % 512 != 0);
     attributes.atime = attributes.mtime = attributes.ctime = static_cast<std::uint64_t>(seconds);
     attributes.atimensec = attributes.mtimensec = attributes.ctimensec =
         static_cast<std::uint32_t>(nanoseconds);
@@ -44,11 +45,12 @@ inline fuse_attr make_attributes(const InodeFields& inode) {
 }
 
 // What LOOKUP answers for an inode whose attributes are true for so many seconds.
-inline fuse_entry_out make_entry(const InodeFields& inode, std::uint32_t cache_seconds) {
+inline fuse_entry_out make_entry(const InodeFields& inode, std::uint64_t stored_size,
+                                 std::uint32_t cache_seconds) {
     fuse_entry_out entry{};
     entry.nodeid = inode.ino;
     entry.entry_valid = entry.attr_valid = cache_seconds;
-    entry.attr = make_attributes(inode);
+    entry.attr = make_attributes(inode, stored_size);
     return entry;
 }
 

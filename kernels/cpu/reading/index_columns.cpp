@@ -155,7 +155,7 @@ void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t en
 
 ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
                                      std::uint64_t end, const Mapping& mapping,
-                                     std::uint32_t cache_seconds) {
+                                     const StoredSizes& stored_sizes, std::uint32_t cache_seconds) {
     first += mapping.first_node;
     end += mapping.first_node;
     ListingTable::Batch batch;
@@ -175,7 +175,8 @@ ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint6
             }
         }
         const std::string_view name = rows.next_name();
-        listing->add(name, rows.next_inode());
+        const InodeFields inode = rows.next_inode();
+        listing->add(name, inode, stored_sizes.of(inode.ino - mapping.first_node, inode.size));
     }
     if (!rows.are_even()) {
         fail();

@@ -11,6 +11,7 @@
 
 #include "reading/block_reader.h"
 #include "reading/listing_table.h"
+#include "reading/stored_sizes.h"
 
 namespace gompfs {
 
@@ -29,10 +30,10 @@ struct DirectoryColumns {
 };
 
 // The listings of the directories from inode number `first` on, up to `end`; also those that others
-// lead to and that have no rows, as they are empty.
+// lead to and that have no rows, as they are empty. `stored_sizes` are by inode number.
 ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
                                      std::uint64_t end, const Mapping& mapping,
-                                     std::uint32_t cache_seconds);
+                                     const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
 
 // ino, size, file_offset, stream_offset, extent size, in the same form: a row for each extent by
 // file and file_offset, and one with size -1 for a file that has none.

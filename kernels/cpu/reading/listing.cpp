@@ -24,7 +24,7 @@ Listing::Listing(std::uint64_t node, std::uint32_t cache_seconds) : cache_second
     add("..", dots);
 }
 
-void Listing::add(std::string_view name, const InodeFields& inode) {
+void Listing::add(std::string_view name, const InodeFields& inode, std::uint64_t stored_size) {
     if (names_.size() + name.size() > std::numeric_limits<std::uint32_t>::max()) {
         throw std::length_error("a directory has too many names");
     }
@@ -33,6 +33,9 @@ void Listing::add(std::string_view name, const InodeFields& inode) {
     names_.append(name);
     name_ends_.push_back(static_cast<std::uint32_t>(names_.size()));
     inodes_.push_back(inode);
+    if (stored_size < inode.size) {
+        stored_sizes_.add({{index, stored_size}});
+    }
 }
 
 void Listing::pack(std::uint64_t position, std::size_t room, std::vector<std::uint8_t>& out) const {
@@ -46,7 +49,7 @@ void Listing::pack(std::uint64_t position, std::size_t room, std::vector<std::ui
         }
         fuse_direntplus packed{};
         if (cache_seconds_ != 0 && index >= kNumDots) {
-            packed.entry_out = make_entry(inode, cache_seconds_);
+            packed.entry_out = make_entry(inode, stored_size(inode), cache_seconds_);
         }
         packed.dirent.ino = inode.ino;
         packed.dirent.off = index + 1;  // where the one behind it is
@@ -73,7 +76,8 @@ const InodeFields* Listing::find(std::string_view name) const {
 
 std::size_t Listing::num_bytes() const {
     return sizeof *this + inodes_.capacity() * sizeof(InodeFields) +
-           name_ends_.capacity() * sizeof(std::uint32_t) + names_.capacity();
+           name_ends_.capacity() * sizeof(std::uint32_t) + names_.capacity() +
+           stored_sizes_.num_bytes();
 }
 
 std::string_view Listing::name_at(std::size_t index) const {

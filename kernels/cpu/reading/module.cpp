@@ -30,6 +30,7 @@
 #include "reading/listing.h"
 #include "reading/reader_table.h"
 #include "reading/request_loop.h"
+#include "reading/stored_sizes.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -147,25 +148,36 @@ nb::bytes bytes_of(const Value& value) {
     return nb::bytes(&value, sizeof value);
 }
 
-nb::bytes entry_reply(nb::handle inode, std::uint32_t cache_seconds) {
+// Without a stored size, a file has no holes.
+nb::bytes entry_reply(nb::handle inode, std::uint32_t cache_seconds,
+                      std::optional<std::uint64_t> stored_size) {
     fuse_entry_out entry{};
     entry.entry_valid = cache_seconds;
-    return bytes_of(inode.is_none() ? entry : make_entry(inode_of(inode), cache_seconds));
+    if (!inode.is_none()) {
+        const InodeFields fields = inode_of(inode);
+        entry = make_entry(fields, stored_size.value_or(fields.size), cache_seconds);
+    }
+    return bytes_of(entry);
 }
 
-nb::bytes attributes_reply(nb::handle inode, std::uint32_t cache_seconds) {
+nb::bytes attributes_reply(nb::handle inode, std::uint32_t cache_seconds,
+                           std::optional<std::uint64_t> stored_size) {
+    const InodeFields fields = inode_of(inode);
     fuse_attr_out reply{};
-    reply.attr = make_attributes(inode_of(inode));
+    reply.attr = make_attributes(fields, stored_size.value_or(fields.size));
     reply.attr_valid = cache_seconds;
     return bytes_of(reply);
 }
 
+// `stored_sizes` are by the numbers of nodes.
 std::shared_ptr<const Listing> listing_of(std::uint64_t node, nb::iterable children,
-                                          std::uint32_t cache_seconds) {
+                                          std::uint32_t cache_seconds,
+                                          const StoredSizes& stored_sizes) {
     const auto listing = std::make_shared<Listing>(node, cache_seconds);
     for (const nb::handle child : children) {
         const auto name = nb::cast<nb::bytes>(child[0]);
-        listing->add({name.c_str(), name.size()}, inode_of(child[1]));
+        const InodeFields inode = inode_of(child[1]);
+        listing->add({name.c_str(), name.size()}, inode, stored_sizes.of(inode.ino, inode.size));
     }
     return listing;
 }
@@ -177,8 +189,8 @@ nb::bytes entries_of(const Listing& listing, std::uint64_t position, std::size_t
 }
 
 nb::bytes pack_listing(std::uint64_t node, nb::iterable children, std::uint32_t cache_seconds,
-                       std::uint64_t position, std::size_t room) {
-    return entries_of(*listing_of(node, children, cache_seconds), position, room);
+                       std::uint64_t position, std::size_t room, const StoredSizes& stored_sizes) {
+    return entries_of(*listing_of(node, children, cache_seconds, stored_sizes), position, room);
 }
 
 std::optional<nb::bytes> kept_listing(ListingTable& table, std::uint64_t node,
@@ -197,7 +209,7 @@ std::string_view text_of(const Columns& columns, std::size_t index) {
 
 void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t first,
                     std::uint64_t end, const MappingFields& fields, std::uint32_t cache_seconds,
-                    std::uint64_t num_following) {
+                    std::uint64_t num_following, const StoredSizes& stored_sizes) {
     if (columns.empty()) {
         return;
     }
@@ -207,7 +219,8 @@ void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t f
     }
     const auto mapping = std::make_from_tuple<Mapping>(fields);
     const nb::gil_scoped_release release;
-    ListingTable::Batch batch = read_directories(views, first, end, mapping, cache_seconds);
+    ListingTable::Batch batch =
+        read_directories(views, first, end, mapping, stored_sizes, cache_seconds);
     table.insert(std::move(batch), num_following ? std::make_optional(WantedListing{
                                                        mapping.first_node + end, num_following})
                                                  : std::nullopt);
@@ -278,6 +291,7 @@ NB_MODULE(_reading, module) {
     using gompfs::KeptReplies;
     using gompfs::ListingTable;
     using gompfs::ReaderTable;
+    using gompfs::StoredSizes;
     nb::module_::import_("gompfs._codec");  // it defines HeldBytes and DecodeWork
     module.doc() = "Reads of decoded blocks, and of directories, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
@@ -337,19 +351,25 @@ NB_MODULE(_reading, module) {
         .def(nb::init<>())
         .def("insert", &ReaderTable::insert, "snapshot"_a, "reader"_a)
         .def("erase", &ReaderTable::erase, "snapshot"_a);
+    nb::class_<StoredSizes>(module, "StoredSizes")
+        .def(nb::init<>())
+        .def("add", &StoredSizes::add, "files"_a)
+        .def("of", &StoredSizes::of, "key"_a, "size"_a)
+        .def("__len__", &StoredSizes::size);
     nb::class_<ListingTable>(module, "ListingTable")
         .def(nb::init<std::size_t>(), "max_bytes"_a)
         .def("entries", &gompfs::kept_listing, "node"_a, "position"_a, "room"_a)
         .def(
             "insert",
             [](ListingTable& table, std::uint64_t node, nb::iterable children,
-               std::uint32_t cache_seconds) {
-                table.insert({{node, gompfs::listing_of(node, children, cache_seconds)}},
-                             std::nullopt);
+               std::uint32_t cache_seconds, const StoredSizes& stored_sizes) {
+                table.insert(
+                    {{node, gompfs::listing_of(node, children, cache_seconds, stored_sizes)}},
+                    std::nullopt);
             },
-            "node"_a, "children"_a, "cache_seconds"_a)
+            "node"_a, "children"_a, "cache_seconds"_a, "stored_sizes"_a = StoredSizes())
         .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a,
-             "mapping"_a, "cache_seconds"_a, "num_following"_a)
+             "mapping"_a, "cache_seconds"_a, "num_following"_a, "stored_sizes"_a = StoredSizes())
         .def("wait_wanted", &gompfs::wait_wanted)
         .def("close", &ListingTable::close)
         .def("__contains__", &ListingTable::contains)
@@ -359,9 +379,11 @@ NB_MODULE(_reading, module) {
         .def("insert", &gompfs::keep_reply, "request"_a, "error"_a, "content"_a)
         .def("set_nodes_with_xattrs", &KeptReplies::set_nodes_with_xattrs, "nodes"_a);
     module.def("pack_listing", &gompfs::pack_listing, "node"_a, "children"_a, "cache_seconds"_a,
-               "position"_a, "room"_a);
-    module.def("entry_reply", &gompfs::entry_reply, "inode"_a.none(), "cache_seconds"_a);
-    module.def("attributes_reply", &gompfs::attributes_reply, "inode"_a, "cache_seconds"_a);
+               "position"_a, "room"_a, "stored_sizes"_a = StoredSizes());
+    module.def("entry_reply", &gompfs::entry_reply, "inode"_a.none(), "cache_seconds"_a,
+               "stored_size"_a = nb::none());
+    module.def("attributes_reply", &gompfs::attributes_reply, "inode"_a, "cache_seconds"_a,
+               "stored_size"_a = nb::none());
     module.def("answer_requests", &gompfs::run, "device"_a, "readers"_a, "listings"_a, "replies"_a,
                "buffer_size"_a, "answer"_a);
     module.def(

@@ -117,7 +117,7 @@ class Answers {
         fuse_entry_out entry{};
         entry.entry_valid = listing->cache_seconds();
         if (inode != nullptr) {
-            entry = make_entry(*inode, listing->cache_seconds());
+            entry = make_entry(*inode, listing->stored_size(*inode), listing->cache_seconds());
         }
         send(request, 0, bytes_of(entry));
         return true;

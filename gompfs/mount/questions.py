@@ -1,6 +1,6 @@
 """Questions to mounts whose daemons may hang.
 
-A process that asks a mount whose daemon hangs waits in the kernel, and some waits there do not even end by SIGKILL. So
+A process that asks a mount whose daemon hangs waits in the kernel; some waits there do not even end by SIGKILL. So
 a child process asks, and the caller waits for the child's answer for a limited time. A thread would not do: a process
 does not end before all its threads have left the kernel.
 """

@@ -77,11 +77,15 @@ class GrammarCheck:
         """The files whose words are not those of the grammar."""
         pieces = _Pieces(grammar)
         check = _grammar.TextCheck(grammar.native, _word_characters(grammar.word_rule))
-        for ino, difference in self._differences(check, pieces.files(), pieces.of):
+        for ino, difference in self._differences(check, pieces.files(), pieces.of, grammar.word_rule):
             yield Problem(_reason(*difference), ino)
 
     def _differences(
-        self, check: _grammar.TextCheck, inos: Numbers, pieces: Callable[[int], list[tuple[int, int]]]
+        self,
+        check: _grammar.TextCheck,
+        inos: Numbers,
+        pieces: Callable[[int], list[tuple[int, int]]],
+        word_rule: str,
     ) -> Iterator[tuple[int, Difference]]:
         """Where the text of those files among `inos` that are whole and sound is not what a check has of it."""
         regular = file_sizes(self._archive)
@@ -94,7 +98,9 @@ class GrammarCheck:
             for piece in text:
                 check.add(piece)
             difference = check.end()
-            if difference is not None and all(map(_is_certain, difference[1:])):
+            if difference is None:
+                continue
+            if word_rule != "letters" or all(map(_is_certain, difference[1:])):
                 yield ino, difference
 
     def _in_damaged_blocks(self) -> Numbers:
@@ -123,8 +129,9 @@ class GrammarCheck:
         yield from _each(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
         if len(self._inos) == len(self._archive.segments):
             missing = np.setdiff1d(regular[:, 0], np.concatenate([files, listed, with_holes]))
-            check = _grammar.TextCheck(None, _word_characters(self._archive.meta["words"]))
-            with_words = (ino for ino, _ in self._differences(check, missing, lambda _: []))
+            word_rule = self._archive.meta["words"]
+            check = _grammar.TextCheck(None, _word_characters(word_rule))
+            with_words = (ino for ino, _ in self._differences(check, missing, lambda _: [], word_rule))
             reason = "it has words, and is in no grammar and not listed as a binary file"
             yield from first_problems(Problem(reason, ino) for ino in with_words)
 
@@ -189,7 +196,7 @@ def _word_characters(word_rule: str) -> bytes:
 
 
 def _is_certain(word: bytes | None) -> bool:
-    """Whether all characters of a word have been in Unicode for long.
+    """Whether all characters of a word of the rule `letters` have been in Unicode for long.
 
     What a letter is depends on the version of Unicode that the writer had; the newest characters prove nothing.
     """

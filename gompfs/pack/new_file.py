@@ -9,8 +9,9 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -132,9 +133,12 @@ class NewFile:
             if self._can_link():
                 return descriptor
             os.close(descriptor)
-        name = _temporary_name(self.path)
-        descriptor = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self._folder)
-        self._name = name
+
+        def create() -> tuple[int, str]:
+            name = _temporary_name(self.path)
+            return os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=self._folder), name
+
+        descriptor, self._name = _create_locked(create)
         return descriptor
 
     def _can_link(self) -> bool:
@@ -164,9 +168,8 @@ class TemporaryIndex:
         folder = tempfile.gettempdir()
         try:
             _remove_stale(Path(folder), rf"{_INDEX_PREFIX}[a-z0-9_]{{8}}")
-            self._descriptor, name = tempfile.mkstemp(prefix=_INDEX_PREFIX)
+            self._descriptor, name = _create_locked(partial(tempfile.mkstemp, prefix=_INDEX_PREFIX))
             try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                 self.writer = IndexWriter(Path(name), base=base)
             except BaseException:
                 os.close(self._descriptor)
@@ -190,6 +193,19 @@ class TemporaryIndex:
         self.writer.finish()
         with open(self._descriptor, "rb", closefd=False) as file:
             return file.read()
+
+
+def _create_locked(create: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+    """The descriptor and name of a new file that is locked.
+
+    Until it is locked, another writer may take it for stale and remove it: then a further one is created.
+    """
+    while True:
+        descriptor, name = create()
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        os.close(descriptor)
 
 
 def _temporary_name(path: Path) -> str:

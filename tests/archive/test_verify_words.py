@@ -11,6 +11,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from forged_index import forge_index
 from xxhash import xxh3_64_intdigest
 
 from gompfs import _grammar
@@ -169,6 +170,18 @@ def test_the_first_other_word_is_named(texts_archive: Path) -> None:
         "c: its word 1 is one, and oNe in the grammar",
         "e: its word 0 is one, and oNe in the grammar",
     ]
+
+
+def test_bytes_that_are_no_text_count_as_words(tmp_path: Path) -> None:
+    """verify passed a file of other words where one of them was no character of Unicode 3.2, whatever the word rule."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_bytes(b"to be or not to be")
+    (tree / "b").write_bytes("\u1c89 word \xd4 another".encode())
+    pack_archive([open_source(tree)], tmp_path / "a.gomp", PackOptions(), engine=select_engine("cpu"))
+    assert problems_of(tmp_path / "a.gomp") == []
+    forge_index(tmp_path / "a.gomp", "UPDATE extent SET stream_offset = 18 WHERE stream_offset = 0")
+    assert problems_of(tmp_path / "a.gomp") == ["a: its word 0 is \\u1c89, and to in the grammar"]
 
 
 def test_letters_that_an_older_unicode_did_not_have_prove_nothing(tmp_path: Path) -> None:

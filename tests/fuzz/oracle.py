@@ -159,6 +159,9 @@ def _read(content: bytes) -> Reading:
     image = content[index_offset : index_offset + index_size]
     if xxh3_64_intdigest(image) != index_xxh3:
         raise OracleError("no whole index")
+    page_size, page_count = int.from_bytes(image[16:18]), int.from_bytes(image[28:32])
+    if (65536 if page_size == 1 else page_size) * page_count != index_size:
+        raise OracleError("the footer is not that of the index: another generation is shown, with a warning")
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(image)

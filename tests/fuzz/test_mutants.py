@@ -112,7 +112,7 @@ def test_errors_that_nobody_foresaw_are_found(tmp_path: Path, monkeypatch: pytes
     [
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal"),
         (lambda: any(itertools.repeat(False)), "time"),
-        (lambda: bytearray(300 << 20).count(1), "memory"),
+        (lambda: bytearray(400 << 20).count(1), "memory"),
     ],
     ids=["signal", "time", "memory"],
 )

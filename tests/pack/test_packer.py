@@ -13,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
@@ -26,7 +27,7 @@ from gompfs.engine import select_engine
 from gompfs.errors import PackError, UnreadableFileError
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
-from gompfs.pack.new_file import NewFile
+from gompfs.pack.new_file import NewFile, TemporaryIndex
 from gompfs.pack.sources import SourceEntry
 
 CAPTURED = {"capture_output": True, "check": False, "env": {**os.environ, "PYTHONPATH": PACKAGE_PARENT}}
@@ -549,3 +550,24 @@ class TestUnreadable:
         with Archive(target) as archive:
             assert archive.read(archive.resolve("d/bad").ino, 0, 100) == b"of before"
             assert verify_archive(archive).is_sound
+
+
+def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another writer removed an index between its creation and its lock: the archive got an empty index."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    create = tempfile.mkstemp
+    created: list[str] = []
+
+    def create_and_lose(*args: Any, **options: Any) -> tuple[int, str]:
+        descriptor, name = create(*args, **options)
+        created.append(name)
+        if len(created) == 1:
+            os.unlink(name)
+        return descriptor, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", create_and_lose)
+    with TemporaryIndex() as index:
+        image = index.finish()
+    assert image.startswith(b"SQLite format 3\0")
+    assert len(created) == 2
+    assert list(tmp_path.iterdir()) == []

@@ -76,6 +76,8 @@ class Reading:
             if ino not in self.inodes:
                 raise OracleError(f"no inode {ino}")
             entry = paths[path] = self.inodes[ino]
+            if entry.mode < 0:
+                raise OracleError(f"the mode of inode {ino} is negative")
             if stat.S_ISDIR(entry.mode):
                 if len(paths) > _MAX_ENTRIES or room < 0:
                     raise TooMuchError("there are many paths, or long ones")
@@ -159,6 +161,8 @@ def _read(content: bytes) -> Reading:
     image = content[index_offset : index_offset + index_size]
     if xxh3_64_intdigest(image) != index_xxh3:
         raise OracleError("no whole index")
+    if -(-(index_offset + index_size) // FOOTER_SIZE) * FOOTER_SIZE != len(content) - FOOTER_SIZE:
+        raise OracleError("the footer does not lie after the index")
     page_size, page_count = int.from_bytes(image[16:18]), int.from_bytes(image[28:32])
     if (65536 if page_size == 1 else page_size) * page_count != index_size:
         raise OracleError("the footer is not that of the index: another generation is shown, with a warning")

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "common/cancellation.h"
@@ -28,8 +29,12 @@ class WorkerPool {
         Job job{loop, context, num_helpers, 0};
         {
             const std::lock_guard lock(mutex_);
-            for (; num_threads_ < num_helpers; ++num_threads_) {
-                std::thread([this] { work(); }).detach();
+            try {
+                for (; num_threads_ < num_helpers; ++num_threads_) {
+                    std::thread([this] { work(); }).detach();
+                }
+            } catch (const std::system_error&) {
+                // The system gives no more threads: those that there are do the work.
             }
             jobs_.push_back(&job);
             ++num_jobs_;

@@ -1,0 +1,28 @@
+"""Where the system gives no more threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+_DECODE = """
+import resource
+from pathlib import Path
+from gompfs.codec import BlockStatus, Codec, build_block
+from gompfs.engine import select_engine
+
+content = bytes(range(256)) * 256
+block = build_block(Codec.STORED, content, content).data
+engine = select_engine("cpu", 64)
+out, expected = memoryview(bytearray(64 * len(content))), content * 64
+size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (20 << 20),) * 2)  # room for two stacks
+statuses = engine.decode_blocks([block] * 64, out, verify=True)
+print(set(statuses) == {BlockStatus.OK}, out == expected)
+"""
+
+
+def test_blocks_are_decoded_by_the_threads_that_there_are() -> None:
+    """Decoding failed where a thread of the pool could not be started, as under a limit of processes or addresses."""
+    done = subprocess.run([sys.executable, "-c", _DECODE], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")

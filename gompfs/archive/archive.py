@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import stat
 import threading
@@ -43,8 +42,6 @@ from gompfs.model import (
     Section,
     Segment,
 )
-
-log = logging.getLogger(__name__)
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
@@ -242,6 +239,9 @@ class Archive:
             for rows in self._index.stored_sizes():
                 sizes.add(rows)
         except (CorruptIndexError, ValueError) as error:
+            import logging  # takes 3 ms, which commands that read do not have
+
+            log = logging.getLogger(__name__)
             log.warning("%s: some files with holes are shown as if they had none: %s", self.path, error)
         return sizes
 

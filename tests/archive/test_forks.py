@@ -260,7 +260,7 @@ _ENDING = """
 
 def test_children_close_and_end(sound_archive: Path) -> None:
     """With and without reading first, closed or not; each runs to the interpreter's own end."""
-    command = [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(_ENDING)]
+    command = [sys.executable, "-P", "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(_ENDING)]
     ended = subprocess.run([*command, sound_archive], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
 

@@ -189,7 +189,7 @@ with gompfs.open(sys.argv[1]) as archive:
         print(next(archive.stats("wordcount"))["count"] > 0)
 """
     with subprocess.Popen(
-        [sys.executable, "-c", script, words],
+        [sys.executable, "-P", "-c", script, words],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(tmp_path)},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
@@ -265,7 +265,7 @@ def test_calls_end_before_their_work_is_done(words: Path, tmp_path: Path) -> Non
     The work of this text ends within the limits of the other tests; here its own time is the measure.
     """
     done = subprocess.run(
-        [sys.executable, "-c", CALLS, words.with_name("text")],
+        [sys.executable, "-P", "-c", CALLS, words.with_name("text")],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

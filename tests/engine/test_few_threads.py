@@ -24,5 +24,5 @@ print(set(statuses) == {BlockStatus.OK}, out == expected)
 
 def test_blocks_are_decoded_by_the_threads_that_there_are() -> None:
     """Decoding failed where a thread of the pool could not be started, as under a limit of processes or addresses."""
-    done = subprocess.run([sys.executable, "-c", _DECODE], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-P", "-c", _DECODE], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")

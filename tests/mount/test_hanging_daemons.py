@@ -172,6 +172,7 @@ def test_top_goes_on_with_a_mount_that_answers_again(stopped) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
     ) as process:
         assert process.stdout is not None
         for _ in range(3):

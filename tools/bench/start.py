@@ -43,11 +43,11 @@ def _measure_commands(scratch: Path, rounds: int) -> Report:
     small.mkdir()
     for number in range(_NUM_SMALL_FILES):
         (small / f"file{number}").write_text(f"the words of file {number}\n" * 400)
-    gompfs = (sys.executable, "-c", _SCRIPT)
+    gompfs = (sys.executable, "-P", "-c", _SCRIPT)
     run((*gompfs, "pack", "-q", small, archive))
     commands: dict[str, tuple[str | Path, ...]] = {
-        _BARE: (sys.executable, "-c", "pass"),
-        "import gompfs": (sys.executable, "-c", "import gompfs"),
+        _BARE: (sys.executable, "-P", "-c", "pass"),
+        "import gompfs": (sys.executable, "-P", "-c", "import gompfs"),
         "gompfs --version": (*gompfs, "--version"),
         "gompfs --help": (*gompfs, "--help"),
         "gompfs ls": (*gompfs, "ls", archive),

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
-from gompfs._reading import BlockReader, ReaderTable
+from gompfs._reading import BlockReader, ReaderTable, StoredSizes
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse_binding import Session
 from gompfs.mount.kernel_tuning import set_read_ahead
@@ -58,6 +58,14 @@ class MemoryOperations:
     def cache_seconds(self, _node: int) -> int:
         """See Operations.cache_seconds."""
         return CACHE_SECONDS
+
+    def stored_size(self, inode: Inode) -> int:
+        """See Operations.stored_size."""
+        return inode.size
+
+    def stored_sizes(self) -> StoredSizes:
+        """See Archive.stored_sizes: there are no holes."""
+        return StoredSizes()
 
     def inode(self, node: int) -> Inode:
         """See Operations.inode."""

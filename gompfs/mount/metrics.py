@@ -16,7 +16,9 @@ from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.prometheus import MetricsText
 
-_STARTED_AT = time.time()  # the daemon imports this as it mounts
+# The daemon imports this module as it mounts.
+_STARTED_AT = time.time()
+_STARTED_MONOTONIC = time.monotonic()
 
 
 def metrics(archive: Archive) -> bytes:
@@ -37,7 +39,7 @@ def metrics(archive: Archive) -> bytes:
     _describe_decoding(text, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     text.single("process_start_time_seconds", "gauge", "When the mount began, since 1970.", _STARTED_AT)
-    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", time.time() - _STARTED_AT)
+    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", time.monotonic() - _STARTED_MONOTONIC)
     text.single(
         "process_cpu_seconds_total", "counter", "Time of the processor.", usage.ru_utime + usage.ru_stime
     )

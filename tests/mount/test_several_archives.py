@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mount_states import observe_anew
 from tree_helpers import pack
 
-from gompfs.mount.observe import observe_mounts
 from gompfs.mount.prometheus import parse_metrics
 
 FUSE_APIS = ("low", "high")
@@ -135,8 +135,7 @@ def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path
         assert len(os.listdir(top)) == 200
         for directory in range(200):
             assert os.listdir(top / f"{directory:03}/sub") == [name]
-    time.sleep(1.1)
-    (state,) = observe_mounts([os.path.realpath(place)])
+    state = observe_anew(place)
     counts = {
         language: state.value("gompfs_request_seconds_count", request="other", answered_by=language)
         for language in ("cpp", "python")
@@ -155,8 +154,7 @@ def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str)
         assert b"of\t1" in counts
         assert f"{name}\t".encode() in b"\n".join(counts)
         assert (place / f"stats/{name}/files/shared/file/wordcount").read_bytes() == b"of\t1\n%s\t1\n" % name.encode()
-    time.sleep(1.1)
-    (state,) = observe_mounts([os.path.realpath(place)])
+    state = observe_anew(place)
     assert state.state == "serving"
     assert state.label("archive") is None
     assert state.mount.source == ":".join(map(str, archives))
@@ -166,7 +164,7 @@ def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str)
     ((_, num_blocks),) = one["gompfs_decoded_blocks_total"]
     assert state.value("gompfs_decoded_blocks_total") <= num_blocks
     assert state.value("gompfs_decoded_blocks_total") >= 3
-    assert 1 < state.value("gompfs_uptime_seconds") < 60
+    assert 0 < state.value("gompfs_uptime_seconds") < 60
 
 
 def test_an_entry_called_stats_stays_what_it_is(mount_all, archives: list[Path], tmp_path: Path) -> None:

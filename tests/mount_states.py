@@ -1,0 +1,26 @@
+"""What a mount's metrics say, read as `gompfs ps` reads them."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from gompfs.mount.observe import MountState, observe_mounts
+
+
+def observe(place: Path) -> MountState:
+    """The state of one mount. Its metrics may be up to a second old: others look at mounts too."""
+    (state,) = observe_mounts([os.path.realpath(place)])
+    return state
+
+
+def observe_anew(place: Path) -> MountState:
+    """The state of a mount that serves, with metrics computed after this call began."""
+    first = observe(place)
+    for _ in range(20):
+        time.sleep(0.4)
+        state = observe(place)
+        if state.value("gompfs_uptime_seconds") > first.value("gompfs_uptime_seconds"):
+            return state
+    raise AssertionError(f"{place}: the metrics stay as they were at {first.value('gompfs_uptime_seconds')} s")

@@ -216,8 +216,20 @@ class Archive:
         return found
 
     def stored_size(self, inode: Inode) -> int:
-        """How many bytes of an entry are not in holes."""
-        return self.stored_sizes().of(inode.ino, inode.size) if stat.S_ISREG(inode.mode) else inode.size
+        """How many bytes of an entry are not in holes; of a file with damaged extents, all."""
+        if not stat.S_ISREG(inode.mode):
+            return inode.size
+        if self._stored_sizes is not None:
+            return self._stored_sizes.of(inode.ino, inode.size)
+        try:
+            return min(inode.size, sum(extent.size for extent in self.extents(inode.ino)))
+        except CorruptIndexError:
+            return inode.size
+
+    @property
+    def knows_stored_sizes(self) -> bool:
+        """Whether the stored sizes of all files have been read: 15 ms for each 100,000 files."""
+        return self._stored_sizes is not None
 
     def stored_sizes(self) -> StoredSizes:
         """The stored sizes of all files that have holes, by inode number; read from the index the first time.

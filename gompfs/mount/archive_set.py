@@ -195,6 +195,8 @@ class _Directories:
         """See Operations: directories have no holes."""
         return inode.size
 
+    knows_stored_sizes = True
+
     def stored_sizes(self) -> StoredSizes:
         """Those of no files."""
         return StoredSizes()

@@ -41,15 +41,19 @@ class Directories:
 
     def entries(self, node: int, position: int, room: int) -> bytes:
         """The entries of a directory from a position on that have room in a reply; raises as Operations.children."""
-        self._read(node, _MIN_ENTRIES)
-        entries = self.listings.entries(node, position, room)
-        if entries is not None:
-            return entries
         operations = self._operations(node)
+        is_early = not operations.knows_stored_sizes  # the first listing does not wait for the sizes of all files
+        if not is_early:
+            self._read(node, _MIN_ENTRIES)
+            entries = self.listings.entries(node, position, room)
+            if entries is not None:
+                return entries
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
         sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()  # without it, no attributes are told
         if cache_seconds == CACHE_SECONDS:
             self.listings.insert(node, children, cache_seconds, sizes)
+        if is_early:
+            self.listings.want(node, _MIN_ENTRIES)
         return pack_listing(node, children, cache_seconds, position, room, sizes)
 
     def _stored_sizes(self, children: Sequence[tuple[bytes, Inode]]) -> StoredSizes:
@@ -63,15 +67,16 @@ class Directories:
     def _read(self, node: int, max_entries: int) -> None:
         """Keep the listings of a directory and of those behind it; nothing where the index is damaged there."""
         with self._lock:
-            if node in self.listings:
-                return
             try:
                 operations = self._operations(node)
+                stored_sizes = operations.stored_sizes()
+                if node in self.listings:
+                    return
                 rows = operations.directories(node, max_entries)
                 if rows is not None:
                     mapping, cache_seconds = operations.mapping, operations.cache_seconds(node)
                     following = 0 if rows.is_last else min(2 * max_entries, _MAX_ENTRIES)
-                    more = following, operations.stored_sizes()
+                    more = following, stored_sizes
                     self.listings.insert_columns(rows.columns, rows.first, rows.end, mapping, cache_seconds, *more)
             except (GompfsError, OSError, ValueError) as error:
                 log.debug("directories could not be read ahead: %s", error)

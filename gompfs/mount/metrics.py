@@ -39,7 +39,8 @@ def metrics(archive: Archive) -> bytes:
     _describe_decoding(text, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     text.single("process_start_time_seconds", "gauge", "When the mount began, since 1970.", _STARTED_AT)
-    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", time.monotonic() - _STARTED_MONOTONIC)
+    uptime = time.monotonic() - _STARTED_MONOTONIC
+    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", uptime)
     text.single(
         "process_cpu_seconds_total", "counter", "Time of the processor.", usage.ru_utime + usage.ru_stime
     )

@@ -74,7 +74,12 @@ class Operations:
         """How many bytes of a node, whose attributes these are, are not in holes."""
         if not stat.S_ISREG(inode.mode) or self._tree.virtual(inode.ino) is not None:
             return inode.size
-        return self.archive.stored_sizes().of(self._tree.ino(inode.ino), inode.size)
+        return self.archive.stored_size(inode._replace(ino=self._tree.ino(inode.ino)))
+
+    @property
+    def knows_stored_sizes(self) -> bool:
+        """Whether `stored_sizes` answers at once."""
+        return self.archive.knows_stored_sizes
 
     def seek(self, node: int, file_offset: int, whence: int) -> int:
         """Where the next data or the next hole of a file is, at `file_offset` or after it, as lseek(2) has it."""

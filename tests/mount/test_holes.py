@@ -251,6 +251,18 @@ def test_the_python_interface_tells_the_same(archive: Path, tree: Path) -> None:
             assert least <= files.stat(name).st_blocks <= most
 
 
+def test_one_file_is_answered_without_the_sizes_of_all(archive: Path, tree: Path) -> None:
+    """Those of all files took most of a mount's first listing."""
+    with Archive(archive) as opened:
+        for name in FILES:
+            inode = opened.resolve(name)
+            early = opened.stored_size(inode)
+            assert not opened.knows_stored_sizes
+            with Archive(archive) as other:
+                assert early == other.stored_sizes().of(inode.ino, inode.size)
+                assert other.knows_stored_sizes
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -45,6 +45,9 @@ class ListingTable {
     // Takes note of a name asked for in a directory that is not kept: the second makes it wanted.
     void note_missed(std::uint64_t node);
 
+    // Has a directory listed ahead, and those that the index has after it, so many entries.
+    void want(WantedListing wanted) { wanted_.push(wanted); }
+
     // Waits for what should be listed ahead; nothing once the table is closed.
     std::optional<WantedListing> wait() { return wanted_.wait(); }
     void close() { wanted_.close(); }

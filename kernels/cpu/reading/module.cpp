@@ -370,6 +370,12 @@ NB_MODULE(_reading, module) {
             "node"_a, "children"_a, "cache_seconds"_a, "stored_sizes"_a = StoredSizes())
         .def("insert_columns", &gompfs::insert_columns, "columns"_a, "first"_a, "end"_a,
              "mapping"_a, "cache_seconds"_a, "num_following"_a, "stored_sizes"_a = StoredSizes())
+        .def(
+            "want",
+            [](ListingTable& table, std::uint64_t node, std::uint64_t num_entries) {
+                table.want({node, num_entries});
+            },
+            "node"_a, "num_entries"_a)
         .def("wait_wanted", &gompfs::wait_wanted)
         .def("close", &ListingTable::close)
         .def("__contains__", &ListingTable::contains)

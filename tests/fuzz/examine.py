@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import stat
 import subprocess
 import sys
@@ -174,12 +175,11 @@ class Examination:
         for path in rng.sample(paths, min(_NUM_CATS, len(paths))):
             if b"\0" in path or path.startswith(b"-"):
                 continue
-            outcome = (
-                self._command("cat", "--verify", "--", os.fsdecode(path)) if _is_small(self.reading, path) else None
-            )
-            if outcome is not None and outcome.status == 0:
+            with _limited_files():
+                outcome = self._command("cat", "--verify", "--", os.fsdecode(path))
+            if outcome.status == 0:
                 self._compare("cat", path, outcome.out, verify=True)
-            elif outcome is not None and self.is_sound and self.reading is not None:
+            elif self.is_sound and self.reading is not None:
                 self.finding("refused", f"cat of an archive that verify calls sound: {outcome.err[:300]}")
 
     def _count_words(self) -> None:
@@ -247,7 +247,7 @@ class Examination:
                 return
             if entry is None:
                 self.finding("wrong name", f"{command}: {path!r}")
-            elif expected is None and is_whole:
+            elif expected is None and is_whole and (content or entry.size):
                 self.finding("wrong bytes", f"{command}: {path!r}, which is damaged, came without an error")
             elif expected is not None and content != expected:
                 self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the slow reading")
@@ -271,6 +271,8 @@ class Examination:
         return outcome
 
     def _check(self, command: str, outcome: Outcome) -> None:
+        if "are ignored: " in outcome.err:
+            self.reading = None  # gompfs shows an older generation and says so; the slow reading has the last only
         for text in FORBIDDEN:
             if text in outcome.err:
                 self.finding(
@@ -312,11 +314,23 @@ def _captured() -> Iterator[Callable[[], tuple[bytes, bytes]]]:
             os.close(descriptor)
 
 
-def files_below(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Files of a directory, as far down as paths can name them."""
+@contextmanager
+def _limited_files() -> Iterator[None]:
+    """Writing more than MAX_SIZE to a file fails: a forged size of 2^60 bytes is a hole that no output can hold."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_SIZE, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def files_below(top: bytes, max_folders: int | None = None) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Files of a directory, as far down as paths can name them, in `max_folders` directories at most."""
     pending = [top]
-    while pending:
+    while pending and max_folders != 0:
         folder = pending.pop()
+        max_folders = None if max_folders is None else max_folders - 1
         for entry in os.scandir(folder) if len(folder) < _MAX_PATH else ():
             if entry.is_dir(follow_symlinks=False):
                 pending.append(entry.path)

@@ -14,6 +14,7 @@ from pathlib import Path
 from examine import FORBIDDEN, files_below, remove
 
 _MAX_FILES = 500
+_MAX_FOLDERS = 2000  # directories that several names share are walked once for each
 Tell = Callable[[str, str], None]
 
 
@@ -85,7 +86,7 @@ def run_real_mount(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
 
 
 def _use_tree(top: bytes) -> None:
-    for full, status in itertools.islice(files_below(top), _MAX_FILES):
+    for full, status in itertools.islice(files_below(top, _MAX_FOLDERS), _MAX_FILES):
         try:
             os.listxattr(full, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and status.st_size <= 1 << 20:

@@ -47,7 +47,9 @@ from taken_apart import FOOTER_FIELDS, FOOTER_SIZE
 from watch import Watch
 
 _TESTS = Path(__file__).parents[1]
-_ADDRESSES = 3 << 30  # of address space that is not memory: stacks of threads, what is mapped and not touched
+# Address space that is not memory: what is mapped and not touched, and 128 MiB of stack and heap for each thread, of
+# which three extension modules start one for each processor.
+_ADDRESSES = (3 << 30) + 3 * (os.cpu_count() or 1) * (128 << 20)
 
 
 @dataclass

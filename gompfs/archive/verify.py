@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from gompfs.archive.archive import Archive
+from gompfs.archive.arrays import all_extents
 from gompfs.archive.verify_words import GrammarCheck
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
 from gompfs.errors import CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 
 _BATCH_BYTES = 16 << 20
+# Paths that damaged blocks name in a report: a forged index may have each of a million files touch each block.
+_MAX_TOUCHED = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class _Verification:
         self._check_overlaps()
         for segment in self._archive.segments:
             self._check_segment(segment)
+        self._name_touched_files()
         damaged_blocks = {damage.block for damage in report.damages}
         grammars = GrammarCheck(self._archive, damaged_blocks, with_files=is_sound)
         for section in self._archive.sections:
@@ -84,8 +88,7 @@ class _Verification:
         """Its part of the stream."""
         self._check_alignment("", segment.first_block, segment.places)
         for number, status in self._damaged(segment.places):
-            block = segment.first_block + number
-            self._report.damages.append(Damage(block, status, paths=self._touched(block)))
+            self._report.damages.append(Damage(segment.first_block + number, status))
 
     def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
         """Its blocks, and what they hold if that is a grammar."""
@@ -146,13 +149,35 @@ class _Verification:
             reason = f"{prefix}block {first_block + odd[0]} does not lie on a multiple of {BLOCK_ALIGNMENT}{others}"
             self._report.problems.append(Problem(reason))
 
-    def _touched(self, block: int) -> tuple[bytes, ...]:
-        """The files that have bytes in a block, as far as the index can tell."""
+    def _name_touched_files(self) -> None:
+        """Add to each damaged block of the stream the paths of the files that have bytes in it."""
+        damages = self._report.damages
+        if not damages:
+            return
+        blocks = np.unique(np.array([damage.block for damage in damages], np.int64))
         try:
-            inos: Iterable[int] = self._archive.files_of_block(block)
+            extents = all_extents(self._archive)
         except CorruptIndexError:
-            return ()
-        return tuple(sorted(self._paths[ino] for ino in inos if ino in self._paths))
+            return
+        begins, sizes = (np.clip(extents[:, column], 0, 1 << 62) for column in (2, 3))
+        first = np.searchsorted(blocks, begins // self._archive.block_size)
+        last = np.searchsorted(blocks, (begins + sizes - 1) // self._archive.block_size, side="right")
+        named: dict[int, set[bytes]] = {}
+        num_named = 0
+        for row in np.flatnonzero(first < last).tolist():
+            path = self._paths.get(int(extents[row, 0]))
+            if path is None:
+                continue
+            touched = blocks[first[row] : last[row]].tolist()
+            for block in touched[: max(_MAX_TOUCHED - num_named, 0)]:
+                named.setdefault(block, set()).add(path)
+            num_named += len(touched)
+        self._report.damages = [
+            replace(damage, paths=tuple(sorted(named.get(damage.block, ())))) for damage in damages
+        ]
+        if num_named > _MAX_TOUCHED:
+            reason = f"files touch damaged blocks {num_named} times, of which {_MAX_TOUCHED} are named"
+            self._report.problems.append(Problem(reason))
 
     @cached_property
     def _paths(self) -> dict[int, bytes]:

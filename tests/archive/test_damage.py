@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tree_helpers import list_archive, list_directory
+from forged_index import forge_index
+from tree_helpers import list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
@@ -281,3 +282,27 @@ def test_random_flips_never_give_wrong_bytes(sound_archive: Path, tree: Path, tm
             outcomes.add((type(error).__name__, error.archive))
     assert ("CorruptBlockError", str(flipped)) in outcomes
     assert {archive for _, archive in outcomes} == {str(flipped)}
+
+
+def test_files_that_all_touch_all_damaged_blocks(tmp_path: Path) -> None:
+    """The report was as long as files times blocks, and the index was searched once for each block."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(1500):
+        (tree / f"{number}").write_bytes(random.Random(number).randbytes(16384))
+    pack(tmp_path / "a.gomp", tree, block_size=16384)
+    with Archive(tmp_path / "a.gomp") as archive:
+        size = archive.segments[0].places.uncompressed_size
+        offsets = [*archive.segments[0].places.archive_offsets]
+    forge_index(
+        tmp_path / "a.gomp",
+        f"UPDATE extent SET stream_offset = 0, size = {size}",
+        f"UPDATE inode SET size = {size} WHERE mode & 61440 = 32768",
+    )
+    for offset in offsets:
+        flip(tmp_path / "a.gomp", offset)
+    with Archive(tmp_path / "a.gomp") as archive:
+        report = verify_archive(archive)
+    assert len(report.damages) == 1500
+    assert sum(len(damage.paths) for damage in report.damages) == 1 << 20
+    assert f"files touch damaged blocks {1500 * 1500} times" in str(report.problems)

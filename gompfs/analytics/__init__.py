@@ -1,4 +1,4 @@
-"""The analytics of TADOC and some more, computed on grammars; each task is a module."""
+"""The analytics of TADOC and a few more, computed on grammars. Each task is a module."""
 
 from __future__ import annotations
 

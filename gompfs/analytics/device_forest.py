@@ -1,4 +1,4 @@
-"""A forest of rules in a device's memory, and the terms of its nodes: words, or n-grams (G-TADOC section 4)."""
+"""A forest of rules in device memory, and the terms of its nodes: words or n-grams (G-TADOC section 4)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from gompfs.engine.array_device import Array, ArrayDevice
 
 _SOURCE_OF_NGRAMS = "grammar/ngrams"
 _NODE = 1 << 31
-_BYTES_OF_AN_ITEM = 24  # of an edge or a term: its two nodes, and these once more in the order of a direction
+_BYTES_OF_AN_ITEM = 24  # bytes per edge or term: two numbers, and a second copy of both sorted for a direction
 _MAX_NARROW = 4096
-"""Levels of no more edges, nodes or slots of tables are done by one CTA, many of them in one launch."""
+"""A level with at most this many edges, nodes or table slots is narrow.
+
+One CTA processes consecutive narrow levels in a single launch.
+"""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """Items in the order of the level that they belong to: those of level i are from starts[i] up to starts[i + 1].
+    """Items sorted by level. The items of level i are starts[i] up to, but not including, starts[i + 1].
 
-    `starts` (int64) is on the host; `device_starts` (uint64) the same on the device.
+    `starts` (int64) is on the host; `device_starts` (uint64) is a copy on the device.
     """
 
     starts: NDArray[np.int64]
@@ -29,19 +32,20 @@ class Levels:
 
     @classmethod
     def of(cls, device: ArrayDevice, ordered_levels: Array, num_levels: int) -> Levels:
-        """The levels of items whose levels, ascending, are given."""
+        """Makes the levels of items that are sorted by level; `ordered_levels` is the level of each item."""
         xp = device.xp
         starts = xp.searchsorted(ordered_levels, xp.arange(num_levels + 1, dtype=ordered_levels.dtype))
         return cls(device.download(starts).astype(np.int64), starts.astype(np.uint64))
 
     def items(self, first: int, last: int) -> tuple[int, int]:
-        """Where the items of some levels begin and end."""
+        """Returns where the items of the levels from `first` up to `last`, exclusive, begin and end."""
         return int(self.starts[first]), int(self.starts[last])
 
     def runs(self, costs: NDArray[np.int64] | None = None) -> list[tuple[int, int, bool]]:
-        """Levels to do in one go, as (first, last, whether one CTA does them one after another).
+        """Groups levels into launches. Returns (first, last, is_narrow) per launch, `last` being exclusive.
 
-        `costs` says what each level takes; by default, a level of n items takes n.
+        If is_narrow, one CTA processes the levels one after another; otherwise there is one level. `costs` is the work
+        per level, by default its number of items.
         """
         is_narrow = (np.diff(self.starts) if costs is None else costs) <= _MAX_NARROW
         runs = []
@@ -57,7 +61,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges (uint32 node numbers) in the order of the level of the nodes that they lead to."""
+    """Edges (pairs of uint32 node numbers), sorted by the level of their targets."""
 
     sources: Array
     targets: Array
@@ -65,7 +69,8 @@ class Edges:
 
     @classmethod
     def of(cls, device: ArrayDevice, sources: Array, targets: Array, levels_of_nodes: Array) -> Edges:
-        """The edges from `sources` to `targets`, each of which has a level above that of its sources."""
+        """Sorts the edges from `sources` to `targets`. The level of each target must be above the level of its source.
+        """
         levels = levels_of_nodes[targets]
         order = device.xp.argsort(levels)
         num_levels = int(levels.max()) + 1 if levels.size else 0
@@ -73,14 +78,14 @@ class Edges:
 
 
 class DeviceForest:
-    """A forest with its terms: words of the text, or n-grams in the order of their keys.
+    """A forest with its terms. A term is a word of the text, or an n-gram numbered in the order of the n-gram keys.
 
-    Nodes are files, then rules. `parents` and `children` (uint32) are the edges; `term_nodes` and `terms` (uint32)
-    say, for each time that a term belongs to a node, which. Terms are below `num_terms`.
+    Files are the first nodes, rules follow. `parents` and `children` (uint32) are the edges. `term_nodes` and `terms`
+    (uint32) have an entry for each occurrence of a term in a node. Terms are below `num_terms`.
     """
 
     def __init__(self, device: ArrayDevice, forest: _grammar.Forest) -> None:
-        """Upload a forest, which has no terms before `use_words` or `use_ngrams`."""
+        """Uploads a forest. It has no terms until `use_words` or `use_ngrams` is called."""
         self.device = device
         self.num_files = forest.files.size
         self.num_nodes = forest.depths.size
@@ -95,11 +100,11 @@ class DeviceForest:
 
     @property
     def num_bytes(self) -> int:
-        """Memory that it takes, with its edges and terms put in order for one direction."""
+        """The device memory in bytes, including edges and terms sorted for one direction."""
         return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
 
     def use_words(self, num_words: int) -> None:
-        """Make the words the terms, whose numbers are below `num_words`."""
+        """Makes words the terms; their numbers are below `num_words`."""
         nodes = self._find_edges()
         is_word = self._elements < _NODE
         self.term_nodes = nodes[is_word]
@@ -108,10 +113,11 @@ class DeviceForest:
         self._drop_elements()
 
     def use_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
-        """Make n-grams of `num_words` words the terms: their keys are words of `bits` bits one behind the other.
+        """Makes n-grams of `num_words` words the terms.
 
-        `inner_ranks` numbers words that come before others, empty if like all. `keys` becomes the keys by term, as
-        (high, low) or (low,), both uint64.
+        The key of an n-gram is the concatenation of its word numbers, each of `bits` bits. `inner_ranks` renumbers the
+        words that precede others in an n-gram; if empty, they keep their numbers. Sets `keys` to the keys by term:
+        (high, low) or (low,), each uint64.
         """
         high, low, self.term_nodes = self._find_ngrams(self._find_edges(), num_words - 1, bits, inner_ranks)
         self._drop_elements()
@@ -121,7 +127,7 @@ class DeviceForest:
         self.num_terms = self.keys[0].size
 
     def _find_edges(self) -> Array:
-        """Find parents and children; the node of each element."""
+        """Sets parents and children. Returns the node of each element."""
         nodes = self.device.xp.empty(self._num_elements, np.uint32)
         arguments = (self._starts, self.num_nodes, self._num_elements, nodes)
         self.device.launch("grammar/levels", "name_nodes", self._num_elements, *arguments)
@@ -136,7 +142,7 @@ class DeviceForest:
     def _find_ngrams(
         self, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
     ) -> tuple[Array, Array, Array]:
-        """The keys' halves, and the node of each."""
+        """Returns the high and low halves of the n-gram keys, and the node of each n-gram."""
         device, xp = self.device, self.device.xp
         ends = self._find_ends(capacity)
         counts = xp.empty(self._num_elements, np.uint32)
@@ -155,7 +161,10 @@ class DeviceForest:
         return high, low, nodes
 
     def _find_ends(self, capacity: int) -> tuple[Array, Array, Array]:
-        """Head and tail buffers of the rules, `capacity` words each, and how many there are."""
+        """Returns the head and tail buffers of the rules, `capacity` words each, and how many words each buffer has.
+
+        See G-TADOC section 4.3.
+        """
         device, xp = self.device, self.device.xp
         heights = self.heights[self.num_files :]
         order = xp.argsort(heights)
@@ -177,7 +186,10 @@ class DeviceForest:
 
 
 def _number(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-    """The place of each key among the different ones (uint32), and these; `halves` are the highest first."""
+    """Returns the rank of each key among the distinct keys (uint32), and the distinct keys in order.
+
+    `halves` are the 64-bit parts of the keys, highest first.
+    """
     xp = device.xp
     if not halves[0].size:
         return xp.empty(0, np.uint32), halves

@@ -1,4 +1,4 @@
-"""Statistics on a device: ranges of files that fit its memory, one after another, each traversed as a forest."""
+"""Statistics on a device. Ranges of files that fit in device memory are traversed as forests, one after another."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.grammar import ino_array
 
 _Result = TypeVar("_Result")
-# Memory for each element of a forest while its edges, and its words or n-grams, are put in order.
+# Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
 _BYTES_OF_A_WORD = 200
 _BYTES_OF_AN_NGRAM = 224
-_MOST_SYMBOLS = 3 << 20  # of a range: their postings are on the host too, before they are merged
+_MOST_SYMBOLS = 3 << 20  # symbols per range: the postings of a range are also in host memory before they are merged
 
 
 def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | None = None) -> CountedWords:
-    """Count the words of a grammar on `traversal.device`, in these files, None for all."""
+    """Counts the words of a grammar on `traversal.device`, in the files `inos` (None: all)."""
     assert traversal.device is not None
     counter = DeviceCounter(traversal.device, traversal, traversal.times or PhaseTimes())
     counts = counter.word_counts(grammar.native, ino_array(inos))
@@ -35,10 +35,13 @@ def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | 
 
 
 class DeviceCounter:
-    """Counts terms of grammars on a device, in one direction or the better one."""
+    """Counts the terms of grammars on a device, in the requested direction or the cheaper one."""
 
     def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
-        """Go as `traversal` says, whose threads put rules into arrays; `times` is told what takes how long."""
+        """Uses the settings of `traversal`. Its threads put rules into arrays.
+
+        Adds the seconds of each phase to `times`.
+        """
         self._device = device
         self._memory = device.memory
         self._direction = traversal.direction
@@ -47,7 +50,7 @@ class DeviceCounter:
         self._in_rounds = traversal.method is Method.ROUNDS
 
     def word_counts(self, grammar: _grammar.Grammar, inos: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-        """How often each word of a dictionary occurs (uint64) in these files, None for all."""
+        """Returns how often each word of the dictionary occurs in the files `inos` (None: all), as uint64."""
 
         def count(begin: int, end: int) -> NDArray[np.uint64]:
             with self._times.of("flatten"):
@@ -76,7 +79,7 @@ class DeviceCounter:
         *,
         per_file: bool,
     ) -> None:
-        """Add how often each n-gram of `num_words` words is in each file of a corpus, or in all together."""
+        """Counts the n-grams of `num_words` words, per file or in all files together; adds the counts to `postings`."""
 
         def count(begin: int, end: int) -> None:
             with self._times.of("flatten"):
@@ -102,7 +105,7 @@ class DeviceCounter:
             return DeviceForest(self._device, forest)
 
     def _count_all(self, forest: DeviceForest) -> PairCounts:
-        """The terms of all files together, as those of file 0."""
+        """Returns the term counts of all files together, stored under file 0."""
         if self._direction is Direction.BOTTOM_UP:
             forest.files = self._device.xp.zeros_like(forest.files)
             return self._count_postings(forest)
@@ -123,9 +126,9 @@ class DeviceCounter:
             return traversal.postings(max(file_bits, 1))
 
     def _choose(self, forest: DeviceForest) -> TopDown | BottomUp:
-        """The direction that is asked for, or the one that a first pass finds less work in (G-TADOC section 4.2).
+        """Returns the requested direction, or the one for which a first pass estimates less work (G-TADOC section 4.2).
 
-        Raises MemoryError where there is too little for it.
+        Raises MemoryError if device memory is too small for it.
         """
         ways: list[TopDown | BottomUp] = []
         if self._direction is not Direction.BOTTOM_UP:
@@ -142,9 +145,9 @@ class DeviceCounter:
     def _in_ranges(
         self, part_sizes: Sequence[tuple[int, int]], bytes_of_an_element: int, count: Callable[[int, int], _Result]
     ) -> Iterator[_Result]:
-        """Count ranges of files that should fit the device's memory; one that does not is cut in two.
+        """Calls `count` for ranges of files that should fit in device memory, and yields the results.
 
-        Raises StatsUnavailableError where a single file does not.
+        A range that does not fit is split in two. Raises StatsUnavailableError if a single file does not fit.
         """
         pending = _cut(part_sizes, min(self._memory // bytes_of_an_element, _MOST_SYMBOLS))[::-1]
         while pending:
@@ -163,7 +166,10 @@ class DeviceCounter:
 
 
 def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[int, int]]:
-    """Ranges of the files of parts in a row, of no more symbols than that unless it is one part."""
+    """Cuts the files of consecutive parts into ranges of whole parts.
+
+    A range has at most `max_symbols` symbols, or is a single part.
+    """
     ranges: list[tuple[int, int]] = []
     end = symbols = 0
     for num_files, num_symbols in part_sizes:
@@ -177,7 +183,7 @@ def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[
 
 
 def _as_run(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:
-    """Pairs of (term, file) as `Postings.add` takes them."""
+    """Converts counts of pairs (term, file) to the arrays that `Postings.add` takes."""
     xp = forest.device.xp
     terms = counted.firsts
     is_new = xp.ones(terms.size, bool)

@@ -1,6 +1,6 @@
 """The two directions of traversal on a device (G-TADOC, algorithms 1 and 2), in rounds or over levels.
 
-In rounds, results are put together in tables too, as the paper has it; over levels, they are sorted as they are.
+In rounds, results are collected in tables, as in the paper. Over levels, results are sorted without tables.
 """
 
 from __future__ import annotations
@@ -17,24 +17,28 @@ from gompfs.engine.array_device import Array
 
 @dataclass(frozen=True)
 class Work:
-    """What a first pass says of a direction: what it takes at most. `cost` is entries that are copied."""
+    """Upper bounds from the first pass, used to choose a direction.
+
+    `cost` is the number of entries to copy, `num_bytes` the device memory.
+    """
 
     cost: int
     num_bytes: int
 
     @classmethod
     def of(cls, num_slots: int, num_copies: int, num_results: int) -> Work:
-        """Of slots of tables, entries copied from table to table, and entries that come to a result."""
+        """Computes the bounds from the numbers of table slots, entries copied between tables, and entries in results.
+        """
         return cls(num_copies + num_results, BYTES_OF_A_SLOT * num_slots + BYTES_OF_A_PAIR * num_results)
 
 
 class TopDown:
-    """Weights flow from the files to the rules that they use: each rule gets a table of weights by file."""
+    """Weights flow from the files to the rules that they use. Each rule gets a table of its weight in each file."""
 
     name = "top-down"
 
     def __init__(self, forest: DeviceForest, *, in_rounds: bool) -> None:
-        """Put the edges from parents to children in order."""
+        """Sorts the edges from parents to children."""
         self._forest = forest
         self._in_rounds = in_rounds
         self._flow: Flow
@@ -44,7 +48,7 @@ class TopDown:
             self._flow = LevelFlow(forest, forest.parents, forest.children, forest.depths)
 
     def counts(self) -> Array:
-        """How often each term occurs in all files together (uint64)."""
+        """Returns how often each term occurs in all files together (uint64)."""
         return self._of_terms(self._weights(2**63))
 
     def _weights(self, limit: int) -> Array:
@@ -61,7 +65,7 @@ class TopDown:
         return sums
 
     def work(self) -> Work:
-        """The first pass: a rule is in no more files than it has occurrences."""
+        """The first pass. Uses that a rule is in at most as many files as it has occurrences."""
         forest, xp = self._forest, self._forest.device.xp
         limit = np.uint64(forest.num_files)
         self._bounds = xp.minimum(self._weights(forest.num_files), limit)
@@ -71,7 +75,7 @@ class TopDown:
         return Work.of(num_slots, num_copies, num_results)
 
     def postings(self, file_bits: int) -> PairCounts:
-        """How often each term is in each file, as pairs (term, file); needs `work`."""
+        """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
         forest, device = self._forest, self._forest.device
         tables = Tables(device, self._bounds)
         tables.add_items(device.xp.arange(forest.num_files, dtype=np.uint32), forest.files)
@@ -92,12 +96,13 @@ class TopDown:
 
 
 class BottomUp:
-    """Every rule gets a table of the terms that are in it and below; files add up those of their elements."""
+    """Each rule gets a table of the terms in it and in the rules below. Each file adds up the tables of its elements.
+    """
 
     name = "bottom-up"
 
     def __init__(self, forest: DeviceForest, *, in_rounds: bool) -> None:
-        """Put the edges from children to parents in order, as far as these are rules."""
+        """Sorts the edges from children to parents, for parents that are rules."""
         self._forest = forest
         self._in_rounds = in_rounds
         xp = forest.device.xp
@@ -116,7 +121,7 @@ class BottomUp:
         self._rule_terms = forest.term_nodes[~is_of_file], forest.terms[~is_of_file]
 
     def work(self) -> Work:
-        """The first pass: a rule has no more different terms than it and its children have."""
+        """The first pass. Uses that a rule has at most as many distinct terms as itself and its children together."""
         forest, xp = self._forest, self._forest.device.xp
         bounds = xp.zeros(forest.num_nodes, np.uint64)
         if self._rule_terms[0].size:
@@ -129,7 +134,7 @@ class BottomUp:
         return Work.of(num_slots, num_copies, num_results)
 
     def postings(self, file_bits: int) -> PairCounts:
-        """How often each term is in each file, as pairs (term, file); needs `work`."""
+        """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
         forest, device = self._forest, self._forest.device
         tables = Tables(device, self._bounds)
         tables.add_items(*self._rule_terms)

@@ -1,4 +1,5 @@
-"""How numbers and tables flow through a forest: over topological levels, or in rounds with masks as in G-TADOC."""
+"""Passes numbers and tables along the edges of a forest: by topological levels, or in rounds with masks as in G-TADOC.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +15,24 @@ from gompfs.errors import StatsUnavailableError
 _SOURCE_OF_LEVELS = "grammar/levels"
 _MAX_ROUNDS = 1 << 16
 _TIMES_AVERAGE = 16
-"""A node of more than so many times the average number of edges is shared by several threads (G-TADOC section 4.1)."""
+"""Several threads share a node that has more than this many times the average number of edges (G-TADOC section 4.1)."""
 
 
 class Flow(Protocol):
-    """Edges of a forest, along which what nodes have is passed on, each node's when it has all that it gets."""
+    """Edges of a forest. A node passes its values on along its edges once it has received all of its own."""
 
     def add_values(self, values: Array, limit: int) -> None:
-        """Add up numbers by node (uint64); no edge carries more than `limit`."""
+        """Adds up numbers by node (uint64). An edge carries at most `limit`."""
 
     def add_tables(self, tables: Tables) -> None:
-        """Add up tables by node."""
+        """Adds up tables by node."""
 
 
 class LevelFlow:
-    """Level by level: the edges that lead to the nodes of one level at once."""
+    """Works level by level: all edges that lead to the nodes of one level are processed at once."""
 
     def __init__(self, forest: DeviceForest, sources: Array, targets: Array, levels_of_nodes: Array) -> None:
-        """Put edges (uint32 node numbers) in order; every target has a level above those of its sources."""
+        """Sorts the edges (uint32 node numbers). The level of each target must be above the levels of its sources."""
         self._device = forest.device
         self._edges = Edges.of(forest.device, sources, targets, levels_of_nodes)
 
@@ -63,10 +64,10 @@ class LevelFlow:
 
 
 class RoundFlow:
-    """Rounds: each node in the one after the last node that passes on to it, when a mask says so."""
+    """Works in rounds: a node passes its values on in the round after its last predecessor did. A mask says when."""
 
     def __init__(self, forest: DeviceForest, sources: Array, targets: Array) -> None:
-        """Take edges (uint32 node numbers) in the order of their sources."""
+        """Takes edges (uint32 node numbers) that are sorted by source."""
         device, xp, num_nodes = forest.device, forest.device.xp, forest.num_nodes
         self._device = device
         self._targets = targets
@@ -85,11 +86,11 @@ class RoundFlow:
         device.launch(_SOURCE_OF_LEVELS, "name_nodes", self._num_pieces, *arguments)
 
     def add_values(self, values: Array, limit: int) -> None:
-        """See Flow. Raises StatsUnavailableError where it takes more than 65,536 rounds."""
+        """See Flow. Raises StatsUnavailableError if more than 65,536 rounds are needed."""
         self._run("pass_values", values, limit)
 
     def add_tables(self, tables: Tables) -> None:
-        """See Flow. Raises StatsUnavailableError where it takes more than 65,536 rounds."""
+        """See Flow. Raises StatsUnavailableError if more than 65,536 rounds are needed."""
         self._run("pass_tables", *tables.arguments)
 
     def _run(self, kernel: str, *arguments: object) -> None:
@@ -109,6 +110,6 @@ class RoundFlow:
 def add_along(
     device: ArrayDevice, sources: Array, targets: Array, values: Array, sums: Array, limit: int = 2**63
 ) -> None:
-    """Add to `sums[target]` what `values[source]` is, but no more than `limit`, for edges in any order."""
+    """Adds min(values[source], limit) to sums[target] for each edge. Edges may be in any order."""
     arguments = (sources, targets, 0, sources.size, values, sums, limit)
     device.launch(_SOURCE_OF_LEVELS, "add_along_edges", sources.size, *arguments)

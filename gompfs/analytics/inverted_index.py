@@ -1,4 +1,4 @@
-"""Inverted index: which files hold a word (TADOC section 4)."""
+"""Inverted index: the files that contain each word (TADOC section 4)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gompfs.grammar import Grammar
 def inverted_index_report(
     grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = BY_DEFAULT
 ) -> Report:
-    """Lines `word<TAB>path<TAB>path...` of all grammars together, words and paths in byte order.
+    """Returns lines `word<TAB>path<TAB>path...` for all grammars together; words and paths are in byte order.
 
-    `paths` says, by inode number, which files count and what they are called; `escape_path` says how paths are
-    written. `top` above 0 keeps the first lines only. Raises what statistics_report raises.
+    `paths` maps the inode numbers of the files to include to their paths. Paths are written as by `escape_path`. With
+    `top` above 0, only the first `top` lines are returned. Raises the errors of statistics_report.
     """
     return statistics_report(Task.INVERTED_INDEX, grammars, paths, 1, top, traversal)

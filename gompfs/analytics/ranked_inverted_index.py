@@ -1,4 +1,4 @@
-"""Ranked inverted index: which files hold a sequence of words, by count (TADOC section 4)."""
+"""Ranked inverted index: the files that contain each n-gram of words, by count (TADOC section 4)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def ranked_inverted_index_report(
     top: int = 0,
     traversal: Traversal = BY_DEFAULT,
 ) -> Report:
-    """Lines `w1 w2 w3<TAB>count path<TAB>count path...` in byte order, the files by count descending, then path.
+    """Returns lines `w1 w2 w3<TAB>count path<TAB>count path...` in byte order of the n-grams.
 
-    `paths` says, by inode number, which files count and what they are called. A sequence has `num_words` words, 1 to
-    5. `top` above 0 is how many files a line lists. Raises what statistics_report raises.
+    The files of a line are sorted by descending count, then by path. `paths` maps the inode numbers of the files to
+    include to their paths. An n-gram has `num_words` words, 1 to 5. With `top` above 0, a line lists at most `top`
+    files. Raises the errors of statistics_report.
     """
     return statistics_report(Task.RANKED_INVERTED_INDEX, grammars, paths, num_words, top, traversal)

@@ -1,4 +1,4 @@
-"""The lines of the statistics as values of Python, the same that `gompfs stats --json` prints."""
+"""Converts the lines of the statistics to Python values, as `gompfs stats --json` prints them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ _REPEATED_FACT = "binary_file"
 
 
 def records(kind: str, text: Iterable[bytes]) -> Iterator[Any]:
-    """What each line of `text`, pieces of whole lines, says: dicts, but strings of `words`, and one dict of `info`.
+    """Yields one value per line of `text`, which is an iterable of pieces of whole lines.
 
-    `kind` is a task, `info`, `word`, `phrase` or `words`.
+    `kind` is a task, `info`, `word`, `phrase` or `words`. The values are dicts. For `words` they are strings, and for
+    `info` there is a single dict.
     """
     if kind == "info":
         yield _facts(b"".join(text))
@@ -25,7 +26,7 @@ def records(kind: str, text: Iterable[bytes]) -> Iterator[Any]:
 
 
 def _facts(content: bytes) -> dict[str, Any]:
-    """The facts of the file info: numbers as numbers, and the binary files as one list."""
+    """Returns the content of the file `info` as a dict: numbers become int, and the binary files a list."""
     facts: dict[str, Any] = {f"{_REPEATED_FACT}s": []}
     for line in content.decode().splitlines():
         name, _, value = line.partition("\t")
@@ -85,7 +86,6 @@ def _path(field: bytes) -> str:
     return os.fsdecode(unescape_path(field))
 
 
-# How the lines of each task are read.
 _PARSERS: dict[str, Callable[[bytes], Any]] = {
     "inverted_index": _inverted_index,
     "phrase": _found,

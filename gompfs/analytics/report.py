@@ -9,28 +9,28 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 _PIECES_PER_THREAD = 4
-_MOST_PIECES = 16  # in memory at once, however many threads
+_MOST_PIECES = 16  # pieces in memory at once with up to this many threads
 
 
 class Report(ABC):
-    """Lines of text in pieces; no more of it need be in memory than whoever reads it keeps."""
+    """Lines of text, made in pieces, so that the whole text need not be in memory."""
 
     @property
     @abstractmethod
     def size(self) -> int | None:
-        """The size of the text in bytes, if that is known before the text is made."""
+        """The size of the text in bytes, or None if it is not known before the text is made."""
 
     @abstractmethod
     def __iter__(self) -> Iterator[bytes]:
-        """The text from its beginning, whole lines at a time; it may be made more than once."""
+        """Yields the text from its beginning, in pieces of whole lines. Can be called several times."""
 
     def read(self) -> bytes:
-        """The whole text."""
+        """Returns the whole text."""
         return b"".join(self)
 
 
 class FixedReport(Report):
-    """A short text that is there already."""
+    """A short text that exists already."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -51,7 +51,7 @@ class _NativeReport(Protocol):
 
 
 class PiecewiseReport(Report):
-    """A text that the C++ core makes in pieces of about 1 MiB, several at once."""
+    """A text that the C++ core makes in pieces of about 1 MiB, several of them in parallel."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PiecewiseReport(Report):
         num_threads: int = 0,
         timed: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
-        """Make pieces on `num_threads` threads, 0 for one per core, each time inside of `timed()`."""
+        """Makes pieces on `num_threads` threads (0: one per core), each time inside of `with timed():`."""
         self._native = native
         self._timed = timed
         self._num_threads = num_threads or len(os.sched_getaffinity(0))
@@ -70,7 +70,7 @@ class PiecewiseReport(Report):
         return self._native.size
 
     def __iter__(self) -> Iterator[bytes]:
-        first, count = 0, 1  # the first one alone, as somebody waits for it
+        first, count = 0, 1  # make the first piece alone, so that the reader gets it soon
         while True:
             with self._timed():
                 pieces = self._native.pieces(first, count, self._num_threads)
@@ -82,10 +82,10 @@ class PiecewiseReport(Report):
 
 
 class FirstLines(Report):
-    """The beginning of another report."""
+    """The first lines of another report."""
 
     def __init__(self, report: Report, num_lines: int) -> None:
-        """The first `num_lines` lines, or all where there are fewer."""
+        """Takes the first `num_lines` lines of `report`, or all of them if there are fewer."""
         self._report = report
         self._num_lines = num_lines
 

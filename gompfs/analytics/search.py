@@ -1,4 +1,4 @@
-"""Where words are, and what stands at a place: questions that need no table of all answers."""
+"""Searches for a phrase, and reads the words of a file. Neither computes statistics of all words."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar
 
 END = (1 << 64) - 1
-"""Behind the last word of any file."""
+"""Larger than the number of words in any file."""
 
 
 def phrase_report(
     grammars: Sequence[Grammar], paths: Mapping[int, bytes], words: Sequence[bytes], *, top: int = 0
 ) -> Report:
-    """Lines `path<TAB>count` of the files that have these words in a row, by count descending, then path.
+    """Returns lines `path<TAB>count` of the files that contain these words in a row, by descending count, then by path.
 
-    There are 1 to 5 words. `paths` says, by inode number, which files count. `top` above 0 keeps the first lines only.
-    Each rule is visited once; no text is expanded. Raises OptionError, StatsUnavailableError.
+    There are 1 to 5 words. `paths` maps the inode numbers of the files to include to their paths. With `top` above 0,
+    only the first `top` lines are returned. Each rule is visited once; no text is expanded.
+
+    Raises OptionError for any other number of words, and StatsUnavailableError if a grammar is damaged or too large.
     """
     if not 1 <= len(words) <= MAX_WORDS:
         raise OptionError(f"a phrase of {len(words)} words; there are those of 1 to {MAX_WORDS}")
@@ -36,9 +38,9 @@ def phrase_report(
 
 
 def words_report(grammars: Sequence[Grammar], ino: int, begin: int = 0, end: int = END) -> Report:
-    """The words of a file from number `begin` up to `end`, one a line, from the grammar alone (TADOC: random access).
+    """Returns the words of a file from number `begin` up to `end`, exclusive, one per line (TADOC: random access).
 
-    What is before `begin` is not expanded: rules know how many words they stand for. Where the file has fewer words,
-    the report does.
+    Only the grammar is read. Text before `begin` is not expanded, since each rule knows how many words it stands for.
+    If the file has fewer words, the report ends with the file.
     """
     return PiecewiseReport(_grammar.words_report([grammar.native for grammar in grammars], ino, begin, max(begin, end)))

@@ -1,4 +1,4 @@
-"""Sequence count: how often words follow each other (TADOC section 4, G-TADOC section 4.3)."""
+"""Sequence count: how often each n-gram of words occurs (TADOC section 4, G-TADOC section 4.3)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def sequence_count_report(
     top: int = 0,
     traversal: Traversal = BY_DEFAULT,
 ) -> Report:
-    """Lines `w1 w2 w3<TAB>count` by count descending, then in byte order.
+    """Returns lines `w1 w2 w3<TAB>count` by descending count, then in byte order.
 
-    Counted is every place in the files `paths` (by inode number) where `num_words` words, 1 to 5, stand in a row; none
-    reaches over the end of a file. `top` above 0 keeps the first lines only. Raises what statistics_report raises.
+    Counts every occurrence of `num_words` words (1 to 5) in a row, in the files whose inode numbers are in `paths`. An
+    n-gram never spans two files. With `top` above 0, only the first `top` lines are returned. Raises the errors of
+    statistics_report.
     """
     return statistics_report(Task.SEQUENCE_COUNT, grammars, paths, num_words, top, traversal)

@@ -1,4 +1,4 @@
-"""Local tables of a device, and the pairs that their content makes together (G-TADOC section 4.1)."""
+"""Local tables on a device, and the pairs that are made from their entries (G-TADOC section 4.1)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SOURCE_OF_TABLES = "grammar/tables"
 _SOURCE_OF_PAIRS = "grammar/pairs"
 BYTES_OF_A_SLOT = 24
 BYTES_OF_A_PAIR = 48
-"""Of memory, while pairs are sorted and added up."""
+"""Device memory per pair while pairs are sorted and added up."""
 
 
 class Tables:
-    """Local tables of (item, count), items uint32, by owner; see kernels/cuda/grammar/tables.cuh."""
+    """One local table of (item, count) per owner; items are uint32. See kernels/cuda/grammar/tables.cuh."""
 
     def __init__(self, device: ArrayDevice, bounds: Array) -> None:
-        """Empty tables, with room for `bounds` (uint64, by owner) items."""
+        """Makes empty tables. The table of each owner has space for `bounds[owner]` items (uint64)."""
         xp = device.xp
         self._device = device
         self.starts = xp.zeros(bounds.size + 1, np.uint64)
@@ -35,35 +35,35 @@ class Tables:
 
     @property
     def arguments(self) -> tuple[Array, ...]:
-        """The buffers, as kernels take them."""
+        """The buffers in the order in which kernels take them."""
         buffers = (self._locks, self._entries, self.items, self.counts, self._nexts)
         return (self.starts, *buffers, self.sizes, self._overflow)
 
     def add_items(self, owners: Array, items: Array) -> None:
-        """Count each item once more in the table of its owner (both uint32)."""
+        """Adds 1 to the count of each item in the table of its owner (both uint32)."""
         self._device.launch(SOURCE_OF_TABLES, "add_items", owners.size, owners, items, owners.size, *self.arguments)
 
     def slot_starts(self, owners: Array) -> Array:
-        """Where the slots of each of these tables begin, side by side, and where the last ones end (uint64)."""
+        """Returns the running sum of the capacities of these owners' tables, beginning with 0 (uint64)."""
         xp = self._device.xp
         starts = xp.zeros(owners.size + 1, np.uint64)
         starts[1:] = xp.cumsum((self.starts[1:] - self.starts[:-1])[owners])
         return starts
 
     def add_to(self, others: Tables, sources: Array, targets: Array) -> None:
-        """Add tables of `sources` to those of `targets` in `others` (both uint32), in any order."""
+        """Adds the tables of `sources` to the tables of `targets` in `others` (both uint32), in any order."""
         starts = self.slot_starts(sources)
         arguments = (sources, targets, starts, 0, sources.size, *self.arguments, *others.arguments)
         self._device.launch(SOURCE_OF_TABLES, "add_tables", int(starts[-1]), *arguments)
 
     def check(self) -> None:
-        """Raise AssertionError where more was added than the first pass said."""
+        """Raises AssertionError if a table got more items than the first pass computed."""
         assert not int(self._overflow[0]), "a local table is full"
 
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Counts (uint64) of pairs, each pair once, in order: a key is `first << second_bits | second` (uint64)."""
+    """Counts (uint64) of distinct pairs, in order. The key of a pair is `first << second_bits | second` (uint64)."""
 
     keys: Array
     counts: Array
@@ -71,25 +71,25 @@ class PairCounts:
 
     @property
     def firsts(self) -> Array:
-        """The pairs' first numbers."""
+        """The first number of each pair."""
         return self.keys >> np.uint64(self.second_bits)
 
     @property
     def seconds(self) -> Array:
-        """The pairs' second numbers."""
+        """The second number of each pair."""
         return self.keys & np.uint64((1 << self.second_bits) - 1)
 
 
 @dataclass(frozen=True)
 class PairLayout:
-    """Where owner and item of a table's entry go in a pair, the first number or the second; bits of each number."""
+    """Which number of a pair is the table's owner and which the item, and how many bits each number has."""
 
     owner_is_first: bool
     first_bits: int
     second_bits: int
 
     def shifts(self) -> tuple[np.uint32, np.uint32]:
-        """Those of owner and item."""
+        """Returns the shifts of owner and item in a key."""
         shifts = (self.second_bits, 0) if self.owner_is_first else (0, self.second_bits)
         return np.uint32(shifts[0]), np.uint32(shifts[1])
 
@@ -97,9 +97,9 @@ class PairLayout:
 def add_up(
     tables: Tables, edges: tuple[Array, Array], single: tuple[Array, Array], layout: PairLayout, device: ArrayDevice
 ) -> PairCounts:
-    """What tables hold, and some items once each, as pairs in order.
+    """Adds up table entries and single items, and returns them as pairs in order.
 
-    `edges` are whose table is read and the owner that it counts for, `single` the owners and items (all uint32).
+    `edges` are (table to read, owner to count for); `single` are (owner, item), each counted once. All are uint32.
     """
     xp = device.xp
     sources = edges[0]

@@ -1,4 +1,4 @@
-"""Where large temporary files go."""
+"""Large temporary files."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import BinaryIO
 
 
 def temporary_directory() -> str:
-    """$TMPDIR, else /var/tmp, which is for large files, where /tmp may be memory; else what Python has."""
+    """Returns $TMPDIR or /var/tmp, else Python's default. /tmp comes last, since it may be in memory."""
     place = os.environ.get("TMPDIR", "/var/tmp")
     return place if os.access(place, os.W_OK | os.X_OK) else tempfile.gettempdir()
 
 
 def temporary_file() -> BinaryIO:
-    """A new file there that has no name, without a buffer of Python's."""
+    """Returns a new, unbuffered file without a name in the temporary directory."""
     return tempfile.TemporaryFile(dir=temporary_directory(), buffering=0)
 
 
 def free_space(directory: str) -> int:
-    """How many bytes may be written there."""
+    """Returns how many bytes are free in the file system of a directory."""
     return shutil.disk_usage(directory).free

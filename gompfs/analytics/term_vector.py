@@ -12,9 +12,10 @@ from gompfs.grammar import Grammar
 def term_vector_report(
     grammars: Sequence[Grammar], paths: Mapping[int, bytes], *, top: int = 0, traversal: Traversal = BY_DEFAULT
 ) -> Report:
-    """Lines `path<TAB>count word<TAB>count word...` in byte order of the paths, words by count descending, then word.
+    """Returns lines `path<TAB>count word<TAB>count word...` in byte order of the paths.
 
-    `paths` says, by inode number, which files count and what they are called; files without words have no line.
-    `top` above 0 is how many words a line lists. Raises what statistics_report raises.
+    The words of a line are sorted by descending count, then by word. `paths` maps the inode numbers of the files to
+    include to their paths. Files without words have no line. With `top` above 0, a line lists at most `top` words.
+    Raises the errors of statistics_report.
     """
     return statistics_report(Task.TERM_VECTOR, grammars, paths, 1, top, traversal)

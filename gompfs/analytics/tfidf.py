@@ -1,4 +1,4 @@
-"""tf-idf: the words that tell each file from the others; it is not among the tasks of TADOC."""
+"""tf-idf: the words that are typical of each file. Not a task of TADOC."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def tfidf_report(
     top: int = DEFAULT_TOP,
     traversal: Traversal = BY_DEFAULT,
 ) -> Report:
-    """Lines `path<TAB>score word<TAB>score word...` in byte order of the paths, words by score descending, then word.
+    """Returns lines `path<TAB>score word<TAB>score word...` in byte order of the paths.
 
-    The score of a word is its count in the file times ln(files that have words / files that have this word), written
-    with three decimals. A line has `top` words, all for 0. `paths` says, by inode number, which files there are. Raises
-    what statistics_report raises.
+    The words of a line are sorted by descending score, then by word. The score of a word is its count in the file times
+    ln(files that have words / files that have this word), with three decimals. A line lists at most `top` words (0:
+    all). `paths` maps the inode numbers of the files to include to their paths. Raises the errors of statistics_report.
     """
     return statistics_report(Task.TFIDF, grammars, paths, 1, top, traversal)

@@ -1,4 +1,4 @@
-"""How a task goes through the grammars, and what tasks over files and n-grams have in common."""
+"""How a task traverses the grammars, and the common part of all tasks over files and n-grams."""
 
 from __future__ import annotations
 
@@ -18,52 +18,55 @@ from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar
 
 MAX_WORDS = 5
-"""The most words of an n-gram."""
+"""The maximum number of words in an n-gram."""
 
 
 class Direction(Enum):
     """The direction of traversal (TADOC section 4, G-TADOC section 4)."""
 
     AUTO = 0
-    """Chosen for each part of a grammar, by its number of files against the sizes of its rules."""
+    """Chosen for each part of a grammar, from its number of files and the sizes of its rules."""
     TOP_DOWN = 1
     """Weights flow from each file to the rules that it uses."""
     BOTTOM_UP = 2
-    """Every rule gets a table of what it and the rules below it hold; files read the tables of their elements.
-    Where tables could take more than 64 MiB for a part, the CPU goes top-down nevertheless."""
+    """Each rule gets a table of the terms in it and in the rules below; files read the tables of their elements.
+
+    If the tables of a part could exceed 64 MiB, the CPU goes top-down for that part.
+    """
 
 
 class Method(Enum):
-    """How a device traverses; the CPU has its own way."""
+    """How a device traverses. The CPU has its own method."""
 
     LEVELS = "levels"
-    """Topological levels, whose order is made once; results are sorted."""
+    """Topological levels, sorted once; results are sorted."""
     ROUNDS = "rounds"
-    """Rounds with masks, and hash tables for all: as G-TADOC does it, for comparison."""
+    """Rounds with masks, and hash tables for everything, as in G-TADOC; for comparison."""
 
 
 @dataclass
 class PhaseTimes:
-    """Seconds that tasks took, by phase, and what was chosen on a device; tasks and ranges of files add up.
+    """Seconds per phase, and the directions chosen on a device, summed over tasks and ranges of files.
 
-    The CPU has `flatten`, `traverse` and `emit`: it initialises a part just before it traverses it.
+    The CPU has the phases `flatten`, `traverse` and `emit`, since it initialises each part just before traversing it.
     """
 
     flatten: float = 0.0
-    """Words and files are numbered, and for a device rules put into arrays, by the CPU."""
+    """The CPU numbers words and files, and for a device puts the rules into arrays."""
     upload: float = 0.0
     initialise: float = 0.0
-    """Levels, n-grams by head and tail buffers, a first pass that says what traversal will take."""
+    """Levels, n-grams from head and tail buffers, and the first pass, which estimates the work of a direction."""
     traverse: float = 0.0
     download: float = 0.0
     emit: float = 0.0
-    """Postings are put in order and the text is made, by the CPU."""
+    """The CPU sorts the postings and makes the text."""
     directions: Counter[str] = field(default_factory=Counter)
-    """How many ranges of files were traversed top-down and bottom-up."""
+    """How many ranges of files were traversed top-down, and how many bottom-up."""
 
     @contextmanager
     def of(self, phase: str, device: ArrayDevice | None = None) -> Iterator[None]:
-        """Count what is done inside as this phase; what a device was given to do there is waited for."""
+        """Adds the time of the `with` body to a phase. With `device`, waits at the end for what the device was given.
+        """
         started = time.perf_counter()
         yield
         if device is not None:
@@ -73,13 +76,14 @@ class PhaseTimes:
 
 @dataclass(frozen=True)
 class Traversal:
-    """The way to a result; the result is the same for all.
+    """How a result is computed. The result does not depend on it.
 
-    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit its memory. Else
-    `sequential` is TADOC on one thread with hash tables, top-down, for comparison, and otherwise `num_threads` take
-    part, 0 for one per core. Of the postings `in_memory` bytes are kept in memory, more in a temporary file. A task
-    that has more than `space_limit` bytes of them is given up; 0 stands for half of the room that such a file has.
-    `times` is told how long it takes.
+    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit in its memory. Without
+    one, `num_threads` threads (0: one per core) traverse them; `sequential` instead selects TADOC's own method for
+    comparison: one thread, hash tables, top-down.
+
+    At most `in_memory` bytes of postings are kept in memory; the rest goes to a temporary file. A task with more than
+    `space_limit` bytes of postings fails; 0 stands for half of the free disk space. Times are added to `times`.
     """
 
     direction: Direction = Direction.AUTO
@@ -105,16 +109,17 @@ class Task(IntEnum):
     TFIDF = 4
 
 
-_TOP_LINES = (Task.INVERTED_INDEX, Task.SEQUENCE_COUNT)  # where `top` is of lines
+_TOP_LINES = (Task.INVERTED_INDEX, Task.SEQUENCE_COUNT)  # tasks whose `top` limits lines
 
 
 def statistics_report(
     task: Task, grammars: Sequence[Grammar], paths: Mapping[int, bytes], num_words: int, top: int, traversal: Traversal
 ) -> Report:
-    """The lines of a task over the files `paths` (inode number: path), which are listed in byte order of the paths.
+    """Returns the lines of a task for the files in `paths` (inode number: path), in byte order of the paths.
 
-    Postings are put aside in temporary files. Raises OptionError for an impossible `num_words` or `top`,
-    StatsUnavailableError if they take too much room, OSError where the disk is full.
+    Postings are spilled to temporary files. Raises OptionError for an invalid `num_words` or `top`,
+    StatsUnavailableError if the postings exceed the space limit or a grammar cannot be used, and OSError if the disk is
+    full.
     """
     if not 1 <= num_words <= MAX_WORDS:
         raise OptionError(f"sequences of {num_words} words; there are those of 1 to {MAX_WORDS}")
@@ -145,7 +150,7 @@ def _gather(
     num_words: int,
     traversal: Traversal,
 ) -> None:
-    """Count what the task asks for, on the device if there is one."""
+    """Counts what the task needs, on the device if there is one."""
     from gompfs.analytics.device_statistics import DeviceCounter
 
     per_file = task is not Task.SEQUENCE_COUNT
@@ -163,12 +168,12 @@ def _gather(
 
 
 def files_in_order(paths: Mapping[int, bytes]) -> list[tuple[int, bytes]]:
-    """Files as `_grammar.Corpus` takes them: in byte order of their paths, which are escaped."""
+    """Returns the files as `_grammar.Corpus` takes them: sorted by path in byte order, with escaped paths."""
     return [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
 
 
 def check_memory(num_bytes: int) -> None:
-    """Raise StatsUnavailableError where the grammars of a task take more than a quarter of the machine's memory."""
+    """Raises StatsUnavailableError if the grammars of a task take more than a quarter of the machine's memory."""
     if num_bytes > _memory_limit():
         raise StatsUnavailableError("these statistics cannot be computed: they take more memory than they may")
 
@@ -178,11 +183,11 @@ def _memory_limit() -> int:
 
 
 def escape_path(path: bytes) -> bytes:
-    r"""A path as a field of a line: backslash, tab and newline become `\\`, `\t` and `\n`, other bytes stay."""
+    r"""Returns a path as a field of a line: backslash, tab and newline become `\\`, `\t` and `\n`; other bytes stay."""
     return path.replace(b"\\", b"\\\\").replace(b"\t", b"\\t").replace(b"\n", b"\\n")
 
 
 def unescape_path(field: bytes) -> bytes:
-    """The path that such a field stands for."""
+    """Returns the path that `escape_path` has written as this field."""
     parts = field.split(b"\\\\")
     return b"\\".join(part.replace(b"\\t", b"\t").replace(b"\\n", b"\n") for part in parts)

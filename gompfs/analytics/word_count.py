@@ -1,4 +1,4 @@
-"""Word count and sort: how often every word occurs (TADOC section 4)."""
+"""Word count and sort: how often each word occurs (TADOC section 4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SortOrder(Enum):
     """The order of a report's lines."""
 
     BY_COUNT = "count"
-    """Most frequent first, equal ones in byte order of the words: the file `wordcount`."""
+    """By descending count, words of equal count in byte order: the file `wordcount`."""
     BY_WORD = "word"
     """In byte order of the words: the file `sort`."""
 
@@ -24,9 +24,10 @@ class SortOrder(Enum):
 def word_count_report(
     sources: Sequence[CountedWords], order: SortOrder, *, top: int = 0, num_threads: int = 0
 ) -> PiecewiseReport:
-    """Lines `word<TAB>count` over all sources together; `top` above 0 keeps the first lines only.
+    """Returns lines `word<TAB>count` for all sources together. With `top` above 0, only the first `top` lines.
 
-    Memory beside the sources: 12 bytes for each word. Raises StatsUnavailableError.
+    Needs 12 bytes of memory per word in addition to the sources. Raises StatsUnavailableError if the counts cannot be
+    computed.
     """
     num_threads = num_threads or len(os.sched_getaffinity(0))
     words = [source.native if isinstance(source, Grammar) else source for source, _ in sources]

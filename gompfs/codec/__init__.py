@@ -1,4 +1,4 @@
-"""Codecs and blocks: how one block lies in an archive, and what may be asked of a codec."""
+"""Codecs and blocks: the layout of one block in an archive, and the options of an encoder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One block as it lies in an archive: a header of 32 bytes, then the payload of its codec (docs/format.md)."""
+"""One block of an archive: a header of 32 bytes, then the payload of its codec (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gompfs.errors import ArchiveFormatError
 BLOCK_MAGIC = b"GBLK"
 BLOCK_ALIGNMENT = 16
 
-# magic, codec, 3 reserved bytes, payload_size, uncompressed_size, content_xxh3; then block_xxh3 of all the rest
+# magic, codec, 3 reserved bytes, payload_size, uncompressed_size, content_xxh3. The last field, block_xxh3, covers
+# these fields and the payload.
 _FIELDS = struct.Struct("<4sB3sIIQ")
 _CHECKSUM = struct.Struct("<Q")
 _RESERVED = bytes(3)
@@ -26,13 +27,13 @@ Buffer = bytes | bytearray | memoryview
 
 
 class BlockStatus(IntEnum):
-    """What became of one block in a batch; anything but OK means that its bytes must not be used."""
+    """The result of decoding one block. For any status but OK, the block's bytes must not be used."""
 
     OK = 0
     BAD_HEADER = 1
-    """The header is no block header, or its sizes contradict the block's place."""
+    """The header is not a block header, or its sizes contradict the size of the block."""
     BAD_CHECKSUM = 2
-    """The compressed bytes do not match their xxh3-64."""
+    """The header and payload do not match their xxh3-64."""
     BAD_PAYLOAD = 3
     """The codec cannot decode the payload."""
     BAD_CONTENT = 4
@@ -51,7 +52,7 @@ class BlockStatus(IntEnum):
 
 
 class BlockHeader(NamedTuple):
-    """The fields of a block header; sizes in bytes. A tuple, as every block that is read makes one."""
+    """The fields of a block header; sizes in bytes. A NamedTuple, since one is made for every block read."""
 
     codec: Codec
     payload_size: int
@@ -61,13 +62,13 @@ class BlockHeader(NamedTuple):
 
     @property
     def compressed_size(self) -> int:
-        """Bytes of the whole block: header and payload."""
+        """The size of the whole block in bytes: header and payload."""
         return BLOCK_HEADER_SIZE + self.payload_size
 
 
 @dataclass(frozen=True)
 class EncodedBlock:
-    """A block ready to be written: header and payload in `data`."""
+    """A block ready to be written; `data` is its header and payload."""
 
     data: bytes
     codec: Codec
@@ -75,12 +76,12 @@ class EncodedBlock:
 
     @property
     def compressed_size(self) -> int:
-        """Bytes of the whole block: header and payload."""
+        """The size of the whole block in bytes: header and payload."""
         return len(self.data)
 
 
 def build_block(codec: Codec, payload: Buffer, uncompressed: Buffer) -> EncodedBlock:
-    """Put the header before a payload that decodes to `uncompressed`."""
+    """Returns a block with this payload, which decodes to `uncompressed`."""
     fields = _FIELDS.pack(
         BLOCK_MAGIC, codec, _RESERVED, len(payload), len(uncompressed), xxh3_64_intdigest(uncompressed)
     )
@@ -89,7 +90,7 @@ def build_block(codec: Codec, payload: Buffer, uncompressed: Buffer) -> EncodedB
 
 
 def parse_block_header(block: Buffer) -> BlockHeader:
-    """Read the header at the start of `block`; raises ArchiveFormatError when it is none."""
+    """Returns the header at the start of `block`. Raises ArchiveFormatError if it is not a valid block header."""
     if len(block) < BLOCK_HEADER_SIZE:
         raise ArchiveFormatError("the block ends inside its header")
     magic, codec, reserved, payload_size, uncompressed_size, content_xxh3 = _FIELDS.unpack_from(block)
@@ -105,7 +106,10 @@ def parse_block_header(block: Buffer) -> BlockHeader:
 
 
 def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:
-    """Parse and check a whole block against its checksum of the compressed bytes, before any decoder sees it."""
+    """Parses the header of a whole block and compares the block with its block_xxh3, before a decoder reads it.
+
+    Returns the header (None if it is invalid) and the status: OK, BAD_HEADER or BAD_CHECKSUM.
+    """
     try:
         header = parse_block_header(block)
     except ArchiveFormatError:

@@ -1,4 +1,4 @@
-"""The codecs by name and number, and the options that an encoder takes."""
+"""The codecs, with their names and numbers, and the options of an encoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_GROUP_SIZE_LOG2 = 2
 
 
 class Codec(IntEnum):
-    """How a block's payload is coded; the numbers are those of the block header."""
+    """How the payload of a block is coded. The values are those of the block header."""
 
     STORED = 0
     GOMPRESSO_BYTE = 1
@@ -25,12 +25,12 @@ class Codec(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name that users see, e.g. ``gompresso-bit``."""
+        """The name for users, e.g. ``gompresso-bit``."""
         return self.name.lower().replace("_", "-")
 
     @classmethod
     def from_label(cls, label: str) -> Codec:
-        """The codec of that name; raises OptionError."""
+        """Returns the codec of that name. Raises OptionError if there is none."""
         for codec in cls:
             if codec.label == label:
                 return codec
@@ -39,9 +39,9 @@ class Codec(IntEnum):
 
 @dataclass(frozen=True)
 class CodecOptions:
-    """What an encoder is asked for: the codec, the level (1 fastest to 9 smallest), dependency elimination.
+    """The options of an encoder: the codec, the level (1 fastest to 9 smallest), and dependency elimination.
 
-    Groups are of 2 ** `group_size_log2` sequences (docs/format.md); other than 4 are for experiments.
+    A group has 2 ** `group_size_log2` sequences (docs/format.md). Values other than 2 are for experiments.
     """
 
     codec: Codec = Codec.GOMPRESSO_BIT

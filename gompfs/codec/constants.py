@@ -1,10 +1,10 @@
-"""The numbers of docs/format.md that decoders need; kernels/shared/format_constants.h holds the same ones."""
+"""The constants of docs/format.md that decoders need. kernels/shared/format_constants.h holds the same values."""
 
 from __future__ import annotations
 
 BLOCK_HEADER_SIZE = 32
 MAX_BLOCK_SIZE = 1 << 20
-MAX_EXPANSION = 341  # bytes that a byte of payload stands for at most: a match of 426 bytes takes 10 bits
+MAX_EXPANSION = 341  # the most output bytes per payload byte: a match of 426 bytes takes 10 bits
 
 MIN_GROUP_SIZE_LOG2 = 2
 MAX_GROUP_SIZE_LOG2 = 5

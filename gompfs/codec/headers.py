@@ -1,4 +1,4 @@
-"""The headers of many blocks at once."""
+"""Reads the headers of many blocks at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _FACTS = np.dtype(
 
 
 def read_headers(blocks: Sequence[Buffer]) -> NDArray[np.void]:
-    """A record for each block: status (BlockStatus; BAD_HEADER also where the block has not the size that its header
-    says), codec, payload_size and uncompressed_size in bytes (0 where there is no header), and the checksum of its
-    compressed bytes, which is not compared with them here.
+    """Returns one record per block, with these fields:
+
+    - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header.
+    - codec, payload_size, uncompressed_size: sizes in bytes; 0 if there is no valid header.
+    - checksum: the block_xxh3 of the header. This function does not compare it with the block.
     """
     return np.frombuffer(_codec.read_headers(blocks), _FACTS)

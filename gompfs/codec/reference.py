@@ -1,4 +1,4 @@
-"""Readable decoders of every codec, straight from docs/format.md; the oracle for the fast ones."""
+"""Readable decoders of all codecs, written from docs/format.md. Tests compare the fast decoders with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ __all__ = ["PayloadError", "decode_payload", "read_payload"]
 
 
 def read_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> DecodedPayload:
-    """The sequences and literals of a payload; raises PayloadError, also for `stored`, which has none."""
+    """Returns the sequences and literals of a payload.
+
+    Raises PayloadError if the payload is invalid, or if the codec is `stored`, which has no sequences.
+    """
     if codec is Codec.GOMPRESSO_BYTE:
         return read_byte_payload(payload)
     if codec is Codec.GOMPRESSO_BIT:
@@ -20,7 +23,7 @@ def read_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> Decode
 
 
 def decode_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> bytes:
-    """The `uncompressed_size` bytes that `payload` stands for; raises PayloadError."""
+    """Returns the `uncompressed_size` bytes that the payload decodes to. Raises PayloadError if it is invalid."""
     if codec is Codec.STORED:
         if len(payload) != uncompressed_size:
             raise PayloadError("a stored payload has the size of its content")

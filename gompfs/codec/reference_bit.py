@@ -38,7 +38,7 @@ _HEADER = struct.Struct("<BBBBIIIII")
 
 
 class BitReader:
-    """Bits of a stream, the lowest of each byte first; behind `end` (in bits) there is nothing."""
+    """Reads a stream of bits, the lowest bit of each byte first, up to bit number `end`."""
 
     def __init__(self, stream: bytes, start: int = 0, end: int | None = None) -> None:
         self._bits = int.from_bytes(stream, "little")
@@ -46,11 +46,11 @@ class BitReader:
         self.end = len(stream) * 8 if end is None else end
 
     def peek(self, count: int) -> int:
-        """The next `count` bits without moving; what lies behind the stream reads as zeros."""
+        """Returns the next `count` bits without advancing. Bits after the end of the stream read as zeros."""
         return self._bits >> self.position & ((1 << count) - 1)
 
     def take(self, count: int) -> int:
-        """The next `count` bits; raises PayloadError where the stream ends before."""
+        """Returns the next `count` bits and advances. Raises PayloadError if fewer are left."""
         value = self.peek(count)
         self.position += count
         if self.position > self.end:
@@ -59,14 +59,18 @@ class BitReader:
 
 
 class CanonicalCode:
-    """A canonical Huffman code: codewords of one length are numbered upwards, shorter ones first.
+    """A canonical Huffman code: codewords are numbered in order of length, then of symbol.
 
-    The first bit of a codeword is the lowest of the stream. A code of one symbol, of length 1, stands for it
-    whatever that bit is; an empty code decodes nothing.
+    The stream holds the first bit of a codeword at the lowest position. A code with a single symbol of length 1 decodes
+    to it whatever the bit is. An empty code decodes nothing.
     """
 
     def __init__(self, lengths: Items[int], max_bits: int) -> None:
-        """Raises PayloadError unless every bit string begins with one codeword."""
+        """Raises PayloadError if a length exceeds `max_bits` or the code is not complete.
+
+        A code is complete if every string of bits begins with exactly one codeword. A single symbol of length 1 is
+        accepted too.
+        """
         used = [(length, symbol) for symbol, length in enumerate(lengths) if length]
         if any(length > max_bits for length, _ in used):
             raise PayloadError("a codeword is too long")
@@ -83,7 +87,7 @@ class CanonicalCode:
         self.is_empty = not used
 
     def read(self, bits: BitReader) -> int:
-        """The next symbol."""
+        """Returns the next symbol. Raises PayloadError if no codeword matches."""
         if self._single is not None:
             bits.take(1)
             return self._single
@@ -97,7 +101,7 @@ class CanonicalCode:
 
 
 def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
-    """The sequences and literals of a payload; raises PayloadError."""
+    """Returns the sequences and literals of a payload. Raises PayloadError if it is invalid."""
     if len(payload) < BIT_HEADER_SIZE + BIT_PADDING:
         raise PayloadError("the payload ends inside its header")
     flags, group_size_log2, *widths, num_sequences, num_literals, base, literal_base, codes_size = (
@@ -126,7 +130,10 @@ def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
 
 
 def _read_codes(code_lengths: bytes) -> tuple[CanonicalCode, CanonicalCode, CanonicalCode]:
-    """The codes of literals, tokens and offsets, whose lengths come in a row, coded themselves."""
+    """Returns the codes of literals, tokens and offsets.
+
+    Their code lengths are stored one after another, Huffman-coded themselves.
+    """
     bits = BitReader(code_lengths)
     length_code = CanonicalCode([bits.take(LENGTH_FIELD_BITS) for _ in range(NUM_LENGTH_SYMBOLS)], MAX_LENGTH_BITS)
     count = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS + NUM_OFFSET_SYMBOLS
@@ -152,7 +159,7 @@ def _read_codes(code_lengths: bytes) -> tuple[CanonicalCode, CanonicalCode, Cano
 
 
 def _read_places(stream: bytes, bases: tuple[int, int], widths: list[int]) -> list[list[tuple[int, int]]]:
-    """Start and end, in bits, of every sub-block of sequences, and of every one of literals."""
+    """Returns the start and end, in bits, of each sub-block of sequences, and of each sub-block of literals."""
     bits = BitReader(stream)
     position = NUM_SUB_BLOCKS * sum(widths)
     places: list[list[tuple[int, int]]] = []
@@ -171,7 +178,7 @@ def _read_places(stream: bytes, bases: tuple[int, int], widths: list[int]) -> li
 
 
 def _readers(stream: bytes, places: list[tuple[int, int]]) -> list[BitReader]:
-    """A reader for each sub-block; it may run on to the end of the stream, which _check_ends notices."""
+    """Returns a reader per sub-block. It may read past its sub-block; _check_ends detects that."""
     return [BitReader(stream, start) for start, _ in places]
 
 
@@ -183,7 +190,7 @@ def _check_ends(readers: list[BitReader], places: list[tuple[int, int]]) -> None
 def _read_literals(
     stream: bytes, places: list[tuple[int, int]], num_literals: int, code: CanonicalCode
 ) -> bytes:
-    """Literal i is the next one of sub-block i % NUM_SUB_BLOCKS."""
+    """Returns the literals. Literal i is the next one of sub-block i % NUM_SUB_BLOCKS."""
     readers = _readers(stream, places)
     literals = bytes(code.read(readers[index % NUM_SUB_BLOCKS]) for index in range(num_literals))
     _check_ends(readers, places)
@@ -197,14 +204,17 @@ def _read_sequences(
     token_code: CanonicalCode,
     offset_code: CanonicalCode,
 ) -> list[Sequence]:
-    """Sequence i is the next one of sub-block i % NUM_SUB_BLOCKS; NUM_SUB_BLOCKS of them make a row."""
+    """Returns the sequences. Sequence i is the next one of sub-block i % NUM_SUB_BLOCKS.
+
+    NUM_SUB_BLOCKS consecutive sequences are a row.
+    """
     readers = _readers(stream, places)
     sequences = []
     last_offset = 0
     for index in range(num_sequences):
         bits = readers[index % NUM_SUB_BLOCKS]
         if index % NUM_SUB_BLOCKS == 0:
-            last_offset = 0  # offsets are repeated inside a row only
+            last_offset = 0  # an offset repeats only an offset of the same row
         literal_class, match_class = divmod(token_code.read(bits), NUM_MATCH_CLASSES)
         literal_length = LITERAL_CLASS_BASE[literal_class] + bits.take(LITERAL_CLASS_EXTRA_BITS[literal_class])
         if match_class == 0:
@@ -220,7 +230,7 @@ def _read_sequences(
 
 
 def _read_offset(bits: BitReader, code: CanonicalCode) -> int:
-    """A match offset; 0 stands for the one before."""
+    """Returns a match offset, or 0 if the previous offset is repeated."""
     symbol = code.read(bits)
     if symbol == OFFSET_SYMBOL_REPEAT:
         return 0

@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<BBHIII")
 
 
 def read_byte_payload(payload: bytes) -> DecodedPayload:
-    """The sequences and literals of a payload; raises PayloadError."""
+    """Returns the sequences and literals of a payload. Raises PayloadError if it is invalid."""
     if len(payload) < BYTE_HEADER_SIZE:
         raise PayloadError("the payload ends inside its header")
     flags, group_size_log2, reserved, num_sequences, num_extensions, num_literals = _HEADER.unpack_from(payload)

@@ -1,4 +1,4 @@
-"""What both Gompresso codecs describe: sequences, and the bytes that they stand for."""
+"""Sequences, which both Gompresso codecs store, and their expansion to bytes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 
 class PayloadError(ValueError):
-    """A payload that its codec cannot decode; engines turn it into BlockStatus.BAD_PAYLOAD."""
+    """The codec cannot decode a payload. Engines turn this error into BlockStatus.BAD_PAYLOAD."""
 
 
 class Sequence(NamedTuple):
-    """`literal_length` literals, then `match_length` bytes that began `match_offset` bytes before.
+    """`literal_length` literals, then a copy of `match_length` bytes from `match_offset` bytes back in the output.
 
-    Without a match, both are 0.
+    A sequence without a match has a match_length and match_offset of 0.
     """
 
     literal_length: int
@@ -23,7 +23,7 @@ class Sequence(NamedTuple):
 
 @dataclass(frozen=True)
 class DecodedPayload:
-    """A payload after entropy decoding; groups are of 2 ** `group_size_log2` sequences."""
+    """A payload after entropy decoding. A group has 2 ** `group_size_log2` sequences."""
 
     dependency_elimination: bool
     group_size_log2: int
@@ -31,7 +31,7 @@ class DecodedPayload:
     literals: bytes
 
     def expand(self, uncompressed_size: int) -> bytes:
-        """The bytes of the block; raises PayloadError unless they are `uncompressed_size` exactly."""
+        """Returns the bytes of the block. Raises PayloadError unless there are exactly `uncompressed_size` of them."""
         output = bytearray()
         next_literal = 0
         for literal_length, match_length, match_offset in self.sequences:

@@ -1,4 +1,4 @@
-"""Engines: who compresses and decompresses batches of blocks (`reference`, `cpu`, `gpu`)."""
+"""Engines compress and decompress batches of blocks. There are three: `reference`, `cpu` and `gpu`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What computes with arrays beside decoding: an array library and kernels of kernels/cuda."""
+"""The interface of a device that computes with arrays, by an array library and the kernels that do not decode."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = Any
-"""An array of a device's library: `cupy.ndarray`, or in tests `numpy.ndarray`. Its mypy type is the library's."""
+"""An array of the device's library: `cupy.ndarray`, or `numpy.ndarray` in tests."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """What one CTA does of the items of a launch that has a CTA for each tile of them."""
+    """The work of one CTA in a launch that has one CTA per tile of items. `shared_bytes` is its dynamic shared memory.
+    """
 
     num_items: int
     num_threads: int
@@ -22,27 +23,27 @@ class Tile:
 
 
 class ArrayDevice(Protocol):
-    """A device that computes with arrays. One thread at a time uses it, inside of `with`."""
+    """A device that computes with arrays. Use it as a context manager; one thread at a time can be inside."""
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """The device's name, as text for users."""
 
     @property
     def memory(self) -> int:
-        """How many bytes of its memory one computation may take."""
+        """The bytes of device memory that one computation may use."""
 
     @property
     def xp(self) -> Any:
-        """The array library: what NumPy and CuPy have in common."""
+        """The array library, restricted to what NumPy and CuPy have in common."""
 
     def upload(self, array: NDArray[Any]) -> Array:
-        """A copy in the device's memory."""
+        """Returns a copy in device memory."""
 
     def download(self, array: Array, *, pinned: bool = False) -> NDArray[Any]:
-        """A copy in the host's memory; waits for it.
+        """Returns a copy in host memory. Waits until the copy is complete.
 
-        In pinned memory it takes a tenth of the time, but that is kept for later copies.
+        A copy to `pinned` memory takes a tenth of the time, but CuPy keeps that memory for later copies.
         """
 
     def launch(
@@ -54,23 +55,26 @@ class ArrayDevice(Protocol):
         one_cta: bool = False,
         tile: Tile | None = None,
     ) -> None:
-        """Start a kernel of `kernels/cuda/SOURCE.cu`.
+        """Starts a kernel of `kernels/cuda/SOURCE.cu`.
 
-        It has threads for `num_items`, which take several each if there are many; or it is one CTA, as large as it
-        may be; or it has a CTA for each `tile` of them. Arguments are arrays, each contiguous, and NumPy scalars;
-        None is a null pointer.
+        - By default the kernel has a thread per item. If there are many items, each thread processes several.
+        - With `one_cta`, it is a single CTA of the maximum size.
+        - With `tile`, it has one CTA per `tile.num_items` items.
+
+        Arguments are contiguous arrays and NumPy scalars. None is passed as a null pointer, and a Python integer as 64
+        bits.
         """
 
     def synchronize(self) -> None:
-        """Wait for all that was started."""
+        """Waits for everything that was started."""
 
     def __enter__(self) -> ArrayDevice:
-        """Use it, alone."""
+        """Waits until no other thread uses the device, and reserves it for this thread."""
 
     def __exit__(self, *_: object) -> None:
-        """Give its memory back."""
+        """Frees the device memory and lets other threads use the device."""
 
 
 def as_argument(value: object) -> object:
-    """A kernel's argument as launches take it: numbers of Python are 64 bits wide, None is a null pointer."""
+    """Converts an argument of a launch: a Python integer becomes 64 bits wide, None becomes a null pointer."""
     return np.uint64(value or 0) if value is None or isinstance(value, int) else value

@@ -1,4 +1,4 @@
-"""The engine of `auto`: the CPU, and the GPU for batches that it decodes sooner."""
+"""The engine `auto`: it uses the CPU, and the GPU for batches that the GPU decodes faster."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
 
-if TYPE_CHECKING:  # these need NumPy, and the CPU decodes without it
+if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
     from gompfs.engine.array_device import ArrayDevice
     from gompfs.engine.text_device import TextDevice
 
 log = logging.getLogger(__name__)
 
-# To start CUDA and compile takes about so long: work that is done before is not worth it.
+# Starting CUDA and compiling the kernels takes about this long, so the GPU starts only after this much CPU work.
 _SECONDS_BEFORE_START = 1.0
-# A thread traverses a grammar of so many symbols in about as long.
+# One CPU thread traverses a grammar of this many symbols in about _SECONDS_BEFORE_START.
 _SYMBOLS_OF_A_THREAD = 8_000_000
-# A thread of the CPU cuts so much text into words in about as long.
+# One CPU thread cuts this much text into words in about _SECONDS_BEFORE_START.
 _TEXT_OF_A_THREAD = 128 << 20
 _SAMPLE_BLOCKS = 128
 _ROUNDS = 3
@@ -37,23 +37,24 @@ _ROUNDS = 3
 
 @dataclass(frozen=True)
 class Cost:
-    """What a batch costs an engine: seconds for any batch, and for each byte of output."""
+    """The time a batch takes on an engine: a fixed time in seconds, plus a time per byte of output."""
 
     seconds: float
     seconds_per_byte: float
 
     def of(self, num_bytes: int) -> float:
-        """Seconds for a batch of so many bytes."""
+        """Returns the seconds for a batch with `num_bytes` of output."""
         return self.seconds + num_bytes * self.seconds_per_byte
 
 
 class AutoEngine:
-    """Decodes on the CPU; once that took a second, starts the GPU, and gives each batch to whom it costs less."""
+    """Decodes on the CPU. After a second of decoding it starts the GPU, then gives each batch to the faster of the two.
+    """
 
     build_rules = None
 
     def __init__(self, num_threads: int = 0, options: GpuOptions | None = None) -> None:
-        """Use `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
+        """Uses `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
         self._cpu = CpuEngine(num_threads)
         self._options = options
         self.num_threads = self._cpu.num_threads
@@ -68,10 +69,10 @@ class AutoEngine:
         call_in_child(self, AutoEngine._inherit)
 
     def _inherit(self) -> None:
-        """Called in a child of a fork: a GPU that the parent has started cannot be used there."""
+        """Called in a forked child, where a GPU that the parent has started cannot be used."""
         self._lock = threading.Lock()
         if self._is_started or self._arrays is not None:
-            self._lost_gpu = (self._gpu, self._arrays)  # kept: freeing their memory would call CUDA
+            self._lost_gpu = (self._gpu, self._arrays)  # keep the objects alive: freeing their memory would call CUDA
             self._gpu = self._arrays = None
             self._is_started = True
             self._statistics = ""
@@ -79,17 +80,17 @@ class AutoEngine:
 
     @property
     def name(self) -> str:
-        """`cpu`, or `cpu and gpu` when both are used."""
+        """`cpu`, or `cpu and gpu` if both are used."""
         return "cpu" if self._gpu is None else "cpu and gpu"
 
     @property
     def reason(self) -> str:
-        """What was chosen, and why."""
+        """What was chosen and why, as text for users."""
         return f"auto: {self._state}{self._statistics}"
 
     @property
     def batch_bytes(self) -> int:
-        """See Engine.batch_bytes: what the GPU asks for where it would get such batches."""
+        """See Engine.batch_bytes: the GPU's batch size if the GPU decodes batches of that size, else the CPU's."""
         gpu = self._gpu
         return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
 
@@ -99,7 +100,7 @@ class AutoEngine:
         return (self._gpu or self._cpu).decode_work
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """See Engine.decodes_on_cpu; starts the GPU once the CPU has decoded for long enough."""
+        """See Engine.decodes_on_cpu. Starts the GPU if the CPU has decoded for a second."""
         self._start_gpu_in_time()
         return self._gpu is None or not self._prefers_gpu(num_bytes)
 
@@ -108,7 +109,7 @@ class AutoEngine:
         return (self._gpu or self._cpu).allocate(size)
 
     def array_device(self, num_symbols: int) -> ArrayDevice | None:
-        """See Engine.array_device: a GPU for much work, if there is one; less is done before it has started."""
+        """See Engine.array_device. Returns a GPU, if there is one, for grammars that keep the CPU busy for a second."""
         if self._lost_gpu is not None or num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
             return None
         try:
@@ -124,7 +125,7 @@ class AutoEngine:
         return self._arrays
 
     def text_device(self, num_bytes: int) -> TextDevice | None:
-        """See Engine.text_device: a GPU for much text, started now if it was not."""
+        """See Engine.text_device. Returns a GPU for text that keeps the CPU busy for a second; starts the GPU first."""
         if num_bytes < _TEXT_OF_A_THREAD * self.num_threads:
             return None
         with self._lock:
@@ -154,11 +155,12 @@ class AutoEngine:
             if self._is_started or self._cpu.decode_work["cpu"].seconds < _SECONDS_BEFORE_START:
                 return
             self._is_started = True
-        # The interpreter waits for it at its end: a process that ends while CUDA starts in it crashes.
+        # Not a daemon thread: the interpreter waits for it before it exits. A process that exits while CUDA starts
+        # crashes.
         threading.Thread(target=self.start_gpu, name="gompfs-start-gpu").start()
 
     def start_gpu(self) -> None:
-        """Start the GPU, if there is one, and measure what batches cost; decoding goes on meanwhile."""
+        """Starts the GPU, if there is one, and measures the cost of batches on both. Decoding continues meanwhile."""
         try:
             from gompfs.engine.gpu import GpuEngine
 
@@ -166,11 +168,11 @@ class AutoEngine:
                 return
             gpu = GpuEngine(reason="auto", options=self._options, cpu=self._cpu)
             self._costs = {"cpu": measure_cost(CpuEngine(self.num_threads)), "gpu": measure_cost(gpu)}
-            gpu.decode_work["gpu"].clear()  # nobody asked for that
+            gpu.decode_work["gpu"].clear()  # the measurement is not the user's work
         except (EngineUnavailableError, ImportError) as error:
             self._state = f"the CPU, as {error}"
         except RuntimeError:
-            if not _is_ending():  # then no thread can be given work any more
+            if not _is_ending():  # an interpreter that is exiting accepts no new work for threads
                 raise
         else:
             self._state = describe_choice(self._costs["cpu"], self._costs["gpu"])
@@ -179,12 +181,12 @@ class AutoEngine:
 
 
 def _is_ending() -> bool:
-    """Whether the interpreter only waits for other threads any more."""
+    """Returns whether the main thread has ended, so that the interpreter only waits for other threads."""
     return not threading.main_thread().is_alive()
 
 
 def measure_cost(engine: Engine) -> Cost:
-    """Decode one block and many, and draw a line through the two."""
+    """Measures the cost of batches: decodes one block and many blocks, and fits a line through the two times."""
     rounds = _sample_blocks()
     out = engine.allocate(_SAMPLE_BLOCKS * DEFAULT_BLOCK_SIZE)
     seconds = []
@@ -200,7 +202,8 @@ def measure_cost(engine: Engine) -> Cost:
 
 
 def _sample_blocks() -> list[list[bytes]]:
-    """Blocks of text for each round, no two of them equal, so that none has stayed in device memory."""
+    """Returns blocks of text for each round, all different, so that no payload is in device memory from another round.
+    """
     rng = random.Random(0)
     words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
     text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[: DEFAULT_BLOCK_SIZE - 8]
@@ -211,7 +214,7 @@ def _sample_blocks() -> list[list[bytes]]:
 
 
 def describe_choice(cpu: Cost, gpu: Cost) -> str:
-    """What the costs mean, for people."""
+    """Returns which engine decodes which batches, and the speeds, as text for users."""
     speeds = f"CPU {1e-9 / cpu.seconds_per_byte:.1f} GB/s, GPU {1e-9 / gpu.seconds_per_byte:.1f} GB/s"
     if gpu.seconds_per_byte >= cpu.seconds_per_byte:
         return f"the CPU for every batch ({speeds})"

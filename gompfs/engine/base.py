@@ -1,4 +1,4 @@
-"""What every engine does: whole batches of blocks in, one status per block out."""
+"""The interface of all engines: they decode batches of whole blocks and return one status per block."""
 
 from __future__ import annotations
 
@@ -9,71 +9,80 @@ from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.engine.decode_work import DecodeWork
 
-if TYPE_CHECKING:  # these need NumPy, and blocks are decoded without it
+if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
     from gompfs.engine.array_device import ArrayDevice
     from gompfs.engine.text_device import TextDevice
     from gompfs.grammar import RuleBuilder
 
 
 class Engine(Protocol):
-    """A way to run the codecs. Methods may be called by several threads at once."""
+    """One implementation of the codecs. Several threads may call the methods at once."""
 
     @property
     def name(self) -> str:
-        """`reference`, `cpu` or `gpu`."""
+        """The engine's name: `reference`, `cpu` or `gpu`."""
 
     @property
     def reason(self) -> str:
-        """Why this engine was chosen, for people."""
+        """Why this engine was chosen, as text for users."""
 
     @property
     def num_threads(self) -> int:
-        """Host threads that one batch may use."""
+        """The number of host threads that one batch may use."""
 
     @property
     def batch_bytes(self) -> int:
-        """Bytes of output that one call of decode_blocks should be about, where there is a choice."""
+        """The output size in bytes that callers of decode_blocks should aim for if they can choose the size of a batch.
+        """
 
     @property
     def decode_work(self) -> Mapping[str, DecodeWork]:
-        """What was decoded so far, by the name of the engine that did it: this one, and others that it makes use of."""
+        """The work done so far, by engine name: that of this engine and of the other engines that it uses."""
 
     @property
     def build_rules(self) -> RuleBuilder | None:
-        """How the engine's device builds the rules of grammars; None: that is left to the grammar builder's threads."""
+        """The function that builds grammar rules on the engine's device; None if the grammar builder's threads do it.
+        """
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """Whether the CPU decodes a batch of so much output: then threads without the interpreter may do it as well.
+        """Returns whether the CPU would decode a batch with `num_bytes` of output.
 
-        They count it in `decode_work["cpu"]`.
+        If so, C++ threads that do not hold the GIL may decode such a batch themselves. They add it to
+        `decode_work["cpu"]`.
         """
 
     def allocate(self, size: int) -> memoryview:
-        """Memory for the `out` of decode_blocks, `size` bytes; the engine writes to any, but to this the fastest."""
+        """Returns a buffer of `size` bytes for the `out` of decode_blocks.
+
+        decode_blocks accepts any writable memory, but writes fastest to a buffer from here.
+        """
 
     def array_device(self, num_symbols: int) -> ArrayDevice | None:
-        """What traverses grammars of so many symbols, if not the CPU.
+        """Returns the device that traverses grammars of `num_symbols` symbols, or None if the CPU does it.
 
-        Raises EngineUnavailableError where the engine is to use a device for that, and cannot.
+        Raises EngineUnavailableError if the engine must use a device for this and cannot.
         """
 
     def text_device(self, num_bytes: int) -> TextDevice | None:
-        """Where so much text is cut into words, if not on the CPU.
+        """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it.
 
-        Raises EngineUnavailableError where the engine is to use a device for that, and cannot.
+        Raises EngineUnavailableError if the engine must use a device for this and cannot.
         """
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
-        """Cut `stream` into blocks of `block_size` bytes (the last may be shorter) and compress each.
+        """Cuts `stream` into blocks of `block_size` bytes (the last may be shorter) and compresses each.
 
-        A block that does not shrink comes back as `stored`.
+        Returns the blocks in order. A block that does not shrink has the codec `stored`.
         """
 
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
-        """Decode whole blocks (header and payload) one after another into `out`, a writable byte view.
+        """Decodes whole blocks (header and payload) into `out`, a writable view of bytes, one after another.
 
-        Block i lands behind the uncompressed sizes of the blocks before it; a block whose header cannot be
-        read takes no place. Damage never raises: the block's status says what is wrong, and its place in
-        `out` is zeros. `verify` also checks the decoded bytes against their checksum.
-        Raises ValueError when `out` is too small.
+        The output of block i begins at the sum of the uncompressed sizes of the blocks before it. A block whose header
+        cannot be read has no output.
+
+        Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
+        output is zeros. With `verify`, the decoded bytes are also compared with their checksum.
+
+        Raises ValueError if `out` is too small.
         """

@@ -1,4 +1,4 @@
-"""The CPU engine: the C++ core of kernels/cpu on all cores, with the GIL released."""
+"""The CPU engine: the C++ decoders and encoders of kernels/cpu on all cores, with the GIL released."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _STATUSES = tuple(BlockStatus)
 
 
 class CpuEngine:
-    """Compresses and decompresses blocks on host threads; one block is one thread's work."""
+    """Compresses and decompresses blocks on host threads. One thread works on one block."""
 
     name = "cpu"
     batch_bytes = 8 << 20
     build_rules = None
 
     def __init__(self, num_threads: int = 0, reason: str = "asked for") -> None:
-        """Use `num_threads` threads, or one per available core when it is 0."""
+        """Uses `num_threads` threads, or one per available core if it is 0."""
         self.num_threads = num_threads or len(os.sched_getaffinity(0))
         self.reason = reason
         self.decode_work = {self.name: DecodeWork()}
@@ -36,10 +36,10 @@ class CpuEngine:
         return self._buffers.allocate(size)
 
     def array_device(self, num_symbols: int) -> None:
-        """See Engine.array_device: the CPU does it."""
+        """See Engine.array_device. Returns None: the CPU traverses grammars."""
 
     def text_device(self, num_bytes: int) -> None:
-        """See Engine.text_device: there is none."""
+        """See Engine.text_device. Returns None: the CPU cuts text into words."""
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

@@ -1,4 +1,4 @@
-"""How much was decoded, and how long that took."""
+"""Counts the blocks and bytes that were decoded, and the time that took."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gompfs.forks import call_in_child
 
 
 class DecodeWork(_codec.DecodeWork):
-    """Adds up batches, also those that threads without the interpreter decode; safe for any number of threads.
+    """Sums up batches, including those that C++ threads decode without the GIL. Any number of threads may use it.
 
-    A child of a fork counts from zero.
+    In a forked child, the counts start again at zero.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,10 @@ class DecodeWork(_codec.DecodeWork):
 
     @contextmanager
     def batch(self, num_blocks: int, num_bytes: int) -> Iterator[None]:
-        """Count a batch that the body decodes, to so many bytes; one that fails takes its time only."""
+        """Counts the batch that the body of `with` decodes to `num_bytes` bytes.
+
+        If the body raises, only the time is counted.
+        """
         self.begin()
         try:
             yield

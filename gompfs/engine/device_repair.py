@@ -1,4 +1,9 @@
-"""Grammars built on a device by batch Re-Pair: the rounds of kernels/cuda/grammar/repair.cu, and their memory."""
+"""Builds grammars on a device by batch Re-Pair: runs the rounds of kernels/cuda/grammar/repair.cu and manages memory.
+
+The parts of a batch are processed together. Each round replaces frequent digrams by new rules. A part is finished when
+a round hardly shortens it. At the end, rules that do not pay are dissolved. The result equals that of the CPU's builder
+(kernels/cpu/grammar/repair.cpp).
+"""
 
 from __future__ import annotations
 
@@ -14,19 +19,19 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.grammar import PartsInRules, PartsInText
 
 TILE = Tile(num_items=2048, num_threads=256, shared_bytes=8448)
-_ITEMS = Tile(num_items=256, num_threads=256)  # a thread for each
+_ITEMS = Tile(num_items=256, num_threads=256)  # one thread per item
 _SOURCE = "grammar/repair"
 _MAX_ROUNDS = 32  # as in kernels/cpu/grammar/repair.cpp
-_LEAST_GAIN = 512  # a part is done when a round replaces no more than one of so many symbols
+_LEAST_GAIN = 512  # a part is finished when a round shortens it by at most 1/512
 
 Words = NDArray[np.uint32]
 
 
 def build_rules(device: ArrayDevice, parts: PartsInText) -> PartsInRules:
-    """The words, and the rules that the CPU's builder `repair` gives for each of the parts.
+    """Returns the words of each part, and the same rules that the CPU's builder `repair` makes.
 
-    It takes some 60 bytes of the device's memory for each symbol. Where that is too much, it is done in halves;
-    EngineUnavailableError for one part.
+    It needs about 60 bytes of device memory per symbol. If that is too much, the parts are processed in two halves.
+    Raises EngineUnavailableError if the memory is too small for a single part.
     """
     try:
         with device:
@@ -40,7 +45,7 @@ def build_rules(device: ArrayDevice, parts: PartsInText) -> PartsInRules:
 
 
 def split_parts(parts: PartsInText) -> tuple[PartsInText, PartsInText]:
-    """The first half of some parts, and the second."""
+    """Splits the parts into a first and a second half."""
     middle = parts.part_files.size // 2
     file = parts.part_files[middle]
     at = parts.file_ends[file - 1] + np.uint32(1)
@@ -50,7 +55,7 @@ def split_parts(parts: PartsInText) -> tuple[PartsInText, PartsInText]:
 
 
 def join_parts(left: PartsInRules, right: PartsInRules) -> PartsInRules:
-    """The grammars of both halves."""
+    """Concatenates the grammars of two halves."""
 
     def join_bounds(name: str, size: int, skipped: int = 0) -> NDArray[np.uint32]:
         bounds = getattr(left, name), getattr(right, name)[skipped:] + np.uint32(size)
@@ -67,7 +72,7 @@ def join_parts(left: PartsInRules, right: PartsInRules) -> PartsInRules:
 
 
 class _Repair:
-    """The symbols and rules of one batch, from round to round. Device arrays are uint32 if not said otherwise."""
+    """The symbols and rules of one batch, updated by each round. Device arrays are uint32 unless noted."""
 
     def __init__(self, device: ArrayDevice, parts: PartsInWords) -> None:
         self._device = device
@@ -78,14 +83,15 @@ class _Repair:
         self._num_parts = parts.part_words.size - 1
         self._starts = parts.starts
         self._symbols = parts.symbols
-        # A rule takes the place of two digrams or more.
+        # Each rule replaces at least two digrams and has two symbols, so all rules have at most as many symbols as the
+        # text.
         self._rules = self._xp.empty(max(parts.symbols.size, 1), np.uint32)
         self._num_rules = 0
         self.is_active = np.diff(parts.starts) >= 2
-        self.range_starts: list[Words] = []  # of each round: the first rule of each part
+        self.range_starts: list[Words] = []  # per round: the first rule of each part
 
     def build(self) -> PartsInRules:
-        """The grammars of all parts."""
+        """Returns the grammars of all parts."""
         while self.is_active.any() and len(self.range_starts) < _MAX_ROUNDS:
             self.run_round()
         return self.tidy()
@@ -112,7 +118,7 @@ class _Repair:
         self._device.launch(_SOURCE, kernel, count, *values, tile=tile)
 
     def run_round(self) -> None:
-        """Replace digrams of the parts that are active."""
+        """Replaces frequent digrams in the parts that are still active."""
         xp, size, parts = self._xp, self._size, self._parts
         num_tiles = -(-size // TILE.num_items)
         slots, frequencies, replaced = (xp.empty(size, np.uint32) for _ in range(3))
@@ -130,7 +136,7 @@ class _Repair:
         symbol_sums = xp.cumsum(symbol_counts, dtype=np.uint32)
         rules_before, new_starts = (xp.empty(self._num_parts, np.uint32) for _ in range(2))
         facts = (slots, chosen, first, last)
-        # Nobody asks for counts any more: their slots take the numbers of rules.
+        # The counts are no longer needed: reuse their slots for the numbers of the rules.
         self._by_tiles(
             *("make_rules", self._symbols, size, *parts, *facts, rule_sums),
             *(self._num_rules, self._rules, counts, rules_before),
@@ -150,7 +156,8 @@ class _Repair:
         self._starts = starts
 
     def tidy(self) -> PartsInRules:
-        """Dissolve the rules that do not pay, and write the others with the numbers of their parts."""
+        """Dissolves rules that do not pay, renumbers the others within their parts, and returns the result on the host.
+        """
         uses, lengths = self._dissolve()
         sizes = self._xp.empty(self._size, np.uint32)
         self._for_each("measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes)
@@ -172,7 +179,7 @@ class _Repair:
         return PartsInRules(*of_words, self._device.download(output, pinned=True), host_ends, places)
 
     def _dissolve(self) -> tuple[Any, Any]:
-        """How often each rule is used, 0 for those that are dissolved, and how long each is then."""
+        """Returns the uses of each rule (0 for dissolved rules), and the length of each rule after dissolving."""
         uses = self._xp.zeros(max(self._num_rules, 1), np.uint32)
         lengths = self._xp.zeros(max(self._num_rules, 1), np.uint32)
         self._for_each("count_uses", self._size, self._symbols, self._size, self._num_words, uses)
@@ -192,7 +199,11 @@ class _Repair:
         return uses, lengths
 
     def _number(self, uses: Any, lengths: Any) -> tuple[Words, Any, Any, Any]:
-        """Places: of the roots, of each rule; and by place: the rule, and its length (not those of roots)."""
+        """Numbers the roots and the rules that remain.
+
+        Returns the number of each root, then on the device: the number of each rule, and by number the rule and its
+        length. Rule and length are not set for roots.
+        """
         xp, num_rules = self._xp, self._num_rules
         kept_up_to = xp.cumsum(uses >= 2, dtype=np.uint32)
         starts = np.concatenate([*self.range_starts, [num_rules]]).astype(np.uint32)
@@ -202,7 +213,7 @@ class _Repair:
             bounds[starts == 0] = 0
             kept[:] = np.diff(bounds).reshape(kept.shape)
         places = np.concatenate([[0], np.cumsum(kept.sum(axis=0) + 1)]).astype(np.uint32)
-        # Later rounds come first.
+        # Within a part, rules of later rounds have lower numbers.
         later = np.cumsum(kept[::-1], axis=0)[::-1] - kept
         bases = (places[:-1] + 1 + later).astype(np.uint32).ravel()
         place_of = xp.empty(max(num_rules, 1), np.uint32)

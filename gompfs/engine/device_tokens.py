@@ -1,4 +1,4 @@
-"""The words of parts of a text, cut and numbered on a device: what rules are built of."""
+"""Cuts the text of grammar parts into words and numbers the words on a device. Rules are built from these numbers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gompfs.grammar.grammar import SPLITTER
 
 _SOURCE = "grammar/tokens"
 _UNUSED = 0xFFFFFFFF
-_BYTES_OF_A_SLOT = 16  # of text, for each slot that the table begins with
+_BYTES_OF_A_SLOT = 16  # bytes of text per slot of the initial table
 
 
 @dataclass(frozen=True)
 class PartsInWords:
-    """Parts in words (uint32): part p is `symbols[starts[p] : starts[p + 1]]`; only `symbols` is on the device.
+    """Parts as word numbers (uint32): part p is `symbols[starts[p] : starts[p + 1]]`. Only `symbols` is on the device.
 
-    Words are numbered through all parts, those of each as they first come in it, from `part_words[p]` on; each file
-    ends with SPLITTER. Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8).
+    Each part numbers its words in order of first occurrence, from `part_words[p]` on, so that a number belongs to one
+    part only. Each file ends with SPLITTER. Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8).
     """
 
     symbols: Array
@@ -33,7 +33,10 @@ class PartsInWords:
 
 
 def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
-    """Cut the text of some parts into words. Raises MemoryError."""
+    """Cuts the text of the parts into words and numbers the words.
+
+    Raises MemoryError if the text has 2 GiB or more, or the device too little memory.
+    """
     xp, size = device.xp, parts.text.size
     if size >= MAX_TEXT:
         raise MemoryError(f"{size} bytes of text at once")
@@ -45,7 +48,7 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     num_tokens = int(tokens.entries.size)
     before_ends = count_before(device, tokens, parts.file_ends).astype(np.uint32)
     part_tokens = np.append(np.uint32(0), before_ends)[parts.part_files]
-    # Each word of each part: its first token.
+    # For each word of each part: its first token.
     places = device.upload(part_tokens), parts.part_files.size - 1, table.num_words
     firsts = xp.full((parts.part_files.size - 1) * table.num_words, _UNUSED, np.uint32)
     device.launch(_SOURCE, "find_first_tokens", num_tokens, tokens.entries, num_tokens, *places, firsts)

@@ -1,4 +1,4 @@
-"""The words of text in a device's memory: numbers instead of bytes, and a dictionary in byte order."""
+"""Words of text in device memory: replaces words by numbers and makes a dictionary in byte order."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from numpy.typing import NDArray
 from gompfs.engine.array_device import Array, ArrayDevice
 
 BYTES_OF_MASK = 32
-"""Text is followed by newlines up to a multiple of this."""
+"""The text on the device is padded with newlines to a multiple of this many bytes."""
 MAX_TEXT = 1 << 31
 _WORDS, _TABLE = "text/words", "text/word_table"
 _UNPLACED = 0xFFFFFFFF
 _IS_TOKEN = 1 << 31
 _NUM_SLOTS = 1 << 20
-_LONG_WORD = 1 << 16  # bytes; the host tells longer words apart, which would keep one thread of the device busy
-_MAX_ROUNDS = 16  # of 8 bytes: words that are the same so far are put in order by the host
+_LONG_WORD = 1 << 16  # bytes; longer words are handled on the host, since one would keep a single device thread busy
+_MAX_ROUNDS = 16  # rounds of 8 bytes; the host sorts words that are still equal after all rounds
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of bytes (all uint64, on the host): where they begin, where they go to, and how many bytes; none is empty.
+    """Runs of bytes to copy: source offset, target offset and size in bytes (all uint64, on the host). No run is empty.
 
-    Where they go to ascends, and they do not overlap there.
+    Target offsets ascend, and the targets do not overlap.
     """
 
     sources: NDArray[np.uint64]
@@ -36,7 +36,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class Tokens:
-    """The words of a text (uint32): where each begins and ends, and its number in the table."""
+    """The words of a text (uint32 arrays): start offset, end offset and the number of its entry in the word table."""
 
     starts: Array
     ends: Array
@@ -45,9 +45,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class DeviceDictionary:
-    """All words in byte order: word i is bytes[starts[i] : starts[i + 1]] (uint64, uint8).
+    """All words in byte order: word i is bytes[starts[i] : starts[i + 1]] (`starts` is uint64, `bytes` uint8).
 
-    `counts` (uint64) says how often each occurs, `ranks` (uint32) which word each entry of the table is.
+    `counts` (uint64) is how often each word occurs. `ranks` (uint32) maps entries of the word table to words.
     """
 
     starts: Array
@@ -57,12 +57,12 @@ class DeviceDictionary:
 
 
 def padded_size(size: int) -> int:
-    """How much memory text of so many bytes needs."""
+    """Returns the bytes of memory that a text of `size` bytes needs with its padding."""
     return -(-size // BYTES_OF_MASK) * BYTES_OF_MASK
 
 
 def gather(device: ArrayDevice, source: Array, runs: Runs, size: int) -> Array:
-    """`size` bytes (uint8): the runs of a source, and newlines between and behind them."""
+    """Copies runs of `source` into a new array of `size` bytes (uint8); all other bytes are newlines."""
     output = device.xp.empty(size, np.uint8)
     places = (device.upload(array) for array in (runs.sources, runs.targets, runs.sizes))
     device.launch(_WORDS, "gather_bytes", size, source, *places, runs.sizes.size, output, size)
@@ -70,7 +70,10 @@ def gather(device: ArrayDevice, source: Array, runs: Runs, size: int) -> Array:
 
 
 def find_nuls(device: ArrayDevice, source: Array, places: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Array:
-    """Which of the files that lie at these places of a source have a NUL in their first 8 KiB (bool, on the host)."""
+    """Returns for each file whether its first 8 KiB contain a NUL (bool, on the host).
+
+    `places` are the offsets of the files in `source`, `sizes` their sizes in bytes.
+    """
     flags = device.xp.zeros(places.size, np.uint32)
     device.launch(
         _WORDS, "find_nuls", places.size * 256, source, device.upload(places), device.upload(sizes), places.size, flags
@@ -79,7 +82,7 @@ def find_nuls(device: ArrayDevice, source: Array, places: NDArray[np.uint64], si
 
 
 def count_before(device: ArrayDevice, words: Tokens, places: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """How many of the words begin before each place of their text."""
+    """Returns how many words begin before each of the offsets `places` of the text."""
     if not words.starts.size:
         return np.zeros(places.size, np.uint64)
     counts = device.xp.searchsorted(words.starts, device.upload(places))
@@ -87,10 +90,11 @@ def count_before(device: ArrayDevice, words: Tokens, places: NDArray[np.uint32])
 
 
 class WordTable:
-    """The different words of texts that come one after another, each counted.
+    """The distinct words of a series of texts, with their counts.
 
-    A hash table with the words' bytes beside it (kernels/cuda/text/word_table.cu): exact, whatever the text. It
-    takes 16 bytes for each of its slots, of which half stay free, and the bytes of the words.
+    A hash table that also keeps the bytes of the words (kernels/cuda/text/word_table.cu). It compares the bytes, so
+    hash collisions cause no errors. It needs 16 bytes per slot, keeps half of the slots free, and needs the bytes of
+    the words in addition.
     """
 
     def __init__(
@@ -101,9 +105,9 @@ class WordTable:
         num_slots: int = _NUM_SLOTS,
         hash_bits: int = 64,
     ) -> None:
-        """Take words of the rule `whitespace`, or of the characters that a bitmap of all code points marks.
+        """Takes words of the rule `whitespace`, or of the characters that the bitmap `word_characters` marks.
 
-        The table begins with `num_slots` slots, a power of two; `hash_bits` below 64 makes words collide.
+        The table begins with `num_slots` slots, a power of two. Tests set `hash_bits` below 64 to make hashes collide.
         """
         xp = device.xp
         self._device = device
@@ -117,14 +121,14 @@ class WordTable:
 
     @property
     def num_words(self) -> int:
-        """Different words."""
+        """The number of distinct words."""
         return int(self._counts.size)
 
     def add(self, text: Array, size: int, *, goes_on: bool = False) -> tuple[Tokens, int]:
-        """Count the words of a text (uint8) of `size` bytes, below MAX_TEXT, with the newlines behind it.
+        """Counts the words of a text (uint8) of `size` bytes, less than MAX_TEXT, which is padded with newlines.
 
-        Gives them, and how many bytes of the text must come again where it `goes_on` in the next one: those of a word
-        or a character that may be cut.
+        Returns the words, and how many bytes at the end of the text must be repeated at the start of the next one. That
+        is 0 unless the text `goes_on` in the next one; then it covers a last word or character that may be incomplete.
         """
         starts, ends = self._find_words(text)
         again = 0
@@ -135,7 +139,7 @@ class WordTable:
         return Tokens(starts, ends, entries), again
 
     def _find_words(self, text: Array) -> tuple[Array, Array]:
-        """Where words begin and end (uint32)."""
+        """Returns the start and end offsets of the words (uint32)."""
         device, xp = self._device, self._device.xp
         num_masks = text.size // BYTES_OF_MASK
         masks, counts = (xp.empty(num_masks, np.uint32) for _ in range(2))
@@ -148,15 +152,15 @@ class WordTable:
         return starts, ends
 
     def _cut(self, starts: Array, ends: Array, size: int) -> tuple[int, int]:
-        """How many bytes of text come again, and how many words are before them."""
-        tail = 0 if self._characters is None else min(3, size)  # a character may be cut there
+        """Returns how many bytes must be repeated in the next text, and how many words lie before them."""
+        tail = 0 if self._characters is None else min(3, size)  # a UTF-8 character may be incomplete there
         num_words = int(starts.size)
         if num_words and int(ends[-1]) >= size - tail:
             return size - int(starts[-1]), num_words - 1
         return tail, num_words
 
     def _number(self, text: Array, starts: Array, ends: Array) -> Array:
-        """The entry of each word of a text (uint32)."""
+        """Returns the table entry of each word of a text (uint32)."""
         is_long = ends - starts > np.uint32(_LONG_WORD)
         if not is_long.any():
             return self._find_entries(text, starts, ends)
@@ -166,7 +170,7 @@ class WordTable:
         return entries
 
     def _find_long_words(self, text: Array, starts: Array, ends: Array) -> Array:
-        """The same for words that the host tells apart."""
+        """Like _number, for words longer than _LONG_WORD, which the host looks up in a dict."""
         device = self._device
         starts = starts.astype(np.uint64)
         sizes = ends.astype(np.uint64) - starts
@@ -189,7 +193,7 @@ class WordTable:
         return device.upload(np.array(entries, np.uint32))
 
     def _find_entries(self, text: Array, starts: Array, ends: Array) -> Array:
-        """The same by the table."""
+        """Like _number, for words that the hash table on the device holds."""
         device, xp = self._device, self._device.xp
         num_words = int(starts.size)
         places = xp.full(num_words, _UNPLACED, np.uint32)
@@ -212,7 +216,7 @@ class WordTable:
         return entries
 
     def _grow(self, of_text: tuple[Array, Array, Array], places: Array) -> None:
-        """Give the table twice as many slots; `places` lead to the new ones."""
+        """Doubles the number of slots, and updates the slot numbers in `places`."""
         device, xp = self._device, self._device.xp
         old, self._slots = self._slots, xp.zeros(2 * self._slots.size, np.uint64)
         moved = xp.empty(old.size, np.uint32)
@@ -223,7 +227,7 @@ class WordTable:
         device.launch(_TABLE, "move_places", places.size, places.size, moved, places)
 
     def _keep_new_words(self, text: Array, starts: Array, ends: Array) -> None:
-        """Make entries of the words that slots have from this text."""
+        """Makes entries for the words that this text has added to the slots."""
         xp = self._device.xp
         new = xp.flatnonzero(self._slots & np.uint64(_IS_TOKEN))
         if not new.size:
@@ -237,7 +241,7 @@ class WordTable:
         self._add_entries(text, word_starts, sizes)
 
     def _add_entries(self, text: Array, starts: Array, sizes: Array) -> None:
-        """Copy words of a text (starts and sizes: uint64) to the pool."""
+        """Appends words of a text (starts and sizes: uint64) to the pool."""
         xp = self._device.xp
         ends_in_pool = xp.cumsum(sizes, dtype=np.uint64)
         more = _gather_on_device(self._device, text, starts, ends_in_pool - sizes, sizes)
@@ -246,7 +250,7 @@ class WordTable:
         self._counts = xp.concatenate([self._counts, xp.zeros(sizes.size, np.uint64)])
 
     def dictionary(self) -> DeviceDictionary:
-        """All words in byte order."""
+        """Returns all words in byte order."""
         device, xp = self._device, self._device.xp
         order = sort_words(device, self._pool, self._starts)
         sizes = (self._starts[1:] - self._starts[:-1])[order]
@@ -259,7 +263,7 @@ class WordTable:
 
 
 def gather_words(device: ArrayDevice, text: Array, starts: Array, ends: Array) -> tuple[Array, Array]:
-    """The bytes of words of a text (uint8), one behind the other, and where each ends there (uint32)."""
+    """Returns the concatenated bytes of words of a text (uint8), and the end offset of each word in them (uint32)."""
     starts = starts.astype(np.uint64)
     sizes = ends.astype(np.uint64) - starts
     places = device.xp.cumsum(sizes, dtype=np.uint64)
@@ -267,7 +271,7 @@ def gather_words(device: ArrayDevice, text: Array, starts: Array, ends: Array) -
 
 
 def _gather_on_device(device: ArrayDevice, source: Array, sources: Array, targets: Array, sizes: Array) -> Array:
-    """The runs of a source one behind the other; see Runs, but the arrays are on the device."""
+    """Concatenates runs of `source`; like gather, but the arrays that describe the runs are on the device."""
     size = int(targets[-1] + sizes[-1]) if sizes.size else 0
     output = device.xp.empty(size, np.uint8)
     runs = (device.xp.ascontiguousarray(array) for array in (sources, targets, sizes))
@@ -276,15 +280,15 @@ def _gather_on_device(device: ArrayDevice, source: Array, sources: Array, target
 
 
 def sort_words(device: ArrayDevice, pool: Array, starts: Array) -> Array:
-    """The byte order (int64) of words that lie one behind the other in a pool, all different.
+    """Returns the byte order (int64) of the words of a pool, which are all different.
 
-    Word i is pool[starts[i] : starts[i + 1]]. Words are sorted by 8 bytes at a time; in each round those that are the
-    same up to there, side by side already, are put in order among themselves.
+    Word i is pool[starts[i] : starts[i + 1]]. Each round compares 8 more bytes. Words that are equal so far are
+    neighbours; the next round sorts only these, within their groups.
     """
     xp = device.xp
     order = xp.arange(starts.size - 1, dtype=np.int64)
-    places = order.copy()  # of the words that are to be put in order, in `order`
-    groups = xp.zeros(order.size, np.int64)  # of the words at these places
+    places = order.copy()  # positions in `order` whose words are still tied with a neighbour
+    groups = xp.zeros(order.size, np.int64)  # the group of tied words at each of these positions
     for number in range(_MAX_ROUNDS):
         if not places.size:
             return order
@@ -310,7 +314,7 @@ def sort_words(device: ArrayDevice, pool: Array, starts: Array) -> Array:
 def _sort_on_host(
     device: ArrayDevice, pool: Array, starts: Array, order: Array, places: Array, groups: Array
 ) -> None:
-    """Put the words at some places of `order` in order among themselves, group by group."""
+    """Sorts the words at the positions `places` of `order`, each within its group."""
     xp = device.xp
     items = order[places]
     word_starts = starts[items]

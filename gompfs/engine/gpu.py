@@ -1,4 +1,4 @@
-"""The GPU engine: the kernels of kernels/cuda through CuPy."""
+"""The GPU engine: runs the CUDA kernels of kernels/cuda through CuPy."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from gompfs.options import GpuOptions
 
 
 class GpuEngine:
-    """Decompresses on one or more GPUs, in turn, and builds grammars there; compresses on the CPU.
+    """Decompresses on one or more GPUs in turn, and builds grammars on the first of them. Compresses on the CPU.
 
-    Host threads may share it. In a child of a fork, everything that needs a device raises EngineUnavailableError.
+    Several host threads may use it. In a forked child, every method that needs a device raises EngineUnavailableError.
     """
 
     name = "gpu"
@@ -42,10 +42,9 @@ class GpuEngine:
         options: GpuOptions | None = None,
         cpu: CpuEngine | None = None,
     ) -> None:
-        """Use the CUDA devices of these numbers, and `num_threads` host threads (0: one per core), or those of `cpu`.
+        """Uses the CUDA devices with these numbers, and the host threads of `cpu` or `num_threads` (0: one per core).
 
-        Without `options`, no payloads stay in device memory. Raises EngineUnavailableError where a device cannot be
-        used.
+        Without `options`, no payloads stay in device memory. Raises EngineUnavailableError if a device cannot be used.
         """
         self._cpu = cpu or CpuEngine(num_threads)
         self.decode_work = {**self._cpu.decode_work, self.name: DecodeWork()}
@@ -63,7 +62,7 @@ class GpuEngine:
 
     @property
     def reason(self) -> str:
-        """Why this engine was chosen, and how much of the archive stays in device memory."""
+        """Why this engine was chosen, and how much device memory holds payloads, as text for users."""
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
 
@@ -75,35 +74,35 @@ class GpuEngine:
             )
 
     def array_device(self, num_symbols: int) -> GpuArrays:
-        """See Engine.array_device: the first of the devices."""
+        """See Engine.array_device. Returns the first of the devices."""
         self._check_process()
         return self._arrays
 
     def text_device(self, num_bytes: int) -> GpuText:
-        """See Engine.text_device: the first of the devices."""
+        """See Engine.text_device. Returns the first of the devices."""
         self._check_process()
         return self._arrays
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
-        """See Engine.encode_blocks; the CPU engine does it."""
+        """See Engine.encode_blocks. The CPU engine does the work."""
         return self._cpu.encode_blocks(stream, block_size, options)
 
     def build_rules(self, parts: PartsInText) -> PartsInRules:
-        """See RuleBuilder."""
+        """See RuleBuilder. Uses the first of the devices."""
         self._check_process()
         return build_rules(self._arrays, parts)
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """See Engine.decodes_on_cpu: the GPU was asked for."""
+        """See Engine.decodes_on_cpu. Returns False: the user asked for the GPU."""
         return False
 
     def allocate(self, size: int) -> memoryview:
-        """See Engine.allocate: pinned memory, to which the device writes without a further copy."""
+        """See Engine.allocate. Returns pinned memory, which the device writes to without a further copy."""
         self._check_process()
         return pinned_array(size).data
 
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
-        """See Engine.decode_blocks. Checksums are checked on the host, before payloads are uploaded."""
+        """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
         self._check_process()
         batch = Batch(blocks, out, self.num_threads)
         device = next(self._turns)
@@ -113,10 +112,11 @@ class GpuEngine:
 
 
 class ResidentBlocks:
-    """Blocks whose payloads are in the memory of an engine's first device, to time the kernels alone."""
+    """Blocks whose payloads are in the memory of an engine's first device, for measuring the kernels without transfers.
+    """
 
     def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
-        """Upload `blocks`, none of them stored; raises ValueError where one is damaged."""
+        """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`."""
         self._facts = read_headers(blocks)
         if self._facts["status"].any() or not self._facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
@@ -134,10 +134,13 @@ class ResidentBlocks:
             self.output = cupy.empty(self.output_bytes + PADDING, cupy.uint8)
 
     def decode(self) -> None:
-        """Queue the decoding of all blocks into `output`, each at a multiple of 32 bytes, on the current stream."""
+        """Queues the decoding of all blocks on the current stream.
+
+        The blocks are decoded into `output`, each at a multiple of 32 bytes.
+        """
         self._fields[24 * self._facts.size :].fill(0)
         launch(self._device, self._facts["codec"], self._fields, self.output, self._statuses)
 
     def all_decoded(self) -> bool:
-        """Wait for the last decode; whether every payload was valid."""
+        """Waits for the last decode and returns whether every payload was valid."""
         return not bool(self._statuses.any())

@@ -1,4 +1,4 @@
-"""A GPU that computes with arrays, for what is not decoding."""
+"""A GPU that computes with arrays for statistics and for building grammars. It does not decode."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from gompfs.errors import EngineUnavailableError
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
 _CTAS_PER_PROCESSOR = 8
-_MOST_MEMORY = 9 << 28  # unless it is said: with CUDA and the decoder, a device gives less than 4 GB
+_MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including CUDA and the decoder
 
 
 class GpuArrays:
-    """See ArrayDevice: one CUDA device, through CuPy. `peak_bytes` is the most memory that it took so far."""
+    """See ArrayDevice: one CUDA device, used through CuPy. `peak_bytes` is the most device memory used so far."""
 
     xp = cupy
 
     def __init__(self, number: int = 0, memory: int = 0) -> None:
-        """Use the CUDA device `number` and at most `memory` bytes (0: up to 2.25 GiB, or half of what is free).
+        """Uses the CUDA device `number` and at most `memory` bytes of it (0: half of the free memory, up to 2.25 GiB).
 
-        Raises EngineUnavailableError where it cannot be used.
+        Raises EngineUnavailableError if the device cannot be used.
         """
         self._number = number
         self._lock = threading.RLock()
@@ -46,9 +46,9 @@ class GpuArrays:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
 
     def upload(self, array: NDArray[Any]) -> cupy.ndarray:
-        """See ArrayDevice.upload; at once where the array lies in pinned memory."""
+        """See ArrayDevice.upload. From pinned memory, the copy needs no intermediate buffer."""
         copy = cupy.empty(array.shape, array.dtype)
-        copy.set(array)  # cupy.asarray would keep a pinned copy of it
+        copy.set(array)  # cupy.asarray would make a pinned copy and keep it
         return copy
 
     def download(self, array: cupy.ndarray, *, pinned: bool = False) -> NDArray[Any]:
@@ -91,7 +91,7 @@ class GpuArrays:
         cupy.cuda.get_current_stream().synchronize()
 
     def __enter__(self) -> GpuArrays:
-        """See ArrayDevice; the memory comes from a pool of this device's own, so that it can be given back."""
+        """See ArrayDevice. Memory comes from a pool of this object, so that it can be freed at the end."""
         self._lock.acquire()
         self._context.__enter__()
         self._allocator = cupy.cuda.using_allocator(self._pool.malloc)

@@ -1,4 +1,9 @@
-"""One call of the GPU engine: its blocks, part by part, through the slots of a device."""
+"""One decode_blocks call of the GPU engine: cuts the batch into parts and passes them through the slots of a device.
+
+For each part, a thread of the device first checks the payloads and copies them to pinned memory ("staging"), unless
+they are in device memory already. Then the copies to the device, the kernels and the copies back are queued on the
+stream of the part's slot. While one part runs, the next ones are staged and queued.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +26,13 @@ from gompfs.errors import EngineUnavailableError
 
 PAYLOAD_ALIGNMENT = 16
 OUTPUT_ALIGNMENT = 32
-_FIRST_PART_BYTES = 8 << 20  # small, for the device to begin soon
+_FIRST_PART_BYTES = 8 << 20  # small, so that the device starts early
 _STATUSES = tuple(BlockStatus)
 
 
 @dataclass
 class Part:
-    """Blocks that are on the device together: their indexes in the batch, and where their bytes lie there."""
+    """Blocks that are on the device together: their indexes in the batch, and their offsets in the part's output."""
 
     indexes: NDArray[np.intp]
     output_places: NDArray[np.uint64]
@@ -35,12 +40,12 @@ class Part:
     slot: Slot
     staged: Callable[[], _Staged]
     arriving: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
-    """Checksums and addresses of payloads that stay on the device once they are there."""
+    """Checksums and addresses of payloads that will stay in device memory once this part's upload is complete."""
 
 
 @dataclass
 class _Staged:
-    """Payloads that were checked, and lie in pinned memory if they are not on the device already."""
+    """The payloads of a part after their check. Those `absent` from device memory are in pinned memory at `places`."""
 
     checksums: NDArray[np.uint64]
     addresses: NDArray[np.uint64]
@@ -51,10 +56,10 @@ class _Staged:
 
 
 class Batch:
-    """Blocks, and the memory that gets what they hold."""
+    """A batch of blocks and the host memory that receives their content."""
 
     def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
-        """Decode `blocks` into `out`; raises ValueError where it is too small."""
+        """Prepares to decode `blocks` into `out`. Raises ValueError if `out` is too small."""
         self._take(blocks, num_threads)
         self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
@@ -72,7 +77,7 @@ class Batch:
         self._statuses = self._facts["status"].copy()
 
     def decode(self, device: Device, work: Mapping[str, DecodeWork]) -> None:
-        """Decode what passed its checks: stored blocks on the CPU, the others on the device."""
+        """Decodes the blocks whose headers are valid: stored blocks on the CPU, the others on the device."""
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
         is_stored = self._facts["codec"][wanted] == Codec.STORED
         stored, rest = wanted[is_stored], wanted[~is_stored]
@@ -85,7 +90,11 @@ class Batch:
                 self._decode_all_parts(device, rest)
 
     def _decode_all_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Where the device has too little memory, parts are halved, and in the end no payload stays there."""
+        """Decodes all parts. Each time the device runs out of memory, tries again with less.
+
+        First the parts are halved, down to LEAST_PART_BYTES; then the payloads kept in device memory are dropped.
+        Raises EngineUnavailableError if the memory is still too small.
+        """
         while True:
             try:
                 self._decode_parts(device, wanted)
@@ -104,7 +113,8 @@ class Batch:
         self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
 
     def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Let parts pass through the slots of the device; each is checked while the one before is queued."""
+        """Passes the parts through the slots of the device in turn. While one part is queued, the next one is checked.
+        """
         running: deque[Part] = deque()
         waiting: Part | None = None
         try:
@@ -123,28 +133,28 @@ class Batch:
                 running.append(waiting)
         finally:
             if waiting is not None:
-                waiting.staged()  # it must not write to its slot when that is used again
+                waiting.staged()  # wait: it must not write to its slot after the slot is reused
         for part in running:
             self._finish(device, part)
 
     def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> list[NDArray[np.intp]]:
-        """Parts with up to `part_bytes` of output each, and less at first."""
+        """Cuts the batch into parts of at most `part_bytes` of output; the first parts are smaller."""
         sizes = self._sizes[wanted]
         ends = _part_ends(int(sizes.sum()), part_bytes)
         numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
         return np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1)
 
     def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> Part:
-        """A part whose payloads are checked by another thread."""
+        """Returns a part whose payloads another thread is checking."""
         future = device.executor.submit(self._stage, device, slot, indexes)
         return Part(indexes, *self._lay_out_output(indexes), slot, future.result)
 
     def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
-        """Where blocks of a part lie in its output, and how large that is."""
+        """Returns the offsets of the blocks in the part's output, and the size of that output in bytes."""
         return lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT)
 
     def _stage(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Staged:
-        """Check the payloads that are not on the device, and copy them to pinned memory."""
+        """Checks the payloads that are not in device memory, and copies them to pinned memory."""
         checksums = self._facts["checksum"][indexes]
         addresses = device.store.find(checksums)
         absent = np.flatnonzero(addresses == 0)
@@ -157,14 +167,15 @@ class Batch:
         return _Staged(checksums, addresses, absent, places, size, np.frombuffer(checks, np.uint8))
 
     def _start(self, device: Device, part: Part) -> None:
-        """Queue the copies and kernels of a part."""
+        """Queues the copies and kernels of a part."""
         slot = part.slot
         with slot.stream:
             addresses = self._upload(device, part)
             output = self._output_of(part)
             statuses = slot.device("statuses", part.indexes.size)
             facts = self._facts[part.indexes]
-            facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0  # refused, not decoded
+            # a payload size of 0 makes the kernel refuse the block
+            facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0
             columns = describe(facts, addresses, part.output_places)
             fields = slot.pinned("fields", columns.nbytes)
             fields[:] = columns.view(np.uint8)
@@ -177,7 +188,7 @@ class Batch:
         return part.slot.device("output", part.output_bytes + PADDING)
 
     def _upload(self, device: Device, part: Part) -> NDArray[np.uint64]:
-        """Queue the copy of the payloads that are not on the device yet; the addresses of all."""
+        """Queues the copy of payloads that are not in device memory. Returns the device addresses of all payloads."""
         staged = part.staged()
         if staged.absent.size == 0:
             return staged.addresses
@@ -192,7 +203,7 @@ class Batch:
         return staged.addresses
 
     def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
-        """Queue the copies of what the kernels made."""
+        """Queues the copies of statuses and output to the host."""
         slot = part.slot
         fetch_statuses(part, statuses)
         if not self._is_direct:
@@ -202,7 +213,10 @@ class Batch:
             output[first : first + size].get(slot.stream, out=self._target[place : place + size], blocking=False)
 
     def _runs(self, part: Part) -> Iterator[tuple[int, int, int]]:
-        """Blocks that lie behind each other on the device and in the output: place in each, and bytes."""
+        """Yields runs of blocks that are adjacent both on the device and in the output.
+
+        Each run is (offset on the device, offset in the output, size), in bytes.
+        """
         places = self._places[part.indexes]
         sizes = self._sizes[part.indexes]
         breaks = (part.output_places[1:] - part.output_places[:-1] != sizes[:-1]) | (
@@ -212,7 +226,7 @@ class Batch:
             yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
 
     def _finish(self, device: Device, part: Part) -> None:
-        """Wait for a part, and take over its statuses and output."""
+        """Waits for a part and takes over its statuses and output."""
         slot = part.slot
         slot.stream.synchronize()
         if part.arriving is not None:
@@ -227,7 +241,8 @@ class Batch:
                 self._target[place : place + size] = output[first : first + size]
 
     def settle(self, *, verify: bool) -> list[BlockStatus]:
-        """Check the decoded bytes if asked to, and leave zeros for damaged blocks."""
+        """Fills the output of damaged blocks with zeros and returns the statuses; with `verify`, checks contents first.
+        """
         if verify:
             matches = _codec.check_contents(self._blocks, self._places.data, self._out, self._num_threads)
             wrong = np.frombuffer(matches, np.uint8) == 0
@@ -242,16 +257,17 @@ class Batch:
 
 
 def fetch_statuses(part: Part, statuses: cupy.ndarray) -> None:
-    """Queue their copy to the part's pinned memory."""
+    """Queues the copy of the statuses to the pinned memory of the part's slot."""
     statuses.get(part.slot.stream, out=part.slot.pinned("statuses", part.indexes.size), blocking=False)
 
 
 def describe(
     facts: NDArray[np.void], addresses: NDArray[np.uint64], output_places: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
-    """What kernels must know of each block: rows of payload addresses, output places and sizes, and a row of zeros.
+    """Returns what the kernels need about each block, in four rows of 64 bits per block.
 
-    Columns are in the order of the codecs, so that the blocks of one lie behind each other.
+    The rows are: payload addresses; output offsets; payload sizes, then uncompressed sizes (both 32 bits); zeros for
+    counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
     """
     order = np.argsort(facts["codec"], kind="stable")
     rows = np.zeros((4, order.size), np.uint64)
@@ -270,9 +286,9 @@ def launch(
     output: cupy.ndarray,
     statuses: cupy.ndarray,
 ) -> None:
-    """Start a kernel for each codec, on the current stream; `fields` are the bytes of `describe`."""
+    """Starts one kernel per codec on the current stream; `fields` are the bytes of `describe`."""
     count = codecs.size
-    payloads_from = np.uint64(0)  # places of payloads are addresses: they may lie in several pieces of memory
+    payloads_from = np.uint64(0)  # the offsets are absolute addresses, since payloads may be in several allocations
     rows = fields.view(cupy.uint64)
     sizes = rows[2 * count : 3 * count].view(cupy.uint32)
     counters = rows[3 * count :].view(cupy.uint32)
@@ -290,14 +306,18 @@ def launch(
 
 
 def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint64], int]:
-    """Places for pieces of these sizes, one behind the other at multiples of `alignment`, and where they end."""
+    """Returns offsets for pieces of these sizes in a row, each at a multiple of `alignment`, and the total size."""
     padded = -(-sizes.astype(np.int64) // alignment) * alignment
     ends = np.cumsum(padded)
     return (ends - padded).astype(np.uint64), int(ends[-1])
 
 
 def _part_ends(total: int, part_bytes: int) -> NDArray[np.uint64]:
-    """Where parts of `total` bytes end: one part, or each twice the one before, up to `part_bytes`."""
+    """Returns where the parts end when `total` bytes of output are cut.
+
+    If they fit in `part_bytes`, there is one part. Otherwise each part is twice as large as the one before, up to
+    `part_bytes`.
+    """
     size = part_bytes if total <= part_bytes else min(_FIRST_PART_BYTES, part_bytes)
     ends = [size]
     while ends[-1] < total:

@@ -1,4 +1,5 @@
-"""One GPU: its kernels, and memory of several kinds. Only the modules of the GPU engine import CuPy."""
+"""One GPU: its decode kernels, and its pinned, device and resident memory. Only the GPU engine's modules import CuPy.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
 
 KERNELS = {Codec.GOMPRESSO_BYTE: "decode_byte", Codec.GOMPRESSO_BIT: "decode_bit"}
-PADDING = 256  # kernels may read so far behind what they need
+PADDING = 256  # kernels may read this many bytes past the end of their input
 LEAST_PART_BYTES = 1 << 20
 _PART_BYTES = 32 << 20
 _NUM_SLOTS = 5
@@ -24,11 +25,12 @@ _WARPS_PER_CTA = 4
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
-_PARTS_IN_MEMORY = 4 * _NUM_SLOTS  # of the memory that may be used, half is for slots: payloads and output of each
+# half of the usable memory is for the payloads and output of the slots, the other half for resident payloads
+_PARTS_IN_MEMORY = 4 * _NUM_SLOTS
 
 
 class Slot:
-    """A stream, and memory for one part at a time, which grows to what is asked of it."""
+    """A CUDA stream, and the memory of one part at a time. The memory grows to the largest size requested."""
 
     def __init__(self) -> None:
         self.stream = cupy.cuda.Stream(non_blocking=True)
@@ -36,46 +38,46 @@ class Slot:
         self._device: dict[str, cupy.ndarray] = {}
 
     def pinned(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Host memory that the device reads and writes by itself."""
+        """Returns `size` bytes of pinned host memory under this name, which the device can read and write."""
         if name not in self._pinned or self._pinned[name].size < size:
             self._pinned[name] = pinned_array(size)
         return self._pinned[name][:size]
 
     def device(self, name: str, size: int) -> cupy.ndarray:
-        """Device memory, in bytes."""
+        """Returns `size` bytes of device memory under this name."""
         if name not in self._device or self._device[name].size < size:
             self._device.pop(name, None)
             self._device[name] = cupy.empty(size, cupy.uint8)
         return self._device[name][:size]
 
     def release(self) -> None:
-        """Give all device memory back."""
+        """Frees all device memory of the slot."""
         self._device.clear()
 
 
 class PayloadStore:
-    """Payloads that stay in device memory, by the checksums of their blocks, which were checked before.
+    """Payloads that stay in device memory, found by the checksums of their blocks. All of them were checked before.
 
-    It fills up to its capacity, and then stays as it is.
+    The store fills up to its capacity; it never evicts.
     """
 
     def __init__(self, capacity: int) -> None:
-        """Take up to `capacity` bytes."""
+        """Makes a store of at most `capacity` bytes."""
         self._capacity = capacity
         self._slabs: list[cupy.ndarray] = []
-        self._used = 0  # of the last slab
+        self._used = 0  # bytes used in the last slab
         self._places: dict[int, int] = {}
         self.num_bytes = 0
 
     def find(self, checksums: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The address of each payload in device memory, 0 for those that are not there."""
+        """Returns the device address of each payload, or 0 for payloads that are not in the store."""
         if not self._places:
             return np.zeros(checksums.size, np.uint64)
         places = self._places
         return np.array([places.get(checksum, 0) for checksum in checksums.tolist()], np.uint64)
 
     def reserve(self, size: int) -> cupy.ndarray | None:
-        """Room for payloads that are to stay, or None where there is no more."""
+        """Returns device memory for payloads that will stay, or None if the store is full."""
         if not self._slabs or self._used + size > self._slabs[-1].size:
             slab = max(min(_SLAB_BYTES, self._capacity - self.num_bytes), size)
             if self.num_bytes + slab > self._capacity:
@@ -91,21 +93,22 @@ class PayloadStore:
         return self._slabs[-1][self._used - size : self._used]
 
     def clear(self) -> None:
-        """Forget all payloads, and take no more."""
+        """Drops all payloads and accepts no more."""
         self._capacity = self._used = self.num_bytes = 0
         self._slabs.clear()
         self._places.clear()
 
     def add(self, checksums: NDArray[np.uint64], addresses: NDArray[np.uint64]) -> None:
-        """Payloads that have arrived in memory which `reserve` gave."""
+        """Registers payloads that have arrived in memory returned by `reserve`."""
         self._places.update(zip(checksums.tolist(), addresses.tolist(), strict=True))
 
 
 class Device:
-    """One GPU: its kernels, slots that work at the same time, the payloads that stay, and a thread that checks them."""
+    """One GPU: its kernels, its slots (which work concurrently), its payload store, and a thread that checks payloads.
+    """
 
     def __init__(self, number: int, options: GpuOptions) -> None:
-        """Use the CUDA device of that number; raises EngineUnavailableError where its memory is too small."""
+        """Uses CUDA device `number`. Raises EngineUnavailableError if its memory is too small for the options."""
         self.number = number
         self.lock = threading.Lock()
         with cupy.cuda.Device(number) as device:
@@ -122,7 +125,7 @@ class Device:
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
-        """How much may stay in device memory."""
+        """Returns how many bytes of payloads may stay in device memory."""
         if options.resident == "off":
             return 0
         capacity = memory - self.part_bytes * _PARTS_IN_MEMORY // 2
@@ -134,13 +137,14 @@ class Device:
         return capacity
 
     def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
-        """Start the kernel of a codec on the current stream, with no more CTAs than the device holds at once."""
+        """Starts the kernel of a codec on the current stream, with at most as many CTAs as fit on the device at once.
+        """
         kernel, num_resident = self._kernels[codec]
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_processors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
     def release(self) -> None:
-        """Give all device memory of the slots back to CUDA."""
+        """Returns all device memory of the slots to CUDA."""
         for slot in self.slots:
             slot.stream.synchronize()
             slot.release()
@@ -148,14 +152,15 @@ class Device:
 
 
 def pinned_array(size: int) -> NDArray[np.uint8]:
-    """Host memory that devices read and write by themselves."""
-    unit = 1 << max(size.bit_length() - 3, 9)  # CuPy keeps pinned memory for those who ask for just as much again
+    """Returns `size` bytes of pinned host memory, which devices read and write directly."""
+    # round up: CuPy reuses freed pinned memory for requests of the same size only
+    unit = 1 << max(size.bit_length() - 3, 9)
     capacity = max(-(-size // unit), 1) * unit
     return np.frombuffer(cupy.cuda.alloc_pinned_memory(capacity), np.uint8, size)
 
 
 def is_pinned(array: NDArray[np.uint8]) -> bool:
-    """Whether the device can write to host memory by itself."""
+    """Returns whether `array` is pinned memory, which the device can write to directly."""
     if not array.size:
         return False
     attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
@@ -168,7 +173,10 @@ def _shared_bytes(codec: Codec) -> int:
 
 
 def _compile(codec: Codec) -> tuple[cupy.RawKernel, int]:
-    """A kernel for the present device, from CuPy's cache where it is there, and how many CTAs a processor holds."""
+    """Returns the kernel of a codec for the current device, and how many of its CTAs fit on one multiprocessor.
+
+    The kernel comes from CuPy's cache if it was compiled before.
+    """
     module = cupy.RawModule(code=read_source(KERNELS[codec]), options=compile_options(), backend="nvrtc")
     kernel = module.get_function(KERNELS[codec])
     kernel.max_dynamic_shared_size_bytes = _shared_bytes(codec)

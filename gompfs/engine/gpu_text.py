@@ -1,4 +1,4 @@
-"""A GPU whose memory decoded blocks stay in, for computing with them there."""
+"""A GPU that keeps the content of decoded blocks in its memory, so that kernels can process the text there."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gompfs.engine.gpu_device import PADDING, Device
 
 
 class GpuText(GpuArrays):
-    """See TextDevice. The device of an engine decodes, between its other batches."""
+    """See TextDevice. It shares the device of a GPU engine and decodes between the engine's batches."""
 
     def __init__(
         self, device: Device, num_threads: int, decode_work: Mapping[str, DecodeWork], memory: int = 0
     ) -> None:
-        """Use the GPU of `device`; `num_threads` host threads check payloads, `decode_work` is the engine's."""
+        """Uses the GPU of `device`. `num_threads` host threads check payloads; `decode_work` is the engine's."""
         super().__init__(device.number, memory)
         self._device = device
         self._num_threads = num_threads
@@ -33,18 +33,18 @@ class GpuText(GpuArrays):
     def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """See TextDevice.decode_blocks."""
         batch = DeviceBatch(blocks, self._num_threads)
-        cupy.cuda.get_current_stream().synchronize()  # what used the output's memory before is done
-        pool = cupy.get_default_memory_pool()  # slots outlive this device's own
+        cupy.cuda.get_current_stream().synchronize()  # work that used the output's memory before is complete
+        pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
             batch.decode(self._device, self._decode_work)
         return batch.output, batch.places, batch.statuses
 
 
 class DeviceBatch(Batch):
-    """Blocks that are decoded into one array of the device, each at a multiple of OUTPUT_ALIGNMENT bytes."""
+    """Blocks that are decoded into one array in device memory, each at a multiple of OUTPUT_ALIGNMENT bytes."""
 
     def __init__(self, blocks: Sequence[Buffer], num_threads: int) -> None:
-        """Make the array (`output`, uint8) with the present allocator."""
+        """Allocates the array (`output`, uint8) with the current allocator."""
         self._take(blocks, num_threads)
         self._is_direct = True
         self.places, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
@@ -52,7 +52,7 @@ class DeviceBatch(Batch):
 
     @property
     def statuses(self) -> NDArray[np.uint8]:
-        """A BlockStatus for each block."""
+        """One BlockStatus per block (uint8)."""
         return self._statuses.astype(np.uint8)
 
     def _decode_stored(self, index: int) -> None:

@@ -1,4 +1,4 @@
-"""Where the CUDA sources are, and how they are compiled."""
+"""Finds the CUDA sources and says how they are compiled."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ from hashlib import sha256
 from pathlib import Path
 
 SHARED_BYTES = {"decode_byte": (0, 1792), "decode_bit": (1024, 6064)}
-"""Shared memory of each kernel: bytes for a CTA, and for each of its warps."""
+"""Shared memory of each kernel in bytes: (per CTA, per warp of the CTA)."""
 
 STRATEGY_BYTES_PER_WARP = 128
-"""Shared memory that kernels of bit_strategies take beside that of decode_bit, and those of byte_strategies alone."""
+"""Shared memory in bytes per warp of the experimental kernels.
+
+The kernels of bit_strategies need it in addition to that of decode_bit; the kernels of byte_strategies need only this.
+"""
 
 _PACKAGE = Path(__file__).parents[1]
 
 
 def kernel_folder() -> Path:
-    """The folder that holds `cuda` and `shared`: in the package, or beside it in a source tree."""
+    """Returns the folder with `cuda` and `shared`: in an installed package, or next to the package in a source tree."""
     installed = _PACKAGE / "kernels"
     return installed if installed.is_dir() else _PACKAGE.parent / "kernels"
 
 
 def read_source(kernel: str) -> str:
-    """The text of the file `kernel`.cu of a kernel, and a digest of all that it may include.
+    """Returns the text of `kernel`.cu, followed by a digest of all headers that it may include.
 
-    CuPy finds a kernel that it compiled before by this text and the options: without the digest, it would take one
-    that was compiled from older headers.
+    CuPy caches compiled kernels by source text and options, but not by the text of included headers. The digest makes
+    sure that an edited header is compiled again.
     """
     folder = kernel_folder()
     digest = sha256()
@@ -34,6 +37,6 @@ def read_source(kernel: str) -> str:
 
 
 def compile_options() -> tuple[str, ...]:
-    """Options for NVRTC: the language, and where the sources include from."""
+    """Returns the options for NVRTC: the C++ standard and the include folders."""
     folder = kernel_folder()
     return ("-std=c++17", f"-I{folder / 'cuda'}", f"-I{folder / 'shared'}")

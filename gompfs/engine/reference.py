@@ -1,4 +1,4 @@
-"""The reference engine: the readable Python decoders of gompfs.codec, one block at a time."""
+"""The reference engine: it runs the readable Python decoders of gompfs.codec, one block at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gompfs.errors import EngineUnavailableError
 
 
 class ReferenceEngine:
-    """Slow and plain; what the other engines are tested against. It decodes only."""
+    """A slow and simple engine that the other engines are tested against. It only decodes."""
 
     name = "reference"
     batch_bytes = 1 << 20
@@ -26,7 +26,7 @@ class ReferenceEngine:
         self.decode_work = {self.name: DecodeWork()}
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
-        """See Engine.decodes_on_cpu: that would be another decoder."""
+        """See Engine.decodes_on_cpu. Returns False: the C++ threads use another decoder than this engine."""
         return False
 
     def allocate(self, size: int) -> memoryview:
@@ -34,10 +34,10 @@ class ReferenceEngine:
         return memoryview(bytearray(size))
 
     def array_device(self, num_symbols: int) -> None:
-        """See Engine.array_device: the CPU does it."""
+        """See Engine.array_device. Returns None: the CPU traverses grammars."""
 
     def text_device(self, num_bytes: int) -> None:
-        """See Engine.text_device: there is none."""
+        """See Engine.text_device. Returns None: the CPU cuts text into words."""
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
@@ -66,7 +66,11 @@ class ReferenceEngine:
 def _check_batch(
     blocks: Sequence[Buffer], out: memoryview
 ) -> tuple[list[BlockHeader | None], list[BlockStatus], list[int]]:
-    """Headers, statuses and places in `out` (bytes) of a batch whose payloads are still undecoded."""
+    """Checks the headers and checksums of a batch before decoding.
+
+    Returns the header (None if unreadable), the status and the offset in `out` (in bytes) of each block. Raises
+    ValueError if `out` is too small.
+    """
     headers: list[BlockHeader | None] = []
     statuses: list[BlockStatus] = []
     places: list[int] = []
@@ -90,7 +94,10 @@ def _settle_batch(
     *,
     verify: bool,
 ) -> list[BlockStatus]:
-    """Zero the places of damaged blocks; with `verify`, check the decoded bytes of the others first."""
+    """Fills the output of damaged blocks with zeros and returns the statuses.
+
+    With `verify`, first compares the decoded bytes of the other blocks with their checksums.
+    """
     if not verify and not any(statuses):
         return statuses
     for index, header in enumerate(headers):

@@ -1,4 +1,4 @@
-"""The one place where an engine is chosen; it says why."""
+"""Chooses the engine. No other module does; the engine's `reason` says why it was chosen."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
 
 
 def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | None = None) -> Engine:
-    """The engine of that name, on `num_threads` host threads (0: one per core).
+    """Returns the engine called `name`, with `num_threads` host threads (0: one per core).
 
-    `gpu:0,1` names CUDA devices, `gpu` says what they may use. `auto` takes the CPU, and a GPU too where there is one
-    and it pays. Raises EngineUnavailableError for a GPU that cannot be used, OptionError for a name that is none of
-    ENGINE_NAMES.
+    `gpu:0,1` names CUDA devices, and `gpu` limits what they may use. `auto` uses the CPU, and also a GPU if there is
+    one and it decodes faster.
+
+    Raises EngineUnavailableError for a GPU that cannot be used, and OptionError for a name that is not in ENGINE_NAMES.
     """
     kind, _, devices = name.partition(":")
     if kind not in ENGINE_NAMES or (devices and kind != "gpu"):

@@ -1,4 +1,4 @@
-"""What decodes blocks into its own memory, and computes with their content there."""
+"""The interface of a device that decodes blocks into its own memory and computes with the decoded text there."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from gompfs.engine.array_device import Array, ArrayDevice
 
 
 class TextDevice(ArrayDevice, Protocol):
-    """An ArrayDevice that decodes blocks too."""
+    """An ArrayDevice that also decodes blocks."""
 
     def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
-        """Decode whole blocks into an array of the device (uint8).
+        """Decodes whole blocks into an array in device memory.
 
-        Gives it, the place of each block there, and a BlockStatus for each; other bytes mean nothing. A block comes
-        right behind the one before, if that has a multiple of 32 bytes. Raises MemoryError.
+        Returns that array (uint8), the offset of each block in it, and a BlockStatus per block. Bytes of the array that
+        belong to no block are undefined. A block begins directly after the block before it if that has a multiple of 32
+        bytes, else at the next multiple of 32.
+
+        Raises MemoryError if the device has too little memory.
         """

@@ -1,4 +1,4 @@
-"""Word grammars (TADOC): the text of many files as a dictionary and rules, built while packing."""
+"""Word grammars (TADOC): the text of many files as a dictionary and rules. Packing builds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building grammars, through the C++ core (kernels/cpu/grammar)."""
+"""Builds grammars through the C++ core (kernels/cpu/grammar)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
 _PARTS_OF_A_BATCH = 16
-_GIVEN_AT_ONCE = 2  # batches: where one has its last parts checked, there are threads for the next one
+_GIVEN_AT_ONCE = 2  # batches: while the last parts of one are checked, idle threads work on the next
 
 
 @dataclass(frozen=True)
 class PartsInText:
-    """Parts of a text: whole files or pieces of one, `text` (uint8) with a newline behind each.
+    """Parts of a text. A part is several whole files or a piece of one; `text` (uint8) has a newline after each file.
 
-    `file_ends` (uint32) says where these newlines are, `part_files` (uint32) which file each part begins with, and how
-    many there are. Words are of the rule `whitespace`, or of the characters that the bitmap `word_characters` marks.
+    `file_ends` (uint32) holds the offsets of these newlines. `part_files` (uint32) holds the number of the first file
+    of each part, and at its end the number of files. Words are of the rule `whitespace`, or of the characters whose
+    bits are set in the bitmap `word_characters`.
     """
 
     text: NDArray[np.uint8]
@@ -36,12 +37,14 @@ class PartsInText:
 
 @dataclass(frozen=True)
 class PartsInRules:
-    """The grammars of such parts (uint32 but for the bytes of words).
+    """The grammars of the parts of a PartsInText (uint32 arrays, except `word_bytes`).
 
-    Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8); those of part p begin with `part_words[p]`, in the
-    order in which they first come in its text. Rules are each up to `rule_ends[rule]` in `symbols`; `part_rules[p]` is
-    the root of part p, and its other rules follow. A symbol is the number of a word of the part, or of a rule
-    of the part behind all its words, or SPLITTER.
+    Word w is `word_bytes[word_ends[w - 1] : word_ends[w]]` (uint8). The words of part p begin at number
+    `part_words[p]`, in the order of their first occurrence in the part.
+
+    Rule r is `symbols[rule_ends[r - 1] : rule_ends[r]]`. `part_rules[p]` is the root of part p; its other rules follow.
+    A symbol is the number of a word within the part, or the number of a rule within the part plus the part's number of
+    words, or SPLITTER.
     """
 
     word_bytes: NDArray[np.uint8]
@@ -53,13 +56,13 @@ class PartsInRules:
 
 
 RuleBuilder = Callable[[PartsInText], PartsInRules]
-"""Gives the words, and the rules that the builder `repair` of the C++ core gives, part by part."""
+"""Returns the words and rules of each part. The rules are those that the C++ core's builder `repair` makes."""
 
 
 class GrammarBuilder:
-    """Takes the text of files in order; what words are and how rules are found is chosen by name.
+    """Takes the text of files in order and builds their grammar.
 
-    Text is collected into parts of 8 MiB that are built in the background, so that memory stays bounded.
+    Text is collected into parts of 8 MiB, which are built in the background, so that memory stays bounded.
     """
 
     def __init__(
@@ -70,10 +73,11 @@ class GrammarBuilder:
         build_rules: RuleBuilder | None = None,
         allocate: Callable[[int], memoryview] = lambda size: np.empty(size, np.uint8).data,
     ) -> None:
-        """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES; 0 threads: one per core.
+        """`builder` is one of GRAMMAR_BUILDERS or NO_RULES, `words` one of WORD_RULES.
 
-        With `build_rules`, `repair` leaves some parts at once to that, on a thread of its own, their text in memory
-        that `allocate` gives.
+        With `num_threads` 0, uses one thread per core. With `build_rules`, the builder `repair` passes several parts at
+        once to that function, on a thread of its own. Their text is in memory from `allocate`. Raises ValueError for an
+        unknown name.
         """
         if builder not in KINDS or words not in WORD_RULES:
             raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
@@ -91,25 +95,25 @@ class GrammarBuilder:
         )
 
     def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:
-        """Take whole files as (inode number, content)."""
+        """Adds whole files, given as (inode number, content)."""
         self._native.add_files(files)
         self._build_batches(least=_PARTS_OF_A_BATCH)
 
     def begin_file(self, ino: int) -> None:
-        """Start a file that comes in pieces."""
+        """Begins a file that comes in pieces."""
         self._native.begin_file(ino)
 
     def add_bytes(self, piece: bytes | memoryview) -> None:
-        """The next piece of the file."""
+        """Adds the next piece of the file."""
         self._native.add_bytes(piece)
         self._build_batches(least=_PARTS_OF_A_BATCH)
 
     def end_file(self) -> None:
-        """The file is complete."""
+        """Ends the file."""
         self._native.end_file()
 
     def finish(self) -> Iterator[memoryview]:
-        """The grammar section of all files in pieces (docs/format.md); nothing can be added afterwards."""
+        """Yields the grammar section of all files in pieces (docs/format.md). Nothing can be added afterwards."""
         self._native.finish()
         self._build_batches(least=1)
         if self._batch is not None:
@@ -120,14 +124,17 @@ class GrammarBuilder:
             yield piece.data
 
     def take(self) -> Grammar:
-        """With NO_RULES, at any time instead: all that came since the last call.
+        """With NO_RULES: returns the grammar of all text added since the last call. Can be called at any time.
 
-        Of a file that is not complete the rest comes with the next call.
+        If a file is not complete, the next call returns its rest.
         """
         return Grammar(self._native.take())
 
     def _build_batches(self, least: int) -> None:
-        """Have parts built elsewhere, as long as so many wait: while one batch is, those before are checked."""
+        """Passes batches of parts to `build_rules` while at least `least` parts wait.
+
+        While one batch is built, the C++ core checks the batches before.
+        """
         how = least, _PARTS_OF_A_BATCH, self._allocate, self._num_threads
         while self._build_rules and (taken := self._native.take_texts(*how)):
             numbers, text, file_ends, part_files = taken

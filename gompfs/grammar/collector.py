@@ -1,4 +1,4 @@
-"""Hands the text of files to a grammar builder, in order and in batches."""
+"""Passes the text of files to a grammar builder, in order and in batches."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _BATCH_BYTES = 8 << 20
 
 
 def is_text(head: bytes | memoryview) -> bool:
-    """Whether a file that starts with `head` is text: no NUL in its first 8 KiB."""
+    """Returns whether a file that begins with `head` is text: no NUL in its first 8 KiB."""
     return b"\0" not in bytes(head[:_BINARY_PROBE_SIZE])
 
 
 class GrammarCollector:
-    """Collects whole files, or one file at a time in pieces; binary files are left out and listed."""
+    """Collects whole files, or one file at a time in pieces. Binary files are skipped and listed in `binary_files`."""
 
     def __init__(self, builder: GrammarBuilder) -> None:
         self._builder = builder
@@ -29,7 +29,7 @@ class GrammarCollector:
         self.binary_files: list[int] = []
 
     def add_file(self, ino: int, content: bytes | memoryview) -> None:
-        """Take a whole file."""
+        """Adds a whole file."""
         if not is_text(content):
             self.binary_files.append(ino)
             return
@@ -39,18 +39,18 @@ class GrammarCollector:
             self._flush()
 
     def leave_out(self, ino: int) -> None:
-        """Take a file for binary."""
+        """Lists a file as binary without reading it."""
         self.binary_files.append(ino)
 
     def begin_file(self, ino: int) -> None:
-        """Start a file that comes in pieces."""
+        """Begins a file that comes in pieces."""
         self._flush()
         self._ino = ino
         self._head = b""
         self._in_text = False
 
     def add_bytes(self, piece: bytes | memoryview) -> None:
-        """The next piece of the file."""
+        """Adds the next piece of the file."""
         if self._head is not None:
             self._head += piece
             if len(self._head) < _BINARY_PROBE_SIZE:
@@ -60,7 +60,7 @@ class GrammarCollector:
             self._builder.add_bytes(piece)
 
     def end_file(self) -> None:
-        """The file is complete."""
+        """Ends the file."""
         if self._head is not None:
             rest = self._judge(self._head)
             if self._in_text:
@@ -69,12 +69,12 @@ class GrammarCollector:
             self._builder.end_file()
 
     def finish(self) -> Iterator[memoryview]:
-        """The grammar of all text: its section, in pieces."""
+        """Returns the grammar section of all text, in pieces."""
         self._flush()
         return self._builder.finish()
 
     def take(self) -> Grammar:
-        """What came since the last call, without rules: see GrammarBuilder.take."""
+        """Returns the grammar without rules of the text added since the last call; see GrammarBuilder.take."""
         self._flush()
         return self._builder.take()
 

@@ -1,4 +1,4 @@
-"""A grammar as it is read from an archive."""
+"""A grammar read from an archive."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from gompfs.model import GRAMMAR_BUILDERS
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"
-"""The kind of a grammar whose root alone holds all words; it is made for counting and not stored."""
+"""The builder name of a grammar without rules: the root holds all words. It serves for counting and is never stored."""
 KINDS = (*GRAMMAR_BUILDERS, NO_RULES)
 
 
 @dataclass(frozen=True)
 class GrammarPart:
-    """The grammar of some files in a row (TADOC section 3); its rules form a DAG.
+    """The grammar of some consecutive files (TADOC section 3). Its rules form a DAG.
 
-    `words` (uint32) leads from the part's word numbers to the dictionary. Rule r holds `symbols[rule_starts[r]
-    : rule_starts[r + 1]]` (uint32): a word number, or len(words) + the number of a rule, always a higher one.
-    Rule 0 is the root; it alone holds SPLITTER, behind each of the files whose numbers are `inos` (uint64).
-    `continues` says that the first file began in the part before; `num_tokens` counts its words.
+    `words` (uint32) maps the word numbers of the part to words of the dictionary. Rule r is `symbols[rule_starts[r] :
+    rule_starts[r + 1]]` (uint32). A symbol is a word number, or len(words) + the number of a rule, which is always
+    higher than the number of the rule that uses it.
+
+    Rule 0 is the root. Only the root contains SPLITTER, once after each file. `inos` (uint64) holds the inode numbers
+    of these files. `continues` says that the first file began in the part before. `num_tokens` is the number of words
+    in the text of the part.
     """
 
     continues: bool
@@ -39,13 +42,13 @@ class GrammarPart:
 
     @property
     def num_rules(self) -> int:
-        """Rules, the root included."""
+        """The number of rules, including the root."""
         return len(self.rule_starts) - 1
 
 
 @dataclass(frozen=True)
 class TokenizedFiles:
-    """Files whose text was cut into words: those of file i are `words` (uint32) up to ends[i], behind the file before.
+    """Files whose text was cut into words: the words of file i are words[ends[i - 1] : ends[i]] (uint32).
 
     `continues` says that the first file began in the files before. `inos` and `ends` are uint64.
     """
@@ -57,14 +60,14 @@ class TokenizedFiles:
 
 
 class Grammar:
-    """The dictionary of a segment's text and the parts of its grammar; immutable and checked as a whole."""
+    """The dictionary of a segment's text and the parts of its grammar. It is immutable, and checked when it is read."""
 
     def __init__(self, native: _grammar.Grammar) -> None:
         self.native = native
 
     @classmethod
     def from_bytes(cls, section: bytes | bytearray | memoryview) -> Grammar:
-        """Read a grammar section; raises ArchiveFormatError for one that is damaged."""
+        """Reads a grammar section. Raises ArchiveFormatError if it is damaged."""
         try:
             return cls(_grammar.read_grammar(section, len(os.sched_getaffinity(0))))
         except ValueError as error:
@@ -79,9 +82,10 @@ class Grammar:
         batches: Iterable[TokenizedFiles] = (),
         num_threads: int = 0,
     ) -> Grammar:
-        """The grammar without rules of files in a row. Word i of the dictionary is bytes[starts[i] : starts[i + 1]].
+        """Returns the grammar without rules of consecutive files.
 
-        The words of files are numbered in any way: `ranks` leads from there to the dictionary, which is in byte order.
+        `dictionary` is (starts, bytes), in byte order: word i is bytes[starts[i] : starts[i + 1]]. The words in
+        `batches` may be numbered in any order; `ranks` maps their numbers to words of the dictionary.
         """
         files = [(batch.continues, batch.inos, batch.ends, batch.words) for batch in batches]
         num_threads = num_threads or len(os.sched_getaffinity(0))
@@ -89,65 +93,71 @@ class Grammar:
 
     @property
     def num_words(self) -> int:
-        """Different words."""
+        """The number of distinct words."""
         return self.native.num_words
 
     @property
     def builder(self) -> str:
-        """The builder that made it, one of GRAMMAR_BUILDERS or NO_RULES."""
+        """The builder of this grammar: one of GRAMMAR_BUILDERS, or NO_RULES."""
         return KINDS[self.native.builder]
 
     @property
     def num_bytes(self) -> int:
-        """Its size in memory."""
+        """The size in memory, in bytes."""
         return self.native.num_bytes
 
     @property
     def word_rule(self) -> str:
-        """What a word is, one of WORD_RULES."""
+        """The rule that says what a word is: one of WORD_RULES."""
         return "letters" if self.native.words_of_characters else "whitespace"
 
     def word(self, number: int) -> bytes:
-        """A word by its place in byte order; raises IndexError."""
+        """Returns word `number` of the dictionary, which is in byte order. Raises IndexError."""
         return self.native.word(number)
 
     def parts(self) -> Iterator[GrammarPart]:
-        """The parts in order, as copies."""
+        """Yields copies of the parts, in order."""
         for index in range(self.native.num_parts):
             yield GrammarPart(*self.native.part(index))
 
     def files(self) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Of each part: whether its first file began in the part before, its inodes, how many words each has."""
+        """Returns for each part: whether its first file began in the part before, its inodes, and their word counts."""
         return self.native.files(len(os.sched_getaffinity(0)))
 
     @property
     def num_symbols(self) -> int:
-        """Elements of all rules: words, rules and splitters."""
+        """The number of elements in all rules: words, rules and splitters."""
         return sum(num_symbols for _, num_symbols in self.native.part_sizes())
 
     def drop_parts(self) -> None:
-        """Forget all but the dictionary."""
+        """Frees everything except the dictionary."""
         self.native.drop_parts()
 
     def words_have_whitespace(self) -> bool:
-        """Whether any word has whitespace in it, which no text gives."""
+        """Returns whether any word contains whitespace. No text produces such a word."""
         return self.native.words_have_whitespace()
 
     def has_short_rules(self) -> bool:
-        """Whether a rule other than the root of a part has fewer than two symbols, which no builder makes."""
+        """Returns whether any rule other than the root of a part has fewer than two symbols.
+
+        No builder makes such a rule.
+        """
         return self.native.has_short_rules()
 
     def inos(self) -> set[int]:
-        """The inode numbers of all files that it holds."""
+        """Returns the inode numbers of all files in the grammar."""
         return {int(ino) for part in self.parts() for ino in part.inos}
 
     def word_counts(self, inos: Collection[int] | None = None, num_threads: int = 0) -> NDArray[np.uint64]:
-        """How often each word occurs, shape (num_words,), by top-down traversal; in these files, None for all."""
+        """Returns how often each word occurs in these files (None: all), as uint64 of shape (num_words,).
+
+        Uses top-down traversal (TADOC section 4).
+        """
         return self.native.word_counts(ino_array(inos), num_threads or len(os.sched_getaffinity(0)))
 
 
 class CountedWords(NamedTuple):
-    """The words of a grammar, or of a section, and how often each occurs: `counts` (uint64) of shape (num_words,)."""
+    """The words of a grammar or of a grammar section, and how often each occurs: `counts` (uint64) by word number."""
 
     source: Grammar | _grammar.CountedSection
     counts: NDArray[np.uint64]
@@ -156,9 +166,9 @@ class CountedWords(NamedTuple):
     def from_section(
         cls, section: memoryview | bytes, inos: Collection[int] | NDArray[np.uint64] | None = None
     ) -> CountedWords:
-        """Count while reading, which needs less time and memory; the words stay as the section stores them.
+        """Counts the words while reading a section, which takes less time and memory than building a Grammar.
 
-        Raises ArchiveFormatError for a damaged section.
+        The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged.
         """
         try:
             counted = _grammar.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
@@ -168,7 +178,7 @@ class CountedWords(NamedTuple):
 
 
 def ino_array(inos: Collection[int] | NDArray[np.uint64] | None) -> NDArray[np.uint64] | None:
-    """Inode numbers as the C++ core takes them; None for all files."""
+    """Returns inode numbers as the C++ core takes them (uint64); None stands for all files."""
     return inos if inos is None or isinstance(inos, np.ndarray) else np.fromiter(inos, np.uint64, len(inos))
 
 

@@ -1,4 +1,4 @@
-"""Plain Python for what the C++ core does fast: the oracle of its tests."""
+"""Slow, readable Python versions of what the C++ core does. Tests compare the C++ core with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WHITESPACE_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
 
 
 def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
-    """The words of a text in order."""
+    """Returns the words of a text in order."""
     if word_rule == "whitespace":
         return _WHITESPACE_WORD.findall(text)
     characters = text.decode("utf-8", "surrogateescape")
@@ -24,7 +24,7 @@ def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
 
 
 def expand_part(part: GrammarPart) -> list[list[int]]:
-    """The text of each file of a part, as numbers of the dictionary."""
+    """Returns the text of each file of a part, as word numbers of the dictionary."""
     bodies = [piece.tolist() for piece in np.split(part.symbols, part.rule_starts[1:-1].astype(np.int64))]
     expansions: dict[int, list[int]] = {}
     for rule in range(part.num_rules - 1, 0, -1):
@@ -47,7 +47,7 @@ def _expand(part: GrammarPart, body: list[int], expansions: dict[int, list[int]]
 
 
 def word_counts(grammar: Grammar) -> Counter[bytes]:
-    """How often each word occurs, by top-down traversal: weights flow from the root to all rules."""
+    """Returns how often each word occurs. Top-down (TADOC section 4): weights flow from the root to all rules."""
     counts: Counter[bytes] = Counter()
     for part in grammar.parts():
         weights = [1] + [0] * (part.num_rules - 1)

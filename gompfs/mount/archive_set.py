@@ -1,9 +1,10 @@
 """Several archives in one mount: merged into one tree, or each in a directory of its own.
 
-Archives are numbered from 1 on, in the upper bits of their nodes, as snapshots are (see ReaderTable in
-kernels/cpu/reading): files, and directories of one archive alone, are answered for by that archive's Operations.
-Directories that are merged have numbers of their own, without such bits. The statistics of each archive are in
-stats/NAME, after the name of its file.
+The archives are numbered from 1. The upper bits of a node id hold the number of the archive, in the same way as they
+hold the number of a snapshot (see ReaderTable in kernels/cpu/reading). Requests for files, and for directories that
+only one archive has, go to the Operations of that archive. Merged directories have node ids of their own, whose upper
+bits are 0. The statistics of each archive are in stats/NAME, where NAME is the file name of the archive without its
+extension.
 """
 
 from __future__ import annotations
@@ -31,18 +32,21 @@ from gompfs.options import MountOptions
 _PRIVATE_NODE = FIRST_VIRTUAL
 _STATS_NODE = FIRST_VIRTUAL + 1
 _Layers = list[tuple[Operations, Inode]]
-"""The directories that are shown as one, each with its archive; the first is the one whose attributes count."""
+"""The directories that are merged into one, each with its archive. The attributes of the first are shown."""
 
 
 class ArchiveSet:
-    """Operations on what is mounted, by node; the same to RequestLoop as Snapshots. Safe for any number of threads."""
+    """Maps node ids to operations. RequestLoop uses it in the same way as Snapshots. Thread-safe."""
 
     def __init__(
         self, paths: Sequence[str], open_archive: Callable[[str], Archive], options: MountOptions
     ) -> None:
-        """Merge the archives as a union, where later ones come before earlier ones, or give each a directory.
+        """Open the archives, and merge them as a union or give each one a directory.
 
-        Raises OptionError where two have the same name or there are too many, and what `open_archive` raises.
+        In a union, the entries of a later archive hide those of the earlier ones.
+
+        Raises OptionError if two archives have the same name, if there are too many, or with `follow`; and what
+        `open_archive` raises.
         """
         names = [os.fsencode(os.path.splitext(os.path.basename(path))[0]) for path in paths]
         if clashes := {name for name in names if names.count(name) > 1}:
@@ -75,23 +79,23 @@ class ArchiveSet:
 
     @property
     def only(self) -> None:
-        """See Snapshots.only: there is more than one."""
+        """Always None: there are several archives (see Snapshots.only)."""
 
     def of(self, node: int) -> Operations | _Directories:
-        """Operations on the archive that a node is of, or on directories of several."""
+        """Returns the operations of the archive that a node belongs to, or of the merged directories."""
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
         return self.current if operations is None else operations
 
     def has_xattrs(self) -> bool:
-        """Whether any entry has extended attributes."""
+        """Returns whether any entry of any archive has extended attributes."""
         return any(operations.has_xattrs() for operations in self._operations.values())
 
     def follow(self) -> None:
-        """Nothing: what is mounted stays as it is."""
+        """Does nothing: a mount of several archives does not follow changes (see Snapshots.follow)."""
 
 
 class _Directories:
-    """The root, the directories of statistics, and those that are merged of several archives'."""
+    """Operations on the root, the `stats` directories, and the directories that are merged from several archives."""
 
     def __init__(self, archives: dict[bytes, Operations], options: MountOptions) -> None:
         self._archives = archives
@@ -121,14 +125,14 @@ class _Directories:
         self._beside_root = {PRIVATE: private} if shown is not None else {PRIVATE: private, STATS: statistics}
 
     def inode(self, node: int) -> Inode:
-        """See Operations."""
+        """See Operations.inode."""
         inode = self._inodes.get(node)
         if inode is not None:
             return inode
         return _merged(node, self._layers_of(node))
 
     def lookup(self, parent: int, name: bytes, _uid: int = 0) -> Inode | None:
-        """See Operations: statistics are none of these entries."""
+        """See Operations.lookup. The user id is not needed: no entry here is a statistic."""
         if parent == ROOT_INO and name in self._beside_root:
             return self._beside_root[name]
         if parent in self._fixed:
@@ -137,7 +141,7 @@ class _Directories:
         return self._merge((operations, inode) for operations, inode in found if inode is not None)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
-        """See Operations."""
+        """See Operations.children."""
         entries = dict(self._fixed[node]) if node in self._fixed else self._merged_children(node)
         if node == ROOT_INO and self._options.stats == "visible":
             entries |= self._beside_root
@@ -152,7 +156,11 @@ class _Directories:
         return {name: inode for name, inode in merged if inode is not None}
 
     def _merge(self, found: Iterator[tuple[Operations, Inode]]) -> Inode | None:
-        """What is shown of the entries of one name: the first, and below it directories up to what is none."""
+        """Merges the entries that several archives have under one name, in the order of `found`.
+
+        The first entry wins. If it is a directory, the following directories are merged into it, up to the first entry
+        that is not a directory. Returns None if there are no entries.
+        """
         first = next(found, None)
         if first is None or not stat.S_ISDIR(first[1].mode):
             return None if first is None else first[1]
@@ -163,7 +171,8 @@ class _Directories:
             layers.append(layer)
         if len(layers) == 1:
             return first[1]
-        # Those of the archives stay true for them alone, where listings are read ahead: hence another number.
+        # A new node id: the kernel and ListingTable cache listings by node id, and a directory's own id stands for its
+        # own entries only.
         key = tuple(inode.ino for _, inode in layers)
         node = self._numbers.setdefault(key, next(self._unused_numbers))
         self._layers[node] = layers
@@ -177,58 +186,58 @@ class _Directories:
 
     @property
     def mapping(self) -> tuple[int, int | None, int | None, int]:
-        """See Tree.mapping: all entries are as they are shown."""
+        """See Tree.mapping: nothing is changed, since the inodes here are already in the form that the mount shows."""
         return 0, None, None, 0
 
     def directories(self, _first: int, _max_entries: int) -> None:
-        """See Tree.directories: these are in no index as they are shown."""
+        """Always None: no index holds the merged directories (see Tree.directories)."""
 
     def cache_seconds(self, _node: int) -> int:
-        """See Operations."""
+        """See Operations.cache_seconds."""
         return CACHE_SECONDS
 
     def read(self, _node: int, _file_offset: int, _size: int) -> Sequence[bytes | memoryview]:
-        """See Operations: there are directories here only."""
+        """Raises IsADirectoryError: all nodes here are directories."""
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
     def stored_size(self, inode: Inode) -> int:
-        """See Operations: directories have no holes."""
+        """See Operations.stored_size: directories have no holes."""
         return inode.size
 
     knows_stored_sizes = True
 
     def stored_sizes(self) -> StoredSizes:
-        """Those of no files."""
+        """Returns an empty table: there are no regular files here."""
         return StoredSizes()
 
     def seek(self, _node: int, _file_offset: int, _whence: int) -> int:
-        """See Operations: there are directories here only."""
+        """Raises IsADirectoryError: all nodes here are directories."""
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
     def archive_inode(self, _node: int) -> None:
-        """See Operations: likewise."""
+        """Always None: no node here belongs to one archive (see Operations.archive_inode)."""
 
     def readlink(self, _node: int) -> bytes:
-        """See Operations: likewise."""
+        """Raises OSError (EINVAL): no node here is a symlink."""
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """See Operations."""
+        """See Operations.xattrs: those of the first of the merged directories."""
         if node not in self._layers:
             return {}
         operations, inode = self._layers[node][0]
         return operations.xattrs(inode.ino)
 
     def statfs(self) -> tuple[int, ...]:
-        """See Operations: of all archives together."""
+        """See Operations.statfs: the sums over all archives."""
         return _sum_statfs(operations.statfs() for operations in self._archives.values())
 
     def add_read_bytes(self, _size: int) -> None:
-        """See Operations: no bytes are read here."""
+        """Does nothing: no file here can be read (see Operations.add_read_bytes)."""
 
 
 def _merged(node: int, layers: _Layers) -> Inode:
-    # Its links are those of one archive; 1 says that nobody has counted them.
+    # The link count of one layer is wrong for the merged directory. A count of 1 means that it is unknown.
     return layers[0][1]._replace(ino=node, nlink=1)
 
 

@@ -1,20 +1,20 @@
-"""How the C library keeps freed memory, in a process that is our own."""
+"""Limits the number of malloc arenas in a process that belongs to gompfs alone."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 
-_M_ARENA_MAX = -8  # of malloc.h
+_M_ARENA_MAX = -8  # from malloc.h
 _NUM_ARENAS = 4
 
 
 @functools.cache
 def share_arenas() -> None:
-    """Have threads share a few arenas of malloc, where it is glibc's.
+    """Make all threads share a few malloc arenas, if the C library is glibc.
 
-    With an arena each, what one thread has freed is there for no other: with 16 threads, a tenth of a large statistic's
-    memory.
+    With one arena per thread, memory that one thread has freed cannot be reused by another: with 16 threads, that
+    wastes a tenth of the memory of a large statistic.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

@@ -1,7 +1,8 @@
 """Unmounts after a crash of the daemon, for `-o auto_unmount`.
 
-fusermount3 has an option for that, which does not work for mounts of users (of fusermount3 3.14), nor in a chroot whose
-root directory is not the root of a mount. So a shell of ours waits until a pipe of the daemon is closed.
+The option of the same name of fusermount3 (seen in 3.14) does not work for mounts by ordinary users, nor in a chroot
+whose root directory is not the root of a mount. So a shell process waits here until the daemon's end of a pipe is
+closed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Self
 
 from gompfs.errors import MountError
 
-_PIPE = 3  # the number that the pipe has in the shell
+_PIPE = 3  # the descriptor number of the pipe in the shell
 _WAIT = f'trap "" HUP INT TERM; cd /; read -r _ <&{_PIPE} || exec "$@" {_PIPE}<&-'
 _CLEAR = "import sys; from gompfs.mount.umount import clear_dead_mounts; clear_dead_mounts(sys.argv[1])"
 
@@ -43,10 +44,10 @@ class CrashWatcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the process end: the mount is gone."""
+        """Let the watcher end without unmounting: the mount is already gone."""
         os.write(self._pipe, b"\n")
         os.close(self._pipe)
         try:
             os.waitpid(self._process, 0)
         except ChildProcessError:
-            pass  # SIGCHLD is ignored
+            pass  # SIGCHLD is ignored, so the kernel has already reaped the child

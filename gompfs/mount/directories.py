@@ -1,4 +1,4 @@
-"""Listings of directories, made ahead of whoever walks the tree."""
+"""Directory listings, prefetched for programs that walk the tree."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from gompfs.mount.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
 
-_MAX_BYTES = 128 << 20  # of all listings kept: 1.8 million entries
-_MIN_ENTRIES, _MAX_ENTRIES = 64, 1 << 14  # that are read from the index at once
+_MAX_BYTES = 128 << 20  # limit for all cached listings; enough for 1.8 million entries
+_MIN_ENTRIES, _MAX_ENTRIES = 64, 1 << 14  # entries that one query reads from the index
 
 
 class Directories:
-    """Makes listings with attributes, and keeps them in `listings`; safe for any number of threads.
+    """Builds listings with attributes and caches them in `listings`. Thread-safe.
 
-    Those that are kept are answered without the interpreter. They come in batches, in the order of the index, which
-    is that of a walk: when the first of a batch is asked for, a thread makes the next one, twice as large.
+    C++ answers requests for cached listings without the interpreter. Listings are read in batches, in the order of the
+    index, which is the order in which a program walks the tree. When the first listing of a batch is requested, a
+    thread reads the next batch, which is twice as large.
     """
 
     def __init__(self, content: Snapshots | ArchiveSet) -> None:
@@ -35,21 +36,24 @@ class Directories:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop reading ahead."""
+        """Stop prefetching."""
         self.listings.close()
         self._thread.join()
 
     def entries(self, node: int, position: int, room: int) -> bytes:
-        """The entries of a directory from a position on that have room in a reply; raises as Operations.children."""
+        """Returns entries of a directory from offset `position` on, as a READDIRPLUS reply of at most `room` bytes.
+
+        Raises the same errors as Operations.children.
+        """
         operations = self._operations(node)
-        is_early = not operations.knows_stored_sizes  # the first listing does not wait for the sizes of all files
+        is_early = not operations.knows_stored_sizes  # do not wait for the stored sizes of all files
         if not is_early:
             self._read(node, _MIN_ENTRIES)
             entries = self.listings.entries(node, position, room)
             if entries is not None:
                 return entries
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
-        sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()  # without it, no attributes are told
+        sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()  # 0: attributes are not sent
         if cache_seconds == CACHE_SECONDS:
             self.listings.insert(node, children, cache_seconds, sizes)
         if is_early:
@@ -57,7 +61,7 @@ class Directories:
         return pack_listing(node, children, cache_seconds, position, room, sizes)
 
     def _stored_sizes(self, children: Sequence[tuple[bytes, Inode]]) -> StoredSizes:
-        """The stored sizes of those children that have holes, by node."""
+        """Returns the stored sizes of the children that have holes, by node."""
         files = {inode.ino: inode for _, inode in children if stat.S_ISREG(inode.mode)}
         stored = ((node, self._operations(node).stored_size(inode)) for node, inode in files.items())
         sizes = StoredSizes()
@@ -65,7 +69,7 @@ class Directories:
         return sizes
 
     def _read(self, node: int, max_entries: int) -> None:
-        """Keep the listings of a directory and of those behind it; nothing where the index is damaged there."""
+        """Cache the listings of a directory and of those after it. Caches nothing if the index is damaged there."""
         with self._lock:
             try:
                 operations = self._operations(node)

@@ -1,4 +1,4 @@
-"""The one map from exceptions to what a system call returns; it is total."""
+"""The one map from exceptions to errno values. It covers every exception."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gompfs.errors import (
     StatsUnavailableError,
 )
 
-# Of errors without a number of their own; the first class that an exception is an instance of counts.
+# For exceptions that carry no errno. The first class in the table that matches an exception decides.
 _ERRNOS: tuple[tuple[type[BaseException], int], ...] = (
     (ArchiveFormatError, errno.EIO),
     (StatsUnavailableError, errno.ENODATA),
@@ -24,7 +24,7 @@ _ERRNOS: tuple[tuple[type[BaseException], int], ...] = (
 
 
 def errno_of(error: BaseException) -> int:
-    """The errno that a request ends with; damage is EIO, and so is everything that nobody foresaw."""
+    """Returns the errno to answer a request with. Damaged data and unforeseen exceptions give EIO."""
     if isinstance(error, OSError) and error.errno:
         return error.errno
     for kind, number in _ERRNOS:
@@ -34,5 +34,5 @@ def errno_of(error: BaseException) -> int:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether the error is an ordinary answer that needs no line in the log."""
+    """Returns whether an error is an ordinary answer that needs no line in the log."""
     return errno_of(error) not in (errno.EIO, errno.ENOMEM)

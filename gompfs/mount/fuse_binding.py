@@ -1,7 +1,7 @@
-"""The binding of `-o api=low` to the kernel: mounts, answers requests, unmounts. libfuse is not needed.
+"""The connection to the kernel for `-o api=low`: mounts, answers requests, unmounts. It does not need libfuse.
 
-Requests are taken from the device by RequestLoop on Python's own threads. Passing each through libfuse and ctypes
-costs four times as much: a file tree is listed at 35,000 entries a second that way, and at 150,000 this way.
+RequestLoop reads requests from /dev/fuse on Python's own threads. Passing each request through libfuse and ctypes takes
+four times as long: 35,000 entries of a file tree are listed per second in that way, and 150,000 in this way.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gompfs.options import MountOptions
 if TYPE_CHECKING:
     from gompfs.mount.passthrough import PassthroughFiles
 
-_NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for misses only
+_NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for cache misses only
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
 _FEATURES = (
@@ -52,12 +52,12 @@ class Session:
     """One mount, from mounting to unmounting."""
 
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
-        """Mount at `mountpoint`, with `source` as what is mounted. Raises MountError."""
+        """Mount at `mountpoint`. `source` is the name shown in the mount table. Raises MountError."""
         self._mountpoint = mountpoint
         self._passthrough_size = options.passthrough_size
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
-        # Already now: a process that ended while it mounts would leave a mount that nobody answers.
+        # Installed before mounting: a process that a signal ended while it mounts would leave a mount without a daemon.
         self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
         try:
             self._mount = KernelMount(mountpoint, source, options)
@@ -66,9 +66,9 @@ class Session:
             raise
 
     def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
-        """Answer requests until the mount is gone; `on_ready` is called when it answers.
+        """Answer requests until the mount is gone. Calls `on_ready` when the mount begins to answer.
 
-        SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread.
+        SIGTERM, SIGINT and SIGHUP unmount. Must be called in the main thread.
         """
         device = self._mount.device
         features = self._negotiate(device)
@@ -80,7 +80,7 @@ class Session:
             try:
                 self._mount.unmount()
             except MountError:
-                pass  # close() tries again, and says why
+                pass  # close() tries again, and reports the reason
             _end_reading(device, threads)
 
         signal.signal(_WAKE_UP, lambda _number, _frame: None)
@@ -98,7 +98,7 @@ class Session:
     def _start_passthrough(
         self, content: Snapshots | ArchiveSet, device: int, features: Feature
     ) -> PassthroughFiles | None:
-        """What opens files for the kernel to read by itself, where the options ask for that."""
+        """Returns the passthrough files, or None if they are not asked for or not possible."""
         if content.only is None:
             return None
         if not self._passthrough_size:
@@ -109,7 +109,7 @@ class Session:
         return start_passthrough(content.only, device, self._passthrough_size, features)
 
     def _negotiate(self, device: int) -> Feature:
-        """Answer the kernel's first request, INIT; the features that both sides have. Raises MountError."""
+        """Answer INIT, the kernel's first request. Returns the features that both sides support. Raises MountError."""
         wanted = _FEATURES | Feature.PASSTHROUGH if self._passthrough_size else _FEATURES
         try:
             request = memoryview(os.read(device, BUFFER_SIZE))
@@ -127,7 +127,7 @@ class Session:
         self._stop()
 
     def close(self) -> None:
-        """Unmount if that has not happened, and close the connection."""
+        """Unmount if still mounted, and close the connection to the kernel."""
         try:
             self._mount.unmount()
         finally:
@@ -140,7 +140,10 @@ class Session:
 
 
 def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
-    """Let threads that wait for requests return, where open files keep the unmounted file system alive."""
+    """Wake the threads that wait for requests.
+
+    Needed because files that are still open keep the detached file system alive, so that the kernel does not wake them.
+    """
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(null, device)
     os.close(null)
@@ -149,4 +152,4 @@ def _end_reading(device: int, threads: Sequence[threading.Thread]) -> None:
             try:
                 signal.pthread_kill(thread.ident, _WAKE_UP)
             except ProcessLookupError:
-                pass  # it has seen the end by itself just now
+                pass  # the thread has just ended by itself

@@ -1,4 +1,4 @@
-"""The options that libfuse and fusermount3 mount with."""
+"""The mount options that are passed to libfuse and fusermount3."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ SUBTYPE = "gompfs"
 
 
 def fuse_options(source: str, options: MountOptions) -> dict[str, str | bool]:
-    """Names and values as in `-o NAME=VALUE,NAME`, for a mount of `source`; True is a name without a value."""
+    """Returns the options as in `-o NAME=VALUE,NAME`, for a mount of `source`. True means an option without a value."""
     escaped = (options.fsname or source).replace("\\", "\\\\").replace(",", "\\,")
     values: dict[str, str | bool] = {
         "ro": True,
         "subtype": SUBTYPE,
         "fsname": escaped,
         "allow_other": options.allow_other,
-        # Permissions must be checked for others, and the kernel does that only when told to.
+        # Other users' permissions must be checked. The kernel does that only with this option.
         "default_permissions": options.allow_other,
     }
     return {name: value for name, value in values.items() if value}

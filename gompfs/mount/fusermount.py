@@ -1,4 +1,4 @@
-"""Runs fusermount3, the set-user-id program of the package fuse3 by which users mount and unmount."""
+"""Runs fusermount3, the set-user-id program of the package fuse3 that lets ordinary users mount and unmount."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from gompfs.errors import MountError
 
 _NAME = "fusermount3"
-_DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin")  # for a $PATH without them
+_DIRECTORIES = ("/usr/local/bin", "/usr/bin", "/bin")  # searched in addition to $PATH
 _SOCKET_VARIABLE = "_FUSE_COMMFD"
-_SOCKET = 3  # the number that the socket has in fusermount3
+_SOCKET = 3  # the descriptor number of the socket in fusermount3
 _MTAB = "/etc/mtab"
 
 
 def has_fusermount() -> bool:
-    """Whether fusermount3 is installed."""
+    """Returns whether fusermount3 is installed."""
     return _find() is not None
 
 
 def fusermount_mount(mountpoint: str, options: Mapping[str, str | bool]) -> int:
-    """Mount; returns the open device of the mount, which fusermount3 sends over a socket. Raises MountError."""
+    """Mount. Returns the open /dev/fuse descriptor, which fusermount3 sends over a socket. Raises MountError."""
     import socket
 
     texts = (name if value is True else f"{name}={value}" for name, value in options.items())
@@ -41,7 +41,7 @@ def fusermount_mount(mountpoint: str, options: Mapping[str, str | bool]) -> int:
 
 
 def fusermount_unmount(mountpoint: str, *, lazy: bool) -> None:
-    """Unmount; `lazy` detaches a mount that is in use. Raises MountError."""
+    """Unmount. `lazy` detaches a mount that is in use. Raises MountError."""
     if not os.path.exists(_MTAB):
         reason = f"{_NAME} needs {_MTAB}, which is missing; as root: ln -s /proc/self/mounts {_MTAB}"
         raise MountError(reason, path=mountpoint)
@@ -60,7 +60,7 @@ def _find() -> str | None:
 
 
 def _start(arguments: Sequence[str], mountpoint: str, socket: int | None = None) -> tuple[int, int]:
-    """Start fusermount3; returns its process id, and a pipe from its standard error. Raises MountError."""
+    """Start fusermount3. Returns its process id, and a pipe from its standard error. Raises MountError."""
     path = _find()
     if path is None:
         raise MountError(f"{_NAME} is missing (Debian, Ubuntu: apt-get install fuse3)", path=mountpoint)
@@ -80,15 +80,15 @@ def _start(arguments: Sequence[str], mountpoint: str, socket: int | None = None)
 
 
 def _wait(pid: int, messages: int, mountpoint: str) -> str:
-    """Wait for the end of fusermount3; returns why it failed, nothing if it did not."""
+    """Wait until fusermount3 ends. Returns its error message, or "" if it succeeded."""
     with os.fdopen(os.dup(messages), "rb") as file:
         text = os.fsdecode(file.read())
     try:
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    except ChildProcessError:  # SIGCHLD is ignored: what it printed says whether it failed
+    except ChildProcessError:  # SIGCHLD is ignored: there is no status, but an error message means that it failed
         status = 1 if text else 0
     if status == 0:
         return ""
-    # The caller names the mount point.
+    # The caller adds the mount point to the message.
     lines = text.replace(f" {mountpoint}", "").splitlines() or [f"it ended with status {status}"]
     return "; ".join(line if line.startswith(_NAME) else f"{_NAME}: {line}" for line in lines)

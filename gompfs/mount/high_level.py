@@ -1,7 +1,7 @@
-"""The portable binding, `-o api=high`: libfuse's high-level interface, which asks by path, as mfusepy has it.
+"""The portable connection, `-o api=high`: libfuse's high-level interface, through mfusepy.
 
-Nothing here knows the kernel's protocol: libfuse speaks it, so this works with what only libfuse knows how to speak
-to. It is slower, see docs/decisions/0008-high-level-interface.md.
+Its requests name files by path. Nothing here knows the kernel's protocol. libfuse speaks it, so this works on every
+system that libfuse supports. It is slower: see docs/decisions/0008-high-level-interface.md.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ log = logging.getLogger(__name__)
 
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
-_THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # so many may wait for statistics, and others are answered
-_TAKES_THREADS = (3, 12)  # libfuse from this version on; older ones have no bound
-_MAX_DIRECTORIES = 1 << 14  # whose nodes are kept
-_FOLLOW_SECONDS = 1  # how long attributes and names stay true where another archive may be shown
-_POLL_SECONDS = 0.05  # until who waits for a statistic sees that it was interrupted
+_THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # each wait for a statistic occupies a thread
+_TAKES_THREADS = (3, 12)  # the first libfuse version with these options; older ones have no limit
+_MAX_DIRECTORIES = 1 << 14  # limit of the cache from the path of a directory to its node
+_FOLLOW_SECONDS = 1  # how long the kernel caches attributes and names if the mount may show another archive
+_POLL_SECONDS = 0.05  # interval at which a request that waits for a statistic checks whether it was interrupted
 _BEST_READ_SIZE = 1 << 20
 _STATFS_NAMES = ("f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree", "f_bsize", "f_namemax", "f_frsize")
 
@@ -50,28 +50,29 @@ Result = TypeVar("Result")
 
 
 class HighLevelSession:
-    """One mount, from mounting to unmounting; the same to its caller as fuse_binding.Session."""
+    """One mount, from mounting to unmounting. It has the interface of fuse_binding.Session."""
 
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
-        """Prepare to mount at `mountpoint`, with `source` as what is mounted."""
+        """Prepare to mount at `mountpoint`. `source` is the name shown in the mount table."""
         self._mountpoint = mountpoint
         self._source = source
         self._options = options
         self._connection = _Connection()
         self._thread = threading.Thread(target=self._run, name="gompfs-libfuse", daemon=True)
-        # libfuse leaves signals alone that have a handler. Those of Python run in the main thread, which must
-        # therefore not be the one that is in libfuse.
+        # libfuse does not replace signal handlers that are already set. Python runs its handlers in the main thread, so
+        # another thread must run libfuse.
         self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
         self._handlers[_WAKE_UP] = signal.signal(_WAKE_UP, lambda _number, _frame: None)
 
     def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
-        """Mount, and answer requests until the mount is gone; `on_ready` is called when it answers.
+        """Mount, and answer requests until the mount is gone. Calls `on_ready` when the mount begins to answer.
 
-        SIGTERM, SIGINT and SIGHUP unmount. Call it in the main thread. Raises MountError.
+        SIGTERM, SIGINT and SIGHUP unmount. Must be called in the main thread. Raises MountError.
         """
         self._operations = _Operations(content, self._options, self._connection)
         self._thread.start()
-        # The mount is not asked whether it answers: a daemon that is killed while it asks itself never ends.
+        # Wait for init, not for an answer of the mount: a daemon that is killed while it waits for an answer of its own
+        # mount never ends.
         if self._connection.wait():
             on_ready()
         join_threads([self._thread])
@@ -79,7 +80,7 @@ class HighLevelSession:
             raise MountError(self._connection.error, path=self._mountpoint)
 
     def _run(self) -> None:
-        """The life of the thread that mounts and that libfuse has as its main thread."""
+        """Body of the thread that mounts. For libfuse, it is the main thread."""
         names = fuse_options(self._source, self._options)
         if (mfusepy.fuse_version_major, mfusepy.fuse_version_minor) >= _TAKES_THREADS:
             names |= _THREADS
@@ -108,7 +109,7 @@ class HighLevelSession:
             self._thread.join(_POLL_SECONDS)
 
     def close(self) -> None:
-        """Unmount, where that has not happened."""
+        """Unmount if still mounted."""
         if self._thread.is_alive():
             self._stop()
         for number, handler in self._handlers.items():
@@ -116,7 +117,7 @@ class HighLevelSession:
 
 
 class _Connection:
-    """libfuse's side of a mount, from when the kernel has greeted it; safe for any number of threads."""
+    """libfuse's state of a mount, from the kernel's INIT request on. Thread-safe."""
 
     def __init__(self) -> None:
         self.error: str | None = None
@@ -127,46 +128,46 @@ class _Connection:
         self._is_decided = threading.Event()
 
     def begin(self) -> None:
-        """Called by libfuse, in a request's thread."""
+        """Record that the mount has begun. libfuse calls it in a request's thread."""
         self._fuse = ctypes.c_void_p(_library.fuse_get_context().contents.fuse)
         self._has_begun = True
         self._is_decided.set()
 
     def wait(self) -> bool:
-        """Wait until the mount begins, or has failed; whether it has begun."""
+        """Wait until the mount begins or fails. Returns whether it has begun."""
         self._is_decided.wait()
         return self._has_begun
 
     def stop(self, thread: threading.Thread) -> None:
-        """Let the loop end, of which `thread` is the main thread."""
+        """End libfuse's loop. `thread` runs the loop."""
         self.is_stopping = True
-        with self._lock:  # as long as it is held, libfuse has not gone
+        with self._lock:  # libfuse does not free its state while the lock is held
             if self._fuse is not None and thread.ident is not None:
                 _library.fuse_exit(self._fuse)
                 signal.pthread_kill(thread.ident, _WAKE_UP)
 
     def forget(self) -> None:
-        """Called by libfuse before it frees what it has."""
+        """Drop the pointer to libfuse's state. libfuse calls it before it frees the state."""
         with self._lock:
             self._fuse = None
 
     def end(self, error: str | None) -> None:
-        """libfuse has returned."""
+        """Record that libfuse has returned, with an error or None."""
         self.error = error if self._has_begun or error is None else f"libfuse could not mount here: {error}"
         self.forget()
         self._is_decided.set()
 
     def is_interrupted(self) -> bool:
-        """Whether who made the request of this thread does not wait for an answer any more, or the mount ends."""
+        """Returns whether the caller of this thread's request was interrupted, or the mount ends."""
         return self.is_stopping or bool(_library.fuse_interrupted())
 
     def drop_attributes(self, path: bytes) -> None:
-        """Let the kernel ask again for what it knows of a path."""
+        """Drop what the kernel has cached of a path."""
         _library.fuse_invalidate_path(self._fuse, path)
 
 
 def _answers(operation: Callable[..., Result]) -> Callable[..., Result]:
-    """Make an operation wait for what is being computed, and leave errors with the errno that the one map says."""
+    """Wrap an operation: wait while a statistic is being computed, and map exceptions to OSError by errno_map."""
 
     @functools.wraps(operation)
     def answer(self: _Operations, *arguments: Any) -> Result:
@@ -186,7 +187,7 @@ def _answers(operation: Callable[..., Result]) -> Callable[..., Result]:
 
 
 class _Operations(mfusepy.Operations):  # type: ignore[misc]
-    """Answers by path, or by the node that open() has put in a file's handle; any number of threads may call."""
+    """Answers requests by path, or by the node that open() has stored in the file's handle. Thread-safe."""
 
     use_ns = True
 
@@ -197,13 +198,13 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         self._follows = options.follow
         self._readahead = options.readahead
         self._connection = connection
-        # Where another archive may be shown, a path does not lead to the same node for ever.
+        # If the mount may show another archive, a path can lead to another node later.
         keep = functools.lru_cache(0 if options.follow else _MAX_DIRECTORIES)
         self._directory = keep(lambda path: self._inode(path).ino)
 
     def init_with_config(self, limits: Any, config: Any) -> None:
-        """libfuse's settings, of which there is one set for all files."""
-        # The kernel takes the less of this and what it is set to by set_read_ahead, maybe already.
+        """Set libfuse's options. They hold for all files of the mount."""
+        # The kernel uses the smaller of this value and the one that set_read_ahead writes, perhaps earlier.
         limits.max_readahead = self._readahead
         config.use_ino = config.nullpath_ok = 1
         config.kernel_cache = not self._follows
@@ -212,11 +213,11 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
         self._connection.begin()
 
     def destroy(self, _path: str) -> None:
-        """The mount is gone."""
+        """Called when the mount is gone."""
         self._connection.forget()
 
     def wait_for(self, error: NotReadyError) -> None:
-        """Wait until more is known; raises OSError for who was interrupted."""
+        """Wait until more of the content is known. Raises OSError (EINTR) if the caller was interrupted."""
         told = threading.Event()
         error.call_later(told.set)
         while not told.wait(_POLL_SECONDS):
@@ -224,7 +225,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
                 raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR))
 
     def _inode(self, path: bytes) -> Inode:
-        """What a path leads to; no symlinks are followed, that is the kernel's work."""
+        """Returns the inode at a path. Symlinks are not followed: the kernel does that."""
         if path in (b"", b"/"):
             return self._content.of(ROOT_INO).inode(ROOT_INO)
         directory, _, name = path.rpartition(b"/")
@@ -238,7 +239,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def getattr(self, path: str | None, info: Any = None) -> dict[str, int]:
-        """The fields of struct stat."""
+        """Returns the fields of struct stat."""
         if info is not None:
             inode = self._content.of(info.fh).inode(info.fh)
         elif path is not None:
@@ -260,18 +261,18 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def readlink(self, path: str) -> str:
-        """The target of a symlink."""
+        """Returns the target of a symlink."""
         node = self._inode(os.fsencode(path)).ino
         return os.fsdecode(self._content.of(node).readlink(node))
 
     @_answers
     def opendir(self, path: str) -> int:
-        """The handle of a directory: its node."""
+        """Returns the handle of a directory: its node."""
         return self._inode(os.fsencode(path)).ino
 
     @_answers
     def readdir(self, _path: str | None, node: int) -> list[tuple[str, dict[str, int], int]]:
-        """The entries of a directory; mfusepy passes on their types and inode numbers only."""
+        """Returns the entries of a directory. mfusepy passes on only their types and inode numbers."""
         dots = {"st_mode": stat.S_IFDIR, "st_ino": node}
         entries = [(".", dots, 0), ("..", dots, 0)]
         entries += [
@@ -282,14 +283,14 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def statfs(self, _path: str) -> dict[str, int]:
-        """The fields of struct statvfs."""
+        """Returns the fields of struct statvfs."""
         return dict(zip(_STATFS_NAMES, self._content.of(ROOT_INO).statfs(), strict=False))
 
     @_answers
     def getxattr(self, path: str, name: str) -> bytes:
-        """The value of an extended attribute."""
+        """Returns the value of an extended attribute."""
         if not self._content.has_xattrs():
-            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # which makes the kernel stop asking
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))  # ENOSYS makes the kernel stop asking
         value = self._xattrs(path).get(os.fsencode(name))
         if value is None:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
@@ -297,7 +298,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def listxattr(self, path: str) -> list[str]:
-        """The names of extended attributes."""
+        """Returns the names of the extended attributes that the user may see."""
         uid = _library.fuse_get_context().contents.uid
         return [os.fsdecode(name) for name in visible_xattrs(self._xattrs(path), uid)]
 
@@ -309,11 +310,11 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def open(self, path: str, info: Any) -> int:
-        """Put the node of a file in its handle."""
+        """Store the node of a file in its handle."""
         encoded = os.fsencode(path)
         node = info.fh = self._inode(encoded).ino
         is_virtual = self._content.of(node).cache_seconds(node) == 0
-        # What the kernel keeps, it keeps by path: another file may be there, or in it, the next time.
+        # libfuse caches file contents by path, and the content at this path may be another at the next open.
         info.direct_io = is_virtual or self._follows
         if is_virtual:
             self._connection.drop_attributes(encoded)
@@ -321,7 +322,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def read(self, _path: str | None, size: int, file_offset: int, info: Any) -> Sequence[bytes | memoryview]:
-        """Up to `size` bytes of a file, in pieces."""
+        """Returns up to `size` bytes of a file, in pieces."""
         operations = self._content.of(info.fh)
         pieces = operations.read(info.fh, file_offset, size)
         operations.add_read_bytes(sum(map(len, pieces)))
@@ -329,19 +330,19 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
 
     @_answers
     def lseek(self, _path: bytes | None, file_offset: int, whence: int, info: Any) -> int:
-        """Where the next data or the next hole is; libfuse asks for nothing else."""
+        """Returns the offset of the next data or the next hole. libfuse passes on no other kinds of seek."""
         return self._content.of(info.fh).seek(info.fh, file_offset, whence)
 
 
 class _Fuse(mfusepy.FUSE):  # type: ignore[misc]
-    """mfusepy's binding, with reads that are copied but once, and with what it lacks."""
+    """mfusepy's binding, with reads that copy the data only once, and with lseek, which mfusepy lacks."""
 
     def lseek(self, path: bytes | None, file_offset: int, whence: int, info: Any) -> int:
-        """Pass lseek on, which mfusepy declares only."""
+        """Pass lseek on. mfusepy only declares it."""
         return int(self.operations.lseek(path, file_offset, whence, info.contents))
 
     def read(self, path: bytes | None, buffer: Any, size: int, file_offset: int, info: Any) -> int:
-        """Copy pieces to where libfuse wants them; how many bytes that were."""
+        """Copy the pieces into libfuse's buffer. Returns the number of bytes."""
         pieces = self.operations.read(path, size, file_offset, info.contents)
         target = memoryview((ctypes.c_char * size).from_address(ctypes.addressof(buffer.contents))).cast("B")
         end = 0

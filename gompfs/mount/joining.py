@@ -1,4 +1,4 @@
-"""How the main thread waits for others without missing a signal."""
+"""Waits for threads in the main thread without missing a signal."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _SECONDS = 0.2
 
 
 def join_threads(threads: Iterable[threading.Thread]) -> None:
-    """Wait for the end of all threads; call it in the main thread, which runs the handlers of signals.
+    """Wait until all threads have ended. Call it in the main thread, which runs the signal handlers.
 
-    It wakes up now and then: a signal that comes just before it falls asleep is only noted, and its handler would not
-    run before somebody wakes it.
+    The wait is interrupted every 0.2 seconds: if a signal arrives just before the thread blocks, Python only records
+    it, and would not run its handler until the thread wakes up.
     """
     for thread in threads:
         while thread.is_alive():

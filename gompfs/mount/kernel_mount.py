@@ -1,4 +1,4 @@
-"""Mounts on the kernel's FUSE device without libfuse: root by mount(2), users by fusermount3."""
+"""Mounts on /dev/fuse without libfuse: root by mount(2), other users by fusermount3."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MOUNT_ERRORS = {
 
 
 class KernelMount:
-    """One mount. `device` is its open connection to the kernel."""
+    """One mount. `device` is its open /dev/fuse descriptor."""
 
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
-        """Mount at `mountpoint`, with `source` as the name of what is mounted. Raises MountError."""
+        """Mount at `mountpoint`. `source` is the name shown in the mount table. Raises MountError."""
         self._mountpoint = mountpoint
         device = _mount(mountpoint, source, options) if os.geteuid() == 0 else None
         self.device = fusermount_mount(mountpoint, fuse_options(source, options)) if device is None else device
@@ -41,10 +41,13 @@ class KernelMount:
         self._number = None if mount is None else mount.device
 
     def unmount(self) -> None:
-        """Detach the mount if it is still there; the files that are open stay readable while `device` is answered."""
+        """Detach the mount if it is still there. Raises MountError.
+
+        Open files stay readable while `device` is served.
+        """
         poll = select.poll()
         poll.register(self.device, 0)
-        if poll.poll(0):  # an error: it is unmounted already
+        if poll.poll(0):  # poll reports an error if the file system is already unmounted
             return
         mount = mount_at(self._mountpoint)
         if mount is None or mount.device != self._number:
@@ -54,16 +57,19 @@ class KernelMount:
         try:
             fusermount_unmount(self._mountpoint, lazy=True)
         except MountError:
-            if mount_at(self._mountpoint) == mount:  # nobody else was faster
+            if mount_at(self._mountpoint) == mount:  # nobody else has unmounted it meanwhile
                 raise
 
     def close(self) -> None:
-        """Close the connection: what is still open in the mount fails from now on."""
+        """Close the connection. Requests on files that are still open in the mount fail from now on."""
         os.close(self.device)
 
 
 def _mount(mountpoint: str, source: str, options: MountOptions) -> int | None:
-    """Mount by mount(2); returns the device, None if only fusermount3 may be able to. Raises MountError."""
+    """Mount by mount(2). Raises MountError.
+
+    Returns the /dev/fuse descriptor, or None if mount(2) is not permitted but fusermount3 may be able to mount.
+    """
     try:
         device = os.open(_DEVICE, os.O_RDWR)
     except OSError as error:
@@ -87,7 +93,7 @@ def _mount(mountpoint: str, source: str, options: MountOptions) -> int | None:
     if number == 0:
         return device
     os.close(device)
-    # A sandbox may have a fusermount3 of its own that asks somebody outside to mount.
+    # In a sandbox, fusermount3 may be a wrapper that asks a process outside the sandbox to mount.
     if number == errno.EPERM and has_fusermount():
         return None
     raise MountError(_MOUNT_ERRORS.get(number) or os.strerror(number), path=mountpoint)

@@ -1,4 +1,4 @@
-"""Settings of the kernel for a mount that only root may make."""
+"""Kernel settings of a mount that only root may change."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ log = logging.getLogger(__name__)
 
 
 def set_read_ahead(mountpoint: str, size: int) -> bool:
-    """Let the kernel read `size` bytes ahead; False if it may not.
+    """Set the kernel's read-ahead to `size` bytes. Returns whether that succeeded.
 
-    From 1 MiB on its requests are that large, rather than of 128 KiB, which nearly doubles the speed of sequential
-    reading; with 4 MiB there are several of them at once, for as many threads.
+    From 1 MiB on, the kernel's read requests are 1 MiB each rather than 128 KiB, which nearly doubles the speed of
+    sequential reads. With 4 MiB, several requests are in flight at once, for as many threads.
     """
     mount = mount_at(mountpoint)
     if mount is None:
@@ -23,7 +23,7 @@ def set_read_ahead(mountpoint: str, size: int) -> bool:
         with open(f"/sys/class/bdi/{mount.device}/read_ahead_kb", "w") as file:
             file.write(str(size >> 10))
     except OSError as error:
-        if error.errno not in (errno.ENODEV, errno.ENOENT):  # that is: unmounted meanwhile
+        if error.errno not in (errno.ENODEV, errno.ENOENT):  # unmounted meanwhile
             log.info("read-ahead stays at the kernel's default: %s", error)
         return False
     return True

@@ -1,6 +1,6 @@
 """Loads libfuse 3 for `-o api=high`, through mfusepy.
 
-mfusepy takes libfuse 2 where both versions are installed, so it is told which one to load.
+mfusepy prefers libfuse 2 if both versions are installed, so this module tells it which library to load.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import os
 from gompfs.errors import MountError
 
 _NAMES = ("libfuse3.so.4", "libfuse3.so.3")
-_VARIABLE = "FUSE_LIBRARY_PATH"  # what mfusepy loads, where it is set
+_VARIABLE = "FUSE_LIBRARY_PATH"  # the library that mfusepy loads, if set
 
 
 def _find() -> str:
-    """The name of the library, as the dynamic linker finds it. Raises MountError."""
+    """Returns the name by which the dynamic linker finds the library. Raises MountError."""
     reason: OSError | None = None
     for name in [os.environ[_VARIABLE]] if os.environ.get(_VARIABLE) else _NAMES:
         try:

@@ -1,4 +1,4 @@
-"""Files in memory, in large pages where the system permits: to make and to read them then takes less time."""
+"""Files in memory, in huge pages if the system permits, which makes creating and reading them faster."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432  # numbers of system calls, the same on all processors but Alpha
+_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432  # system call numbers, the same on all processors but Alpha
 _CLOEXEC = 1
-_SET_STRING, _CREATE = 1, 6  # commands of fsconfig (linux/mount.h)
-_SETTINGS = {"huge": "within_size", "size": "0"}  # of a tmpfs: large pages up to the end of a file, and no limit
+_SET_STRING, _CREATE = 1, 6  # fsconfig commands (linux/mount.h)
+_SETTINGS = {"huge": "within_size", "size": "0"}  # of the tmpfs: huge pages up to the end of a file, and no size limit
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class MemoryFiles:
-    """Makes files that have no name; safe for any number of threads."""
+    """Creates files that have no name. Thread-safe."""
 
     def __init__(self) -> None:
         try:
@@ -26,18 +26,18 @@ class MemoryFiles:
 
     @property
     def has_large_pages(self) -> bool:
-        """Whether files get them; that takes a file system of their own, and thus CAP_SYS_ADMIN, and Linux 5.2."""
+        """Whether files are in huge pages. That needs a private tmpfs, and so CAP_SYS_ADMIN and Linux 5.2."""
         return self._root is not None
 
     def close(self) -> None:
-        """Make no more files; those that are open stay."""
+        """Create no more files. Open files stay usable."""
         root, self._root = self._root, None
         if root is not None:
             os.close(root)
 
     @contextmanager
     def create(self, size: int) -> Iterator[int]:
-        """The descriptor of a file of so many zeros; raises OSError."""
+        """Create a file of `size` zero bytes, and yield its descriptor. Raises OSError."""
         if self._root is None:
             descriptor = os.memfd_create("gompfs", os.MFD_CLOEXEC)
         else:
@@ -50,7 +50,7 @@ class MemoryFiles:
 
 
 def _mount_tmpfs() -> int:
-    """The root of a new tmpfs that is mounted nowhere."""
+    """Returns a descriptor of the root of a new tmpfs that is mounted nowhere."""
     context = _call(_FSOPEN, b"tmpfs", _CLOEXEC)
     try:
         for name, value in _SETTINGS.items():

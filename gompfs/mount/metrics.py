@@ -1,6 +1,6 @@
-"""The virtual file `stats/metrics`: what a mount has done so far, as Prometheus reads it.
+"""The virtual file `stats/metrics`: the counters of a mount in the text format of Prometheus.
 
-It is cheap: the counters are kept anyway, those of requests in C++ (kernels/cpu/reading).
+Reading it is cheap: the mount keeps these counters anyway, those of requests in C++ (kernels/cpu/reading).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.prometheus import MetricsText
 
-# The daemon imports this module as it mounts.
+# The daemon imports this module when it mounts.
 _STARTED_AT = time.time()
 _STARTED_MONOTONIC = time.monotonic()
 
 
 def metrics(archive: Archive) -> bytes:
-    """All metrics of the mount that this process serves."""
+    """Returns all metrics of the mount that this process serves."""
     text = MetricsText()
     text.describe("gompfs_info", "gauge", "What is mounted, and by what.")
     facts = {
@@ -67,7 +67,7 @@ def _describe_blocks(text: MetricsText, archive: Archive) -> None:
 
 
 def _describe_decoding(text: MetricsText, archive: Archive) -> None:
-    """What engines did; archives of one mount share them."""
+    """Describe the work of the engines. All archives of a mount share one engine."""
     work = archive.engine.decode_work
     blocks = {engine: done.num_blocks for engine, done in work.items()}
     sizes = {engine: done.num_bytes for engine, done in work.items()}

@@ -1,4 +1,7 @@
-"""What is mounted where, as the kernel tells it. No mount is asked: one whose daemon hangs would not answer."""
+"""The mount table of the kernel.
+
+Nothing here accesses a mounted file system: one whose daemon hangs would never answer.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,11 @@ from typing import NamedTuple
 _TABLE = "/proc/self/mountinfo"
 _GOMPFS = "fuse.gompfs"
 _AUTOMOUNT = "autofs"
-_MAX_SYMLINKS = 40  # as the kernel has it
+_MAX_SYMLINKS = 40  # the kernel's limit
 
 
 class MountEntry(NamedTuple):
-    """A mount: its device number MAJOR:MINOR, where it is, its file system, what is mounted, its id."""
+    """One mount: device number MAJOR:MINOR, mount point, file system type, source, and mount id."""
 
     device: str
     mountpoint: str
@@ -22,22 +25,22 @@ class MountEntry(NamedTuple):
 
     @property
     def is_gompfs(self) -> bool:
-        """Whether a gompfs daemon serves it, or has served it."""
+        """Whether a gompfs daemon serves the mount, or served it before it died."""
         return self.file_system == _GOMPFS
 
     @property
     def is_fuse(self) -> bool:
-        """Whether a daemon serves it, or has served it."""
+        """Whether a FUSE daemon serves the mount, or served it before it died."""
         return self.file_system.startswith("fuse")
 
     @property
     def is_automount(self) -> bool:
-        """Whether it only waits for somebody to look, and then has something mounted over it."""
+        """Whether this is an autofs trigger: the first access to it makes autofs mount a file system over it."""
         return self.file_system == _AUTOMOUNT
 
 
 def read_mount_table() -> list[MountEntry]:
-    """All mounts that this process sees, in the order in which they were made."""
+    """Returns all mounts that this process sees, in the order in which they were made."""
     entries = []
     with open(_TABLE, "rb") as file:
         lines = file.read().splitlines()
@@ -50,7 +53,7 @@ def read_mount_table() -> list[MountEntry]:
 
 
 def mount_at(mountpoint: str) -> MountEntry | None:
-    """The topmost mount at a path without symlinks, None if the path is not the root of a mount."""
+    """Returns the topmost mount at a path without symlinks, or None if the path is not the root of a mount."""
     wanted = os.path.abspath(mountpoint)
     found = [entry for entry in read_mount_table() if entry.mountpoint == wanted]
     if not found:
@@ -65,7 +68,7 @@ def mount_at(mountpoint: str) -> MountEntry | None:
 
 
 def resolve_mountpoint(path: str) -> str:
-    """The path without symlinks, for which no mount at the path itself is asked."""
+    """Returns the path without symlinks. If a mount is at the path itself, the mount is not accessed."""
     for _ in range(_MAX_SYMLINKS):
         absolute = os.path.abspath(path)
         mountpoints = {entry.mountpoint for entry in read_mount_table()}
@@ -82,7 +85,7 @@ def resolve_mountpoint(path: str) -> str:
 
 
 def _mount_id(path: str) -> int:
-    """The id of the mount that a path leads to; the mount itself is not asked. Raises OSError."""
+    """Returns the id of the mount that a path leads to, without accessing the mounted file system. Raises OSError."""
     descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
     try:
         with open(f"/proc/self/fdinfo/{descriptor}") as file:
@@ -93,6 +96,6 @@ def _mount_id(path: str) -> int:
 
 
 def _unescape(field: bytes) -> str:
-    """A field with its spaces, tabs, newlines and backslashes, which are written as octal numbers."""
+    """Returns a field with its octal escapes decoded, which stand for spaces, tabs, newlines and backslashes."""
     parts = field.split(b"\\")
     return os.fsdecode(parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:]))

@@ -1,4 +1,4 @@
-"""Tells systemd how a service of Type=notify does, as sd_notify(3) describes it: datagrams to $NOTIFY_SOCKET."""
+"""Reports the state of a service of Type=notify to systemd by datagrams to $NOTIFY_SOCKET: see sd_notify(3)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ log = logging.getLogger(__name__)
 
 
 def notify(**values: str) -> None:
-    """Send assignments such as READY="1" or STATUS="..."; without $NOTIFY_SOCKET nobody is there to be told."""
+    """Send assignments such as READY="1" or STATUS="...". Does nothing without $NOTIFY_SOCKET."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    import socket  # which takes milliseconds, in a mount without systemd too
+    import socket  # imported here, as it takes milliseconds that a mount without systemd does not need
 
     if address.startswith("@"):
         address = "\0" + address[1:]

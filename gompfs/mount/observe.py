@@ -1,4 +1,4 @@
-"""Looks at gompfs mounts from outside: what each says of itself in `stats/metrics`."""
+"""Observes gompfs mounts from outside, through the `stats/metrics` file of each mount."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_THE_DAEMON = frozenset(
     }
 )
 _MAX_ARCHIVES = 1000
-_MAX_SIZE = 1 << 20  # a mount may be anybody's
+_MAX_SIZE = 1 << 20  # a limit, since the mount may belong to another user
 _TIMEOUT_SECONDS = 1.5
 SERVING = "serving"
 _STATES = {
@@ -42,7 +42,8 @@ _STATES = {
 class MountState:
     """A mount and its metrics.
 
-    Without any where `state` says why: dead, stats=off, not permitted, no answer, no metrics (an older release).
+    `state` is SERVING, or says why there are no metrics: dead, stats=off, not permitted, no answer, no metrics (from an
+    older release).
     """
 
     mount: MountEntry
@@ -50,20 +51,20 @@ class MountState:
     samples: Samples = field(default_factory=dict)
 
     def value(self, name: str, **labels: str) -> float:
-        """The sum of a metric's samples that have these labels; 0.0 for none."""
+        """Returns the sum of a metric's samples that have these labels, or 0 if there are none."""
         wanted = labels.items()
         return sum(value for having, value in self.samples.get(name, ()) if wanted <= having.items())
 
     def label(self, name: str) -> str | None:
-        """What `gompfs_info` says, by its label; None where the archives of a mount differ in that."""
+        """Returns a label of `gompfs_info`, or None if the archives of the mount differ in it."""
         values = {labels.get(name) for labels, _ in self.samples.get("gompfs_info", ())}
         return values.pop() if len(values) == 1 else None
 
 
 def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
-    """The state of all gompfs mounts, or of those at `mountpoints`; of each place the topmost one.
+    """Returns the states of all gompfs mounts, or of those at `mountpoints`: the topmost mount at each path.
 
-    Waits one and a half seconds at most for those that do not answer.
+    Waits at most 1.5 seconds for mounts that do not answer.
     """
     topmost = {entry.mountpoint: entry for entry in read_mount_table()}
     chosen = [
@@ -77,7 +78,7 @@ def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
 
 
 def _observe(entry: MountEntry) -> bytes:
-    """What MountState has of a mount, beside the mount itself."""
+    """Returns the fields `state` and `samples` of a MountState, marshalled."""
     place = Path(entry.mountpoint, _STATISTICS)
     state = "no metrics"
     samples: Samples = {}
@@ -94,7 +95,10 @@ def _observe(entry: MountEntry) -> bytes:
 
 
 def _read_metrics(place: Path) -> Samples:
-    """The metrics of a mount, or those of all archives that it shows, one after the other."""
+    """Returns the metrics of a mount. If it shows several archives, their samples are concatenated.
+
+    A metric in _OF_THE_DAEMON counts the whole daemon, so only the first archive's sample is taken.
+    """
     try:
         return _read_file(place / _METRICS)
     except FileNotFoundError:
@@ -113,7 +117,7 @@ def _read_files(place: Path) -> Iterator[Samples]:
         try:
             yield _read_file(place / name / _METRICS)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # an older release has other files there
+            continue  # in an older release, the directory holds other files
 
 
 def _read_file(path: Path) -> Samples:

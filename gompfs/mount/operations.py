@@ -1,4 +1,4 @@
-"""What the mount answers to each request, without the layouts of the protocol."""
+"""Answers requests on one archive, as Python values rather than as replies of the FUSE protocol."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
 _MAX_STATFS_BLOCKS = (1 << 64) - 1
-_MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # extents that are read from the index at once
+_MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # how many extents one query reads from the index
 
 
 class Operations:
-    """Read-only requests on one archive; safe for any number of threads. Errors leave as exceptions."""
+    """Read-only requests on one archive. Thread-safe. Errors are raised as exceptions."""
 
     def __init__(self, archive: Archive, options: MountOptions, snapshot: int = 0) -> None:
-        """`snapshot` is in the numbers of all nodes but the root."""
+        """`snapshot` is stored in the upper bits of all node ids except the root's."""
         self.archive = archive
         self.reader = archive.blocks.reader
         self._known_end = 0
@@ -45,16 +45,20 @@ class Operations:
         self.stored_sizes = archive.stored_sizes
 
     def cache_seconds(self, node: int) -> int:
-        """How long attributes, and the names in a directory, stay true.
+        """Returns how long the kernel may cache the attributes of a node, and the names in a directory, in seconds.
 
-        Attributes of virtual files change when the content is computed, the root when another archive is shown.
+        0 for virtual files, whose size changes when their content is computed; 1 for the root with `follow`, since
+        another archive may be shown.
         """
         if self._tree.virtual(node) is not None:
             return 0
         return 1 if node == ROOT_INO and self._follows else CACHE_SECONDS
 
     def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes | memoryview]:
-        """Up to `size` bytes of a file, as views of decoded blocks; raises NotReadyError for a virtual one."""
+        """Returns up to `size` bytes of a file, as views of decoded blocks.
+
+        Raises NotReadyError for a virtual file that is still being computed, and what Archive.read raises.
+        """
         virtual = self._tree.virtual(node)
         if virtual is not None and virtual.file is not None:
             return (virtual.file.read(file_offset, size),)
@@ -71,58 +75,67 @@ class Operations:
         return pieces
 
     def stored_size(self, inode: Inode) -> int:
-        """How many bytes of a node, whose attributes these are, are not in holes."""
+        """Returns how many bytes of a node are not in holes. `inode` holds the node's attributes."""
         if not stat.S_ISREG(inode.mode) or self._tree.virtual(inode.ino) is not None:
             return inode.size
         return self.archive.stored_size(inode._replace(ino=self._tree.ino(inode.ino)))
 
     @property
     def knows_stored_sizes(self) -> bool:
-        """Whether `stored_sizes` answers at once."""
+        """Whether `stored_sizes` returns at once."""
         return self.archive.knows_stored_sizes
 
     def seek(self, node: int, file_offset: int, whence: int) -> int:
-        """Where the next data or the next hole of a file is, at `file_offset` or after it, as lseek(2) has it."""
+        """Returns the offset of the next data or hole at or after `file_offset`. Raises OSError as lseek(2) fails."""
         size = self.inode(node).size
         is_virtual = self._tree.virtual(node) is not None
         extents = [Extent(0, 0, size)] if is_virtual else self.archive.extents(self._tree.ino(node))
         return _seek(extents, size, file_offset, whence)
 
     def archive_inode(self, node: int) -> Inode | None:
-        """The inode of an archive's entry, None for a virtual one."""
+        """Returns the inode of an archive's entry, or None for a virtual entry."""
         return self.archive.inode(self._tree.ino(node)) if self._tree.virtual(node) is None else None
 
     def _make_known(self, ino: int) -> None:
-        """Let `reader` answer for a file whose blocks are decoded, and those behind it, more for who goes on there."""
+        """Give `reader` the extents of a file and of those after it, so that C++ can answer reads of them.
+
+        A program that continues with the following files gets twice as many the next time, up to _MAX_KNOWN.
+        """
         goes_on = 0 <= ino - self._known_end < _MAX_KNOWN
         self._num_known = min(2 * self._num_known, _MAX_KNOWN) if goes_on else _MIN_KNOWN
         try:
             layouts = self.archive.layouts(ino, self._num_known)
             self._known_end = layouts.end
             self.reader.add_columns(layouts.columns, layouts.end)
-        except (GompfsError, ValueError):  # the index is damaged behind this file
+        except (GompfsError, ValueError):  # the index is damaged after this file
             self.reader.add_file(ino, self.archive.inode(ino).size, self.archive.extents(ino))
 
     def readlink(self, node: int) -> bytes:
-        """The target of a symlink; EINVAL for anything else."""
+        """Returns the target of a symlink. Raises OSError (EINVAL) for anything else."""
         inode = self.inode(node)
         if not stat.S_ISLNK(inode.mode) or inode.symlink_target is None:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
         return inode.symlink_target
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """The extended attributes of an entry."""
+        """Returns the extended attributes of an entry, empty for a virtual one."""
         return {} if self._tree.virtual(node) else self.archive.xattrs(self._tree.ino(node))
 
     def statfs(self) -> tuple[int, ...]:
-        """Figures of struct fuse_kstatfs: the space that the files take uncompressed, all of it used."""
+        """Returns the fields of struct fuse_kstatfs.
+
+        The file system is as large as its files uncompressed, and full.
+        """
         num_inodes, size = self.archive.totals()
         blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
         return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0
 
 
 def _seek(extents: Sequence[Extent], size: int, file_offset: int, whence: int) -> int:
-    """Find data or a hole in a file of that size; ENXIO where there is none: the end of a file counts as a hole."""
+    """Returns the offset of the next data or hole in a file of `size` bytes. The end of the file counts as a hole.
+
+    Raises OSError: ENXIO if there is none, EINVAL for any other `whence`.
+    """
     if whence not in (os.SEEK_DATA, os.SEEK_HOLE):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
     index = bisect_right(extents, file_offset, key=lambda extent: extent.file_offset)
@@ -144,5 +157,8 @@ def _seek(extents: Sequence[Extent], size: int, file_offset: int, whence: int) -
 
 
 def visible_xattrs(names: Iterable[bytes], uid: int) -> list[bytes]:
-    """The names of extended attributes that a user may see: trusted.* are for root, as in other file systems."""
+    """Returns the names of extended attributes that a user may see.
+
+    As in other file systems, only root sees trusted.*.
+    """
     return [name for name in names if uid == 0 or not name.startswith(b"trusted.")]

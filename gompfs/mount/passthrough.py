@@ -1,8 +1,8 @@
-"""Whole files that the kernel reads by itself: decoded at open into memory, which becomes the file's backing file.
+"""FUSE passthrough: the kernel reads whole files by itself, from a decoded copy in memory (the backing file).
 
-FUSE passthrough, Linux 6.9 and later. A file that is open this way is not asked for again, from its first byte to its
-last one. The kernel insists that all who have a file open at once have it open the same way, with the same backing
-file: so it is counted here who has which file open.
+Needs Linux 6.9. A file is decoded when it is opened; the kernel then sends no read requests for it at all. While a file
+is open, the kernel requires that every other open of it uses the same mode and the same backing file, so this module
+counts how often each file is open.
 """
 
 from __future__ import annotations
@@ -30,37 +30,36 @@ from gompfs.mount.virtual_files import NotReadyError, tell_passthrough
 log = logging.getLogger(__name__)
 
 LEAST_SIZE = 1 << 20
-"""Files below, in bytes, come with one read or two: to make a backing file of each would take longer."""
-_PART = 256 << 20  # decoded between two looks at whether the mount ends
+"""In bytes. A smaller file takes one or two reads, which is faster than creating a backing file."""
+_PART = 256 << 20  # bytes decoded between two checks whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
 _BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE
 _BACKING_MAP = struct.Struct("<iIQ")  # descriptor, flags, padding
 _BACKING_ID = struct.Struct("<i")
-_NOT_COUNTED, _COUNTED = 0, 1  # the handles of open files
+_NOT_COUNTED, _COUNTED = 0, 1  # handles of open files
 
 
 @dataclass
 class _File:
-    """A file that somebody has open, or that is kept for the next one."""
+    """A file that is open, or whose backing file is cached for the next open."""
 
     size: int
     backing_id: int | None = None
-    """None while it is being decoded, and where it is read block by block."""
+    """None while the file is being decoded, and if it is read block by block instead."""
     is_ready: bool = False
     num_open: int = 0
     waiting: list[Callable[[], None]] = field(default_factory=list)
 
 
 class PassthroughFiles:
-    """The backing files of one mount, in `capacity` bytes of memory; safe for any number of threads.
+    """The backing files of one mount, in at most `capacity` bytes of memory. Thread-safe.
 
-    Those that nobody has open any more are kept, and given up for others when memory is needed, the one that was
-    opened longest ago first.
+    Backing files of closed files are cached. When memory is needed, the ones that were opened longest ago are evicted.
     """
 
     def __init__(self, archive: Archive, device: int, capacity: int) -> None:
-        """`device` is the mount's connection to the kernel. Raises OSError where the kernel takes no backing files."""
+        """`device` is the mount's /dev/fuse descriptor. Raises OSError if the kernel refuses backing files."""
         self._archive = archive
         self._device = device
         self._capacity = capacity
@@ -80,11 +79,11 @@ class PassthroughFiles:
 
     @property
     def least_size(self) -> int:
-        """Smaller files, in bytes, are not passed through."""
+        """The size in bytes below which files are not passed through."""
         return LEAST_SIZE
 
     def close(self) -> None:
-        """Stop decoding; the kernel lets go of the backing files when the connection ends."""
+        """Stop decoding. The kernel releases the backing files when the connection ends."""
         with self._lock:
             self._is_closed = True
             threads = list(self._threads)
@@ -93,7 +92,10 @@ class PassthroughFiles:
         self._memory.close()
 
     def open(self, inode: Inode | None) -> bytes:
-        """The answer to OPEN, of an archive's file or any other; raises NotReadyError while it is being decoded."""
+        """Returns the reply to OPEN. `inode` is None for a virtual file.
+
+        Raises NotReadyError while the file is being decoded.
+        """
         if inode is None or not stat.S_ISREG(inode.mode) or not LEAST_SIZE <= inode.size <= self._capacity:
             return open_reply(_NOT_COUNTED)
         node = inode.ino
@@ -115,7 +117,7 @@ class PassthroughFiles:
             return open_reply(_COUNTED, file.backing_id)
 
     def release(self, node: int, handle: int) -> None:
-        """Somebody has closed what `open` gave a handle for."""
+        """Handle RELEASE of a file for which `open` returned `handle`."""
         if handle == _NOT_COUNTED:
             return
         with self._lock:
@@ -125,7 +127,7 @@ class PassthroughFiles:
                 del self._files[node]
 
     def describe(self) -> str:
-        """How many files are passed through, for people."""
+        """Returns the state as text for users: how many files are passed through, and their memory."""
         with self._lock:
             num_files = sum(file.backing_id is not None for file in self._files.values())
             pages = "large" if self._memory.has_large_pages else "small"
@@ -139,7 +141,12 @@ class PassthroughFiles:
         callback()
 
     def _make_room(self, size: int) -> bool:
-        """Give up files that nobody has open, if that makes room for `size` bytes; called with the lock held."""
+        """Evict backing files of closed files to free `size` bytes.
+
+        Returns False, evicting none, if that is not enough.
+
+        The caller holds the lock.
+        """
         unused = [node for node, file in self._files.items() if file.backing_id is not None and file.num_open == 0]
         if self._num_bytes - sum(self._files[node].size for node in unused) + size > self._capacity:
             return False
@@ -153,16 +160,16 @@ class PassthroughFiles:
         return True
 
     def _fill(self, node: int, file: _File) -> None:
-        """Decode a file and make it known to the kernel; where that cannot be done, it is read block by block."""
+        """Decode a file and register it with the kernel. If that fails, the file is read block by block instead."""
         backing_id = None
         try:
             with self._memory.create(file.size) as descriptor:
                 self._decode(node, file.size, descriptor)
                 backing_id = self._register(descriptor)
         except GompfsError as error:
-            # Who reads the damaged block meets it too, and all others read on.
+            # A read of the damaged block will report the error. Reads of all other blocks succeed.
             log.debug("%s is not passed through: %s", display_path(self._archive.path_of(node)), error)
-        except Exception as error:  # those who wait must hear of it, whatever it is
+        except Exception as error:  # opens that wait for the file must be answered in any case
             log.warning("%s is not passed through: %s", display_path(self._archive.path_of(node)), error)
         with self._lock:
             file.backing_id, file.is_ready = backing_id, True
@@ -175,7 +182,7 @@ class PassthroughFiles:
             callback()
 
     def _decode(self, node: int, size: int, descriptor: int) -> None:
-        """Write the content of a file. Raises CorruptBlockError and others of Archive.read, OSError."""
+        """Write the content of a file. Raises OSError, and CorruptBlockError and others as Archive.read."""
         with mmap.mmap(descriptor, size) as mapped, memoryview(mapped) as content:
             for start in range(0, size, _PART):
                 if self._is_closed:
@@ -185,7 +192,7 @@ class PassthroughFiles:
                         self._copy(node, start, start + len(part), descriptor)
 
     def _copy(self, node: int, first: int, end: int, descriptor: int) -> None:
-        """Write a part of a file as the engine decodes it."""
+        """Write a range of a file in batches, as the engine decodes them."""
         batch = self._archive.engine.batch_bytes
 
         def copy(start: int) -> None:
@@ -208,7 +215,10 @@ class PassthroughFiles:
 
 
 def start_passthrough(archive: Archive, device: int, capacity: int, features: Feature) -> PassthroughFiles | None:
-    """What opens files of a mount, in `capacity` bytes of memory; None where the kernel has or permits none."""
+    """Returns the passthrough files of a mount, or None if the kernel does not support or permit passthrough.
+
+    `capacity` is the memory for backing files in bytes; `features` are those of INIT.
+    """
     files = None
     if Feature.PASSTHROUGH not in features:
         state = "no: the kernel does not offer it (Linux 6.9 does)"

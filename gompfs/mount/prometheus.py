@@ -1,4 +1,4 @@
-"""The text format of Prometheus, version 0.0.4: lines `name{label="text"} value`, and comments that explain them."""
+"""The text format of Prometheus, version 0.0.4: lines `name{label="text"} value`, with HELP and TYPE comments."""
 
 from __future__ import annotations
 
@@ -17,29 +17,32 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 class MetricsText:
-    """The text as it grows."""
+    """Builds the text of a set of metrics, line by line."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def describe(self, name: str, kind: str, meaning: str) -> None:
-        """Say what the samples of a name mean, before the first; `kind` is counter, gauge or histogram."""
+        """Add the HELP and TYPE lines of a metric, before its first sample. `kind` is counter, gauge or histogram."""
         self.lines += [f"# HELP {name} {meaning}", f"# TYPE {name} {kind}"]
 
     def sample(self, name: str, labels: Labels, value: float) -> None:
-        """One value."""
+        """Add one sample."""
         inside = ",".join(f'{label}="{_escape(text)}"' for label, text in labels.items())
         self.lines.append(f"{name}{{{inside}}} {value}" if inside else f"{name} {value}")
 
     def single(self, name: str, kind: str, meaning: str, value: float) -> None:
-        """A value without labels, with what it means."""
+        """Add a metric of one sample without labels, with its HELP and TYPE lines."""
         self.describe(name, kind, meaning)
         self.sample(name, {}, value)
 
     def histogram(
         self, name: str, labels: Labels, limits: Sequence[float], counts: Sequence[int], total: float
     ) -> None:
-        """How many values are in each class, up to its limit; one more class has no limit. `total` is their sum."""
+        """Add a histogram: the number of values in each bucket, and `total`, the sum of the values.
+
+        `limits` holds the upper bound of each bucket but the last, which has none.
+        """
         below = 0
         for limit, count in zip([*limits, math.inf], counts, strict=True):
             below += count
@@ -53,7 +56,10 @@ def _escape(text: str) -> str:
 
 
 def parse_metrics(text: str) -> Samples:
-    """The samples by name, each with its labels; lines that are none are left out, such as infinite values."""
+    """Returns the samples by name, each with its labels.
+
+    Lines that are not samples, and infinite values, are skipped.
+    """
     samples: Samples = {}
     for line in text.split("\n"):
         match = _SAMPLE.fullmatch(line)

@@ -9,11 +9,11 @@ import os
 import struct
 from enum import IntEnum, IntFlag
 
-CACHE_SECONDS = 3600  # entries, attributes and absences: an archive never changes
+CACHE_SECONDS = 3600  # how long the kernel caches entries, attributes and absent names: an archive never changes
 
 
 class Opcode(IntEnum):
-    """The requests that a read-only file system answers."""
+    """The opcodes of the requests that a read-only file system receives."""
 
     LOOKUP = 1
     FORGET = 2
@@ -37,7 +37,7 @@ WITHOUT_REPLY = frozenset({Opcode.FORGET, Opcode.BATCH_FORGET, Opcode.INTERRUPT}
 
 
 class Feature(IntFlag):
-    """What the kernel offers and the mount takes, in INIT."""
+    """Features that the kernel offers in INIT, and the mount accepts."""
 
     ASYNC_READ = 1 << 0
     AUTO_INVAL_DATA = 1 << 12
@@ -50,7 +50,7 @@ class Feature(IntFlag):
 
 
 class OpenFlag(IntFlag):
-    """How the kernel treats a file that is open."""
+    """How the kernel treats an open file."""
 
     KEEP_CACHE = 1 << 1
     NO_FLUSH = 1 << 5
@@ -59,20 +59,20 @@ class OpenFlag(IntFlag):
 
 _MAX_READ = 1 << 20  # bytes
 BUFFER_SIZE = _MAX_READ + (1 << 16)
-"""Room for any request: the kernel insists on that for the largest write, though none comes."""
+"""Size of the request buffer: the kernel requires space for the largest write, though a read-only mount gets none."""
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 _PROTOCOL = (7, 40)
-_OLDEST_MINOR = 23  # before, answers to INIT were shorter
+_OLDEST_MINOR = 23  # replies to INIT are shorter in older versions
 _MAX_BACKGROUND = 64
 _CONGESTION = 48
 
-# Requests: header (length, opcode, unique, node id, ...), then what the opcode needs
+# Requests: a header (length, opcode, unique, node id, ...), then the fields of the opcode
 REQUEST_HEADER = struct.Struct("<IIQQIIIHH")
 READ_REQUEST = struct.Struct("<QQII")  # handle, file_offset, size, read flags
 INIT_REQUEST = struct.Struct("<IIII")  # major, minor, max_readahead, features
-_MORE_FEATURES = struct.Struct("<I")  # behind those, where there is INIT_EXT: bits 32 and on
+_MORE_FEATURES = struct.Struct("<I")  # follows INIT_REQUEST if INIT_EXT is set: feature bits from 32 on
 RELEASE_REQUEST = struct.Struct("<Q")  # handle
-INTERRUPT_REQUEST = struct.Struct("<Q")  # the request that is meant
+INTERRUPT_REQUEST = struct.Struct("<Q")  # `unique` of the interrupted request
 SEEK_REQUEST = struct.Struct("<QQII")  # handle, file_offset, whence, padding
 XATTR_REQUEST = struct.Struct("<II")  # size, padding
 # Replies
@@ -85,7 +85,10 @@ STATFS_REPLY = struct.Struct("<5Q4I24x")
 
 
 def init_reply(request: memoryview, wanted: Feature) -> tuple[bytes, Feature]:
-    """The answer to INIT, and which of the wanted features both sides have; raises ValueError for another protocol."""
+    """Returns the reply to INIT, and the wanted features that the kernel also has.
+
+    Raises ValueError if the kernel's version of the protocol is not supported.
+    """
     major, minor, max_readahead, offered = INIT_REQUEST.unpack_from(request)
     if major != _PROTOCOL[0] or minor < _OLDEST_MINOR:
         raise ValueError(f"the kernel speaks version {major}.{minor} of the protocol")
@@ -101,7 +104,7 @@ def init_reply(request: memoryview, wanted: Feature) -> tuple[bytes, Feature]:
 
 
 def open_reply(handle: int, backing_id: int | None = None) -> bytes:
-    """The answer to OPEN; the kernel reads from the backing file where there is one."""
+    """Returns the reply to OPEN. With a `backing_id`, the kernel reads from that backing file."""
     if backing_id is None:
         return _OPEN_REPLY.pack(handle, OpenFlag.KEEP_CACHE | OpenFlag.NO_FLUSH, 0)
     return _OPEN_REPLY.pack(handle, OpenFlag.PASSTHROUGH | OpenFlag.NO_FLUSH, backing_id)

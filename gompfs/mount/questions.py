@@ -1,8 +1,8 @@
-"""Questions to mounts whose daemons may hang.
+"""Queries to mounts whose daemons may hang, with a timeout.
 
-A process that asks a mount whose daemon hangs waits in the kernel; some waits there do not even end by SIGKILL. So
-a child process asks, and the caller waits for the child's answer for a limited time. A thread would not do: a process
-does not end before all its threads have left the kernel.
+A process that accesses a mount whose daemon hangs blocks in the kernel; some of these waits do not even end on SIGKILL.
+So a child process accesses the mount, and the caller waits for the child's answer for a limited time. A thread would
+not do: a process cannot end before all its threads have left the kernel.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Question = Callable[[], bytes]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _PIECE_SIZE = 1 << 20
-_END = b"."  # ends every answer: one without it is not complete
+_END = b"."  # the last byte of every complete answer
 _stuck: dict[Hashable, int] = {}
-"""Children that were killed as they had not answered in time, by mount; no mount has more than one."""
+"""By mount: a child that was killed because it had not answered in time. No mount has more than one."""
 
 
 def ask(questions: Mapping[Mount, Question], seconds: float) -> dict[Mount, bytes]:
-    """Ask all mounts at once, each its question.
+    """Ask every mount its question, all at the same time.
 
-    Returns the answers by mount. A mount is missing if its question failed, or if it did not answer within `seconds`.
-    It is missing at once as long as the child that asked it before has not ended.
+    Returns the answers by mount. A mount has no answer if its question failed, or if it did not answer within
+    `seconds`. If an earlier child still hangs in a mount, that mount is not asked again.
     """
     _reap_stuck()
     deadline = time.monotonic() + seconds
@@ -61,9 +61,9 @@ def ask(questions: Mapping[Mount, Question], seconds: float) -> dict[Mount, byte
 
 
 def _start(question: Question) -> tuple[int, int]:
-    """The child process, and the end of its pipe to read from."""
+    """Start a child that answers the question. Returns its process id, and the read end of its pipe."""
     reading, writing = os.pipe()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # no handler of the caller's may run in the child
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # the caller's handlers must not run in the child
     try:
         child = os.fork()
         if child == 0:
@@ -75,12 +75,12 @@ def _start(question: Question) -> tuple[int, int]:
 
 
 def _answer(question: Question, writing: int) -> None:
-    """The child's whole life; never returns."""
+    """Body of the child process. Never returns."""
     try:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        # A pipe of the caller's that the child kept would keep others waiting.
+        # Close the inherited standard streams: a reader of the caller's pipes would wait for the child's end otherwise.
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
@@ -97,8 +97,8 @@ def _reap_stuck() -> None:
 
 
 def _reap(child: int, options: int) -> bool:
-    """Whether the child has ended."""
+    """Returns whether the child has ended."""
     try:
         return os.waitid(os.P_PID, child, options) is not None
     except ChildProcessError:
-        return True  # SIGCHLD is ignored
+        return True  # SIGCHLD is ignored: the kernel has reaped it

@@ -1,4 +1,4 @@
-"""Answers the kernel's requests, by node id: what the mount's threads do all day."""
+"""The request loop: takes requests from the kernel and answers those that C++ cannot, by node id."""
 
 from __future__ import annotations
 
@@ -39,31 +39,36 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
-_MAX_KEPT = 16 << 20  # bytes of replies that stay true
+_MAX_KEPT = 16 << 20  # bytes of cached replies
 _LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
 
 Pieces = Sequence[bytes | memoryview]
-Handler = Callable[[int, memoryview, int], Pieces]  # of a node, the rest of the request, and a user's number
+Handler = Callable[[int, memoryview, int], Pieces]  # called with the node, the rest of the request, and the user id
 
 
 class RequestLoop:
-    """Takes requests from the device of one mount until it is unmounted; several threads may run it at once.
+    """Answers the requests from the /dev/fuse descriptor of one mount until it is unmounted.
 
-    OPENDIR is not answered, nor is OPEN where no files are passed through: the kernel then opens and closes by itself,
-    which spares two of three requests for a small file.
+    Several threads may run it.
+
+    OPENDIR is answered with ENOSYS, and so is OPEN if no files are passed through. The kernel then opens and closes by
+    itself, which saves two of three requests for a small file.
     """
 
     def __init__(
         self, device: int, content: Snapshots | ArchiveSet, passthrough: PassthroughFiles | None
     ) -> None:
-        """Serve the open /dev/fuse descriptor `device`; `passthrough` opens files, of the only archive."""
+        """Serve the /dev/fuse descriptor `device`.
+
+        `passthrough` opens the files if the mount shows one whole archive.
+        """
         self._device = device
         self._content = content
         self._operations = content.of
         self._directories = Directories(content)
         self._replies = KeptReplies(_MAX_KEPT)
         self._knows_xattrs = False
-        self._waiting: set[int] = set()  # requests that are put aside, by the kernel's number
+        self._waiting: set[int] = set()  # `unique` of the requests that wait for a statistic
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
             Opcode.GETATTR: self._getattr,
@@ -76,7 +81,7 @@ class RequestLoop:
             Opcode.DESTROY: self._nothing,
         }
         if content.has_xattrs():
-            # Unanswered, the kernel stops asking, as `ls -l` does for every file.
+            # Without this handler, the answer is ENOSYS and the kernel stops asking: `ls -l` asks for every file.
             self._handlers[Opcode.GETXATTR] = self._getxattr
         if passthrough is not None and content.only is not None:
             self._passthrough = passthrough
@@ -91,12 +96,12 @@ class RequestLoop:
             log.error("the mount ends: %s", os.strerror(error))
 
     def close(self) -> None:
-        """Let go of what the loop keeps, when no thread runs it any more."""
+        """Free the caches of the loop. No thread may run it any more."""
         self._waiting.clear()
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
-        """Answer what C++ could not, later where it is still being computed."""
+        """Answer a request that C++ could not, or later, if it needs a statistic that is still being computed."""
         _, opcode, unique, node, uid, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             if opcode == Opcode.INTERRUPT:
@@ -125,19 +130,19 @@ class RequestLoop:
         self._reply(unique, status, pieces)
 
     def _lasts(self, node: int) -> bool:
-        """Whether what is said of a node stays true; not where it has just gone."""
+        """Returns whether replies about a node stay valid; False for a node that no longer exists."""
         try:
             return self._operations(node).cache_seconds(node) == CACHE_SECONDS
         except (GompfsError, OSError):
             return False
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
-        """Answer a request that was put aside, unless whoever asked has given up."""
+        """Answer a request that has waited for a statistic, unless it was interrupted."""
         if self._stop_waiting(unique):
             self._answer(request)
 
     def _interrupt(self, unique: int) -> None:
-        """Whoever asked was interrupted: it should not wait for what is being computed."""
+        """Handle INTERRUPT: if the request waits for a statistic, answer it with EINTR now."""
         if self._stop_waiting(unique):
             self._reply(unique, -errno.EINTR, ())
 
@@ -155,7 +160,7 @@ class RequestLoop:
         try:
             os.writev(self._device, [header, *pieces])
         except OSError as error:
-            if error.errno not in (errno.ENOENT, errno.ENODEV):  # whoever asked has gone
+            if error.errno not in (errno.ENOENT, errno.ENODEV):  # the process that made the request is gone
                 log.error("a reply was refused: %s", error)
 
     # Names and attributes
@@ -197,7 +202,7 @@ class RequestLoop:
         return _xattr_reply(b"".join(name + b"\0" for name in visible_xattrs(self._xattrs(node), uid)), room)
 
     def _depends_on_user(self, opcode: int, node: int) -> bool:
-        """Whether other users get another reply."""
+        """Returns whether the reply depends on the user id."""
         if opcode != Opcode.LISTXATTR:
             return False
         names = self._xattrs(node)
@@ -227,7 +232,7 @@ class RequestLoop:
         return pieces
 
     def _lseek(self, node: int, data: memoryview, _uid: int) -> Pieces:
-        """Asked for data and holes only: all else, the kernel knows. It asks for files that are passed through too."""
+        """Handle SEEK_DATA and SEEK_HOLE; the kernel handles the other kinds. Called for passed-through files too."""
         _, file_offset, whence, _ = SEEK_REQUEST.unpack_from(data)
         return (SEEK_REPLY.pack(self._operations(node).seek(node, file_offset, whence)),)
 

@@ -1,4 +1,4 @@
-"""Runs a mount: in the foreground, or as a daemon whose start-up errors reach the caller."""
+"""Runs a mount in the foreground, or as a daemon that reports errors at start-up to the command that started it."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _SECONDS_BEFORE_LOADING = 0.5
 def mount_archives(
     archives: Sequence[str], mountpoint: str, options: MountOptions, *, foreground: bool = False
 ) -> None:
-    """Mount archives, more than one as `options` say, at `mountpoint`.
+    """Mount an archive at `mountpoint`, or several as `options.several` says.
 
-    Returns when the mount answers, in the foreground when it has ended. Raises GompfsError for an
-    archive that cannot be read, MountError when mounting fails.
+    Returns when the mount answers requests; in the foreground, when it has been unmounted. Raises GompfsError for an
+    archive that cannot be read, MountError if mounting fails.
     """
     archives, mountpoint = [os.path.abspath(archive) for archive in archives], resolve_mountpoint(mountpoint)
     if foreground:
@@ -58,7 +58,7 @@ def mount_archives(
 
 
 def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions) -> None:
-    """Serve in the foreground, and keep systemd informed where it is the one that started this."""
+    """Serve in the foreground, and report the state to systemd if it started this process."""
 
     def ready() -> None:
         notify(READY="1", STATUS=f"{display_path(':'.join(archives))} is mounted at {display_path(mountpoint)}")
@@ -73,7 +73,7 @@ def _run_service(archives: Sequence[str], mountpoint: str, options: MountOptions
 
 
 def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions, pipe: int) -> None:
-    """The child's whole life; never returns. Errors go to the caller until the mount is up, and to syslog."""
+    """Body of the daemon process. Never returns. Errors go to syslog and, until the mount is up, to the parent."""
     status = 1
     is_ready = False
     try:
@@ -85,7 +85,7 @@ def _run_daemon(archives: Sequence[str], mountpoint: str, options: MountOptions,
 
         def ready() -> None:
             nonlocal is_ready
-            # Not before: an automount that waits for this mount lets nobody past but the caller's process group.
+            # Not earlier: an automount that waits for this mount admits only processes of the caller's process group.
             os.setsid()
             os.write(pipe, _READY)
             os.close(pipe)
@@ -109,10 +109,10 @@ def _describe(error: BaseException) -> str:
 
 
 class _SyslogHandler(logging.Handler):
-    """Writes to syslog; logging.handlers, which can do that too, takes longer to import than to mount."""
+    """Writes to syslog. Importing logging.handlers, which has such a handler, takes longer than mounting."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one message."""
+        """Write one record."""
         import syslog
 
         priority = syslog.LOG_ERR if record.levelno >= logging.ERROR else syslog.LOG_INFO
@@ -138,9 +138,10 @@ def _serve(
 ) -> None:
     from gompfs.mount.virtual_files import load_analytics
 
-    # A mount keeps many small objects and throws few away: searching them for garbage takes a tenth of a walk.
+    # A mount creates many small objects and frees few: with the default thresholds, the garbage collector takes a tenth
+    # of the time of a walk.
     gc.set_threshold(100_000, 50, 50)
-    # A thread that decodes must not keep those that answer waiting for 5 ms.
+    # A thread that decodes must not make the threads that answer requests wait 5 ms, the default, for the interpreter.
     sys.setswitchinterval(1e-4)
     watched = CrashWatcher(mountpoint) if options.auto_unmount else contextlib.nullcontext()
     with _open(archives, options) as content, _made_directory(mountpoint), watched:
@@ -161,7 +162,7 @@ def _serve(
 
 @contextlib.contextmanager
 def _made_directory(mountpoint: str) -> Iterator[None]:
-    """Make the mount point if it does not exist, and remove it in the end if it was made here."""
+    """Create the mount point if it does not exist. If created here, it is removed at the end."""
     try:
         os.mkdir(mountpoint)
     except FileExistsError:
@@ -177,14 +178,14 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
 
 
 def _load_later(load: Callable[[], None]) -> None:
-    """Import what statistics need when the first requests are answered: it keeps the interpreter for a while."""
+    """Import the modules for statistics a little later, since that blocks the interpreter for a while."""
     timer = threading.Timer(_SECONDS_BEFORE_LOADING, load)
     timer.name, timer.daemon = "gompfs-load-analytics", True
     timer.start()
 
 
 def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:
-    """Who speaks to the kernel, as the options say."""
+    """Returns the connection to the kernel that `options.api` selects."""
     if options.api == "high":
         from gompfs.mount.high_level import HighLevelSession
 
@@ -195,7 +196,7 @@ def _session(mountpoint: str, source: str, options: MountOptions) -> Session | H
 
 
 def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet:
-    """What the mount shows; all archives share an engine, and the memory for decoded blocks."""
+    """Open what the mount shows. All archives share one engine, and the cache size is divided among them."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
     from gompfs.mount.archive_set import ArchiveSet

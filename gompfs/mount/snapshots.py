@@ -1,8 +1,8 @@
-"""The archives that a mount shows: one, or with -o follow what its file is now, and what it was for who has it open.
+"""The archive that a mount shows. With -o follow, the mount switches to a new snapshot when the archive's file changes.
 
-The number of a node says which snapshot it is of (see ReaderTable in kernels/cpu/reading), so nodes of different
-snapshots are different to the kernel, and all that it keeps of them stays true. Only what it keeps of the root,
-which is the same node in all of them, does not last: names there are asked for again after a second.
+A node id contains the number of its snapshot (see ReaderTable in kernels/cpu/reading). So nodes of different snapshots
+are different to the kernel, and everything that it caches about them stays valid; files that are open stay readable.
+The exception is the root, which has the same node id in all snapshots: the kernel caches its names for one second only.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
-_MAX_OLD = 4  # old snapshots that can be read
+_MAX_OLD = 4  # older snapshots that stay readable
 _OLD_CACHE_SIZE = 32 << 20
 _POLL_SECONDS = 0.5
 
 
 class Snapshots:
-    """Operations on what is mounted, by node; safe for any number of threads."""
+    """Maps node ids to operations. Thread-safe."""
 
     def __init__(self, path: str, open_archive: Callable[[str], Archive], options: MountOptions) -> None:
-        """Show what `open_archive` opens, from the file at `path`; raises its errors, and those of Tree."""
+        """Show the archive at `path`, which `open_archive` opens. Raises what `open_archive` and Tree raise."""
         self._path = path
         self._open_archive = open_archive
         self._options = options
@@ -66,17 +66,20 @@ class Snapshots:
 
     @property
     def current(self) -> Operations:
-        """Operations on what the mount shows now."""
+        """The operations on the archive that the mount shows now."""
         return self._operations[self._number]
 
     @property
     def only(self) -> Archive | None:
-        """The archive, where all nodes are its inodes, and stay so."""
+        """The archive, if every node id is an inode number of it for as long as the mount lasts; otherwise None."""
         is_whole = not self._options.follow and not self._options.subdir
         return self.current.archive if is_whole else None
 
     def of(self, node: int) -> Operations:
-        """Operations on the snapshot that a node is of; raises OSError for one that is gone."""
+        """Returns the operations on the snapshot of a node.
+
+        Raises OSError (ESTALE) if the snapshot has been dropped.
+        """
         if node == ROOT_INO or not self._options.follow:
             return self.current
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
@@ -85,11 +88,11 @@ class Snapshots:
         return operations
 
     def has_xattrs(self) -> bool:
-        """Whether any entry has extended attributes, or may have some later."""
+        """Returns whether any entry has extended attributes, or may have some in a later snapshot."""
         return self._options.follow or self.current.has_xattrs()
 
     def follow(self) -> None:
-        """Look every half second whether the file is another one, if the options ask for that."""
+        """Start checking every half second whether the file has changed, if the options ask for it."""
         if self._options.follow:
             self._thread = threading.Thread(target=self._watch, name="gompfs-follow", daemon=True)
             self._thread.start()
@@ -98,9 +101,9 @@ class Snapshots:
         last = self._seen
         while not self._stop.wait(_POLL_SECONDS):
             while self._forgotten:
-                _close(self._forgotten.pop())  # half a second later: no request is at work with it
+                _close(self._forgotten.pop())  # half a second after it was dropped: no request uses it any more
             found = _identify(self._path)
-            # One that still changes is being written.
+            # If the file still changes, it is being written.
             if found == last and found not in (None, self._seen):
                 self._seen = found
                 try:
@@ -110,14 +113,14 @@ class Snapshots:
             last = found
 
     def _look(self) -> None:
-        """Show what the file holds now, if that is something else."""
+        """Open the file, and show it as a new snapshot if its content is a new one."""
         archive = self._open_archive(self._path)
         shown = self.current.archive
         try:
             if (archive.superblock, archive.footer) == (shown.superblock, shown.footer):
                 archive.close()
                 return
-            # Numbers are not used again: what was said of their nodes is kept.
+            # Numbers are not reused: the kernel still caches attributes of nodes with the old numbers.
             if self._number + 1 == MAX_SNAPSHOTS:
                 raise MountError(f"it has shown {MAX_SNAPSHOTS} archives; mount it anew", path=self._path)
             self._show(archive, self._number + 1)
@@ -141,7 +144,7 @@ class Snapshots:
 
 
 def warn(archive: Archive) -> None:
-    """Log what there is to say of an archive that was opened."""
+    """Log the warnings of an archive that was opened."""
     for warning in archive.warnings:
         log.warning("%s", warning)
 
@@ -152,7 +155,7 @@ def _close(archive: Archive) -> None:
 
 
 def _identify(path: str) -> tuple[int, ...] | None:
-    """What is another when the file was replaced or written to; None where there is none."""
+    """Returns values that change when the file is replaced or written to, or None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""A text that is read while it is still being written."""
+"""A byte buffer that can be read while it is still being written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _IN_MEMORY = 1 << 20
 
 
 class Spool:
-    """Bytes that grow at their end: the first MiB in memory, more in a file without a name.
+    """An append-only byte buffer: the first MiB is in memory, the rest in a temporary file without a name.
 
-    One thread may write while any number read. Raises OSError where there is no room.
+    One thread may write while any number of threads read. Raises OSError if the temporary file cannot grow.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Spool:
         self.size = 0
 
     def append(self, piece: bytes) -> None:
-        """Write a piece at the end."""
+        """Append a piece."""
         in_memory = max(_IN_MEMORY - self.size, 0)
         self._start += piece[:in_memory]
         rest = memoryview(piece)[in_memory:]
@@ -34,7 +34,7 @@ class Spool:
         self.size += len(piece)
 
     def read(self, position: int, size: int) -> bytes:
-        """Up to `size` bytes from a position on; fewer at the present end."""
+        """Returns up to `size` bytes from `position` on, fewer at the current end."""
         end = min(position + size, self.size)
         found = bytes(self._start[position : min(end, _IN_MEMORY)])
         position += len(found)
@@ -47,7 +47,7 @@ class Spool:
         return found
 
     def close(self) -> None:
-        """Let go of the bytes."""
+        """Free the buffer."""
         self._start.clear()
         self.size = 0
         if self._file is not None:

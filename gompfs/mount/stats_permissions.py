@@ -1,7 +1,8 @@
-"""Who may read the statistics of a mount: only users who may read the files that are counted.
+"""Who may read the statistics of a mount: only users who may read the files that a statistic counts.
 
-A statistic of all files belongs to the mounting user alone, unless every other user may read every file. What is below
-`stats/files/PATH` has the permissions of that file, and of the directories that lead to it.
+A statistic of all files is readable by the mounting user alone, unless every user may read every file. The entries in
+`stats/files/PATH` have the permissions of the file PATH; the directories that lead to them have those of the
+directories in the archive.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
 
-_OWNER, _OTHERS = 6, 0  # how far the bits of a mode are shifted for these users
+_OWNER, _OTHERS = 6, 0  # right shift of the mode for each class of users
 _READ, _READ_AND_SEARCH = 4, 5
 
 
 class StatsPermissions:
-    """Gives virtual entries their owners and modes; safe for any number of threads."""
+    """Sets the owners and modes of virtual entries. Thread-safe."""
 
     def __init__(
         self, archive: Archive, options: MountOptions, shown_root: int, own: Callable[[Inode], Inode]
     ) -> None:
-        """`shown_root` is the inode shown as the mount's root; `own` gives an inode the mount's owner and umask."""
+        """`shown_root` is the inode shown as the mount's root.
+
+        `own` applies the mount's uid, gid and umask to an inode.
+        """
         self._archive = archive
         self._options = options
         self._shows_all = shown_root == ROOT_INO
@@ -39,12 +43,12 @@ class StatsPermissions:
         self._is_known = False
 
     def everybody(self, inode: Inode) -> Inode:
-        """The inode as all users may read it."""
+        """Returns the inode with a mode that lets all users read it."""
         is_directory = stat.S_ISDIR(inode.mode)
         return self._own(inode._replace(mode=stat.S_IFDIR | 0o555 if is_directory else stat.S_IFREG | 0o444))
 
     def of_all_files(self, inode: Inode) -> Inode:
-        """The inode of a statistic over all files, or of a directory of such statistics."""
+        """Returns the inode with the permissions of a statistic over all files. It may be a directory of them."""
         owner = self._private_owner()
         if owner is None:
             return self.everybody(inode)
@@ -53,22 +57,22 @@ class StatsPermissions:
         return inode._replace(mode=mode, uid=owner[0], gid=owner[1])
 
     def of_entry(self, inode: Inode, entry: Inode) -> Inode:
-        """The inode of what shows an entry of the archive, with the permissions of the entry."""
+        """Returns the inode of a virtual entry with the permissions of the archive's entry that it describes."""
         if self._options.stats_public:
             return self.everybody(inode)
         if entry.ino == ROOT_INO and not self._shows_all:
-            return self.of_all_files(inode)  # what is below is not all shown by the mount
+            return self.of_all_files(inode)  # the mount does not show everything below
         shown = self._own(entry)
         mode = shown.mode & 0o555
         if stat.S_ISDIR(inode.mode) and not stat.S_ISDIR(entry.mode):
             mode = shown.mode & 0o444
-            mode |= mode >> 2  # whoever may read the file may search the directory of its statistics
+            mode |= mode >> 2  # users who may read the file may search the directory of its statistics
         elif not stat.S_ISDIR(inode.mode):
             mode = shown.mode & 0o444
         return inode._replace(mode=stat.S_IFMT(inode.mode) | mode, uid=shown.uid, gid=shown.gid)
 
     def _private_owner(self) -> tuple[int, int] | None:
-        """Who alone may read statistics of all files, as uid and gid; None where all users may."""
+        """Returns uid and gid of the only user who may read statistics of all files, or None if all users may."""
         with self._lock:
             if not self._is_known:
                 self._owner = self._find_owner()
@@ -96,7 +100,7 @@ class StatsPermissions:
 
 
 def _may_read_all(modes: list[int], shift: int) -> bool:
-    """Whether modes let a class of users read all regular files, and list and search all directories."""
+    """Returns whether modes let a class of users read all regular files, and list and search all directories."""
     return all(
         (not stat.S_ISREG(mode) or mode >> shift & _READ)
         and (not stat.S_ISDIR(mode) or mode >> shift & _READ_AND_SEARCH == _READ_AND_SEARCH)

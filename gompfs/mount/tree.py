@@ -1,8 +1,9 @@
-"""The tree that a mount shows: an archive's entries, and the virtual files beside them, by node id.
+"""The tree that a mount shows: an archive's entries and the virtual files, by node id.
 
-The node id of an archive's entry is its inode number, but ROOT_INO is the directory that the mount shows as its
-root; those of virtual entries begin at FIRST_VIRTUAL. All but ROOT_INO have the number of the snapshot in their upper
-bits, or of the archive where a mount has several; it is 0 where there is but one.
+The node id of an entry is its inode number, except that ROOT_INO stands for the directory shown as the mount's root.
+Node ids of virtual entries begin at FIRST_VIRTUAL. All node ids but ROOT_INO hold in their upper bits the number of the
+snapshot or, in a mount of several archives, of the archive. The number is 0 in a mount of one archive that never
+changes.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
 MAX_NAME_SIZE = 255
-"""What statfs tells; names of the archive that are longer, and words in `stats`, can be looked up all the same."""
+"""The value that statfs reports.
+
+Longer names in the archive, and longer words in `stats`, can be looked up all the same.
+"""
 STATS = b"stats"
 PRIVATE = b".gompfs"
 
 
 class Tree:
-    """Answers by node id; errors are those of Archive."""
+    """Looks up entries by node id. Raises the errors of Archive."""
 
     def __init__(self, archive: Archive, options: MountOptions, snapshot: int) -> None:
         self._archive = archive
@@ -49,7 +53,10 @@ class Tree:
                 self._beside_root[STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:
-        """The virtual entry of that node id; None for one of the archive. Raises EntryNotFoundError for none at all."""
+        """Returns the virtual entry of a node id, or None if the node id is one of the archive.
+
+        Raises EntryNotFoundError if there is no such virtual entry.
+        """
         if node < FIRST_VIRTUAL:
             return None
         virtual = self._virtual.node(node) if self._beside_root else None
@@ -58,37 +65,38 @@ class Tree:
         return virtual
 
     def root(self) -> Inode:
-        """The directory that is shown as the root, by the number that it has beside other archives."""
+        """Returns the directory shown as the root, with the node id that it has in a mount of several archives."""
         return self._mapped(self._root)
 
     def statistics(self) -> Inode:
-        """The directory of statistics; there is none with stats=off."""
+        """Returns the directory of statistics. Must not be called with stats=off."""
         return self.inode(self._virtual.stats)
 
     def ino(self, node: int) -> int:
-        """The inode number of a node of the archive."""
+        """Returns the inode number of a node that is not virtual."""
         return self._root.ino if node == ROOT_INO else node - self._first
 
     def inode(self, node: int) -> Inode:
-        """The attributes of a node; raises EntryNotFoundError, or NotReadyError for a virtual file's."""
+        """Returns the attributes of a node. Raises EntryNotFoundError, and NotReadyError for a virtual file."""
         virtual = self.virtual(node)
         if node == ROOT_INO:
-            # The kernel drops the listing that it keeps of a directory when that has another time.
+            # The kernel drops its cached listing of a directory when the mtime changes, so each snapshot has another.
             mtime_ns = self._root.mtime_ns + self._snapshot
             return self._owned(self._root._replace(ino=ROOT_INO, mtime_ns=mtime_ns))
         if virtual is None:
             return self._mapped(self._archive.inode(self.ino(node)))
         if virtual.file is None:
             return virtual.inode
-        # The true size from the beginning, as the kernel mixes up sizes that change while several processes open
-        # the file: it would then take the file for empty.
+        # The size must be right from the start: if it changes while several processes open the file, the kernel mixes
+        # up the sizes and takes the file for empty.
         size = virtual.file.size()
         return virtual.inode._replace(size=size, mtime_ns=virtual.file.mtime_ns or virtual.inode.mtime_ns)
 
     def lookup(self, parent: int, name: bytes, uid: int = 0) -> Inode | None:
-        """What a directory has under a name.
+        """Returns the entry of a directory that has a name, or None.
 
-        Raises PermissionError for a statistic that the user `uid` may not read: its size is not computed for that.
+        Raises PermissionError for a statistic that the user `uid` may not read, so that it is not computed for its
+        size; and NotReadyError for one that is being computed.
         """
         virtual = self.virtual(parent)
         if virtual is not None:
@@ -107,7 +115,7 @@ class Tree:
         return None if inode is None else self._mapped(inode)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
-        """The entries of a directory with their names, in byte order of the names; raises EntryNotDirectoryError."""
+        """Returns the entries of a directory in byte order of their names. Raises EntryNotDirectoryError."""
         virtual = self.virtual(node)
         if virtual is not None:
             listed = ((name, virtual.child(name)) for name in virtual.names())
@@ -124,9 +132,9 @@ class Tree:
         return children
 
     def directories(self, first: int, max_entries: int) -> PackedRows | None:
-        """Directories of the archive as it has them, for `mapping` to be put in.
+        """Returns directories as the index holds them, to which the caller must apply `mapping`.
 
-        None where the one of the node `first` is shown in another way.
+        `first` is the node id of the first directory. Returns None if the mount shows that directory differently.
         """
         is_changed_root = first == ROOT_INO and (
             self._options.stats == "visible" or self._options.follow or self._root.ino != ROOT_INO
@@ -137,11 +145,11 @@ class Tree:
 
     @property
     def mapping(self) -> tuple[int, int | None, int | None, int]:
-        """How directories() differ from what is shown: what is added to inode numbers; uid, gid and umask."""
+        """How the rows of directories() must be changed: the number to add to inode numbers; uid, gid and umask."""
         return self._first, self._options.uid, self._options.gid, self._options.umask
 
     def _mapped(self, inode: Inode) -> Inode:
-        """The inode as the mount shows it: with its owner, and the number of the node."""
+        """Returns the inode as the mount shows it, with the mount's owner, and its node id as its number."""
         if self._is_one_of_several:
             if inode.ino >> SNAPSHOT_SHIFT:
                 message = f"inode {inode.ino} has too large a number to be mounted with others"
@@ -150,7 +158,7 @@ class Tree:
         return self._owned(inode)
 
     def _owned(self, inode: Inode) -> Inode:
-        """The inode with the mount's uid, gid and umask."""
+        """Returns the inode with the mount's uid, gid and umask."""
         if not self._owns:
             return inode
         options = self._options

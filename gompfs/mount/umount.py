@@ -1,7 +1,8 @@
-"""Unmounting, and telling what state a mount point is in.
+"""Unmounting, and the state of mount points.
 
-A mount whose daemon hangs answers nothing, and a process that asks such a mount cannot even be killed. So the kernel's
-table of mounts is read instead, and where only the mount knows, a child process asks it (questions.py).
+A mount whose daemon hangs never answers, and a process that accesses such a mount cannot even be killed. So this module
+reads the kernel's mount table instead, and where only the mount itself can tell, a child process asks it (see
+questions.py).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from gompfs.errors import MountError
 from gompfs.mount.mount_table import MountEntry, mount_at, resolve_mountpoint
 from gompfs.mount.questions import ask
 
-_SECONDS = 1.0  # for an answer of a daemon
+_SECONDS = 1.0  # timeout for the answer of a daemon
 _ERRORS = {errno.EBUSY: "target is busy", errno.EPERM: "unmounting is not permitted here"}
 
 
 class DaemonState(Enum):
-    """What a mount's daemon does."""
+    """The state of a mount's daemon."""
 
     SERVING = b"s"
     DEAD = b"d"
@@ -27,17 +28,17 @@ class DaemonState(Enum):
 
 
 def daemon_state(mountpoint: str) -> DaemonState:
-    """The state of the daemon of a mount; SILENT if it does not answer for a second."""
+    """Returns the state of a mount's daemon: SILENT if it does not answer within one second."""
     return DaemonState(ask({mountpoint: lambda: _state(mountpoint).value}, _SECONDS).get(mountpoint, b""))
 
 
 def is_stale(mountpoint: str) -> bool:
-    """Whether the daemon of a mount has died, so that every access fails."""
+    """Returns whether the daemon of a mount has died, so that every access fails."""
     return daemon_state(mountpoint) is DaemonState.DEAD
 
 
 def check_mountpoint(mountpoint: str) -> None:
-    """Raise MountError unless an archive can be mounted there, or a directory for that can be made there."""
+    """Raise MountError unless an archive can be mounted there. The last directory of the path need not exist."""
     mount = mount_at(mountpoint)
     if mount is not None and not mount.is_automount:
         raise MountError(_why_taken(mount), path=mountpoint)
@@ -59,7 +60,7 @@ def _why_taken(mount: MountEntry) -> str:
 
 
 def clear_dead_mounts(mountpoint: str) -> bool:
-    """Unmount gompfs mounts whose daemons were killed; returns whether there were any. Raises MountError."""
+    """Unmount gompfs mounts whose daemons have died. Returns whether there were any. Raises MountError."""
     mountpoint = resolve_mountpoint(mountpoint)
     found = False
     while (mount := mount_at(mountpoint)) is not None and mount.is_gompfs and is_stale(mountpoint):
@@ -69,9 +70,9 @@ def clear_dead_mounts(mountpoint: str) -> bool:
 
 
 def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None:
-    """Unmount, also where the daemon has died. Raises MountError.
+    """Unmount, even if the daemon has died. Raises MountError.
 
-    `lazy` detaches a mount that is in use. `force` makes all requests fail first that the daemon has not answered.
+    `lazy` detaches a mount that is in use. `force` first makes all requests fail that the daemon has not answered.
     """
     mountpoint = resolve_mountpoint(mountpoint)
     mount = mount_at(mountpoint)
@@ -88,7 +89,7 @@ def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None
         if state is DaemonState.SILENT:
             reason = f"{error.message}, and its daemon does not answer; --lazy or --force unmounts it"
             raise MountError(reason, path=mountpoint) from error
-        _unmount(mount, lazy=True)  # programs that use it get nothing but errors
+        _unmount(mount, lazy=True)  # the daemon is dead: programs that use the mount get only errors
 
 
 def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
@@ -107,7 +108,7 @@ def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
 
 
 def _abort(mount: MountEntry) -> None:
-    """Close the kernel's connection to a FUSE daemon, as its owner may."""
+    """Abort the kernel's connection to a FUSE daemon, which its owner may do."""
     control = f"/sys/fs/fuse/connections/{mount.device.partition(':')[2]}/abort"
     try:
         with open(control, "wb") as file:
@@ -117,9 +118,9 @@ def _abort(mount: MountEntry) -> None:
 
 
 def _state(mountpoint: str) -> DaemonState:
-    """The state of the daemon, as soon as it answers."""
+    """Returns the state of the daemon. Blocks until the daemon answers."""
     try:
-        os.statvfs(mountpoint)  # which is never answered from a cache, as stat is
+        os.statvfs(mountpoint)  # statvfs is never answered from the kernel's cache, unlike stat
     except OSError as error:
         return DaemonState.DEAD if error.errno in (errno.ENOTCONN, errno.ECONNABORTED) else DaemonState.SERVING
     return DaemonState.SERVING

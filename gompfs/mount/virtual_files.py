@@ -1,4 +1,4 @@
-"""The virtual files: the analytics of an archive, computed on first open and kept."""
+"""The virtual files: statistics of an archive, each computed when it is first opened, then cached."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class KeptGrammars:
-    """The grammars of an archive, loaded when somebody asks, and kept for a while: small questions come in rows."""
+    """The grammars of an archive, loaded on first use and cached for 20 seconds after the last use."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -33,7 +33,7 @@ class KeptGrammars:
         self._used_at = 0.0
 
     def get(self) -> list[Grammar]:
-        """The grammars; whoever asks while they are loaded waits."""
+        """Returns the grammars. A thread that calls it while another loads them waits."""
         with self._lock:
             self._used_at = time.monotonic()
             if self._grammars is None:
@@ -42,7 +42,7 @@ class KeptGrammars:
             return list(self._grammars)
 
     def drop(self) -> None:
-        """Let go of them."""
+        """Free the cached grammars."""
         with self._lock:
             self._grammars = None
 
@@ -65,12 +65,12 @@ _kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
 
 
 def keep_grammars(archive: Archive) -> None:
-    """Let grammars be kept for a while, as in a mount, of which much is asked."""
+    """Let load_grammars cache the grammars of an archive for a while, as a mount does, which gets many queries."""
     _kept[archive] = KeptGrammars(archive)
 
 
 def forget_grammars(archive: Archive) -> None:
-    """Let go of them, and keep none any more."""
+    """Free the cached grammars of an archive, and cache none any more."""
     _kept.pop(archive).drop()
 
 
@@ -78,7 +78,7 @@ _fuse_apis: WeakKeyDictionary[Archive, str] = WeakKeyDictionary()
 
 
 def tell_fuse_api(archive: Archive, api: str) -> None:
-    """Let `info` say by which interface of FUSE an archive is mounted."""
+    """Record the FUSE interface by which an archive is mounted, for `info`."""
     _fuse_apis[archive] = api
 
 
@@ -86,23 +86,23 @@ _passthrough: WeakKeyDictionary[Archive, Callable[[], str]] = WeakKeyDictionary(
 
 
 def tell_passthrough(archive: Archive, describe: Callable[[], str]) -> None:
-    """Let `info` say whether files of a mounted archive are passed through, as `describe` tells when it is asked."""
+    """Record the function that `info` calls for the state of passthrough of a mounted archive."""
     _passthrough[archive] = describe
 
 
 def describe_passthrough(archive: Archive) -> str | None:
-    """Whether files are passed through, for people; None for an archive that is not mounted."""
+    """Returns the state of passthrough as text for users, or None for an archive that is not mounted."""
     describe = _passthrough.get(archive)
     return None if describe is None else describe()
 
 
 def load_analytics() -> None:
-    """Import what the first question would wait for otherwise."""
+    """Import the modules that the first query would have to wait for otherwise."""
     import gompfs.analytics.device_statistics  # noqa: F401
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:
-    """The grammars that the archive holds."""
+    """Returns the grammars that the archive holds."""
     kept = _kept.get(archive)
     return _load_grammars(archive) if kept is None else kept.get()
 
@@ -118,7 +118,10 @@ def _grammar_sections(archive: Archive) -> list[Section]:
 
 
 def _content(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -> ContentText:
-    """The text of the files that count and that none of `grammars`, all that the archive holds, has."""
+    """Returns the text of the files that the query counts and that no grammar covers.
+
+    `grammars` are all grammars of the archive.
+    """
     from gompfs.archive.text import ContentText
 
     if len(grammars) == len(archive.segments):
@@ -142,22 +145,22 @@ def _no_stats_of_binary_file(archive: Archive, ino: int) -> StatsUnavailableErro
 
 @dataclass(frozen=True)
 class StatsQuery:
-    """What of a statistic is asked for; the virtual files have the defaults."""
+    """The parameters of a statistic. The virtual files use the defaults."""
 
     ino: int | None = None
-    """Of this file alone, which must be one of the archive."""
+    """Inode number of a file of the archive to count alone; None for all files."""
     num_words: int = 3
-    """How long the sequences are, 1 to 5 words."""
+    """The length of the n-grams, 1 to 5 words."""
     top: int = 0
-    """How many words of a term vector, files of a sequence, or else lines; 0 for all, or for 10 words by tf-idf."""
+    """Limit for the words of a term vector, the files of an n-gram, or the lines. 0: no limit; tf-idf: 10 words."""
     words: tuple[bytes, ...] = ()
-    """What is searched for, 1 to 5 words in a row."""
+    """The words to search for, 1 to 5 in a row."""
     begin: int = 0
-    """The number of the first word that is asked for, from 0."""
+    """Index of the first word to return, from 0."""
     end: int | None = None
-    """The number behind the last one; None for all that there are."""
+    """Index after the last word to return; None for the end of the file."""
     path: bytes | None = None
-    """The path that the file `ino` has in the text, as others may be secret; None for any path of it."""
+    """The path to print for the file `ino`, since its other paths may be secret; None for any path of it."""
 
     def __post_init__(self) -> None:
         for name, number in (("top", self.top), ("begin", self.begin), ("end", self.end)):
@@ -169,21 +172,21 @@ _EVERYTHING = StatsQuery()
 
 
 def wordcount(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`word<TAB>count` lines, by count descending, then by word."""
+    """Returns `word<TAB>count` lines, by count descending, then by word."""
     from gompfs.analytics import SortOrder
 
     return _word_count_report(archive, query, SortOrder.BY_COUNT)
 
 
 def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`word<TAB>count` lines by word."""
+    """Returns `word<TAB>count` lines by word."""
     from gompfs.analytics import SortOrder
 
     return _word_count_report(archive, query, SortOrder.BY_WORD)
 
 
 def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
-    """On the device that the archive's engine has for so much work, or on the CPU."""
+    """Returns a traversal on the device that the engine chooses for this amount of work, or on the CPU."""
     from gompfs.analytics import Traversal
 
     num_symbols = sum(grammar.num_symbols for grammar in grammars)
@@ -191,7 +194,7 @@ def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
 
 
 def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`word<TAB>path<TAB>path...` lines by word."""
+    """Returns `word<TAB>path<TAB>path...` lines by word."""
     from gompfs.analytics import inverted_index_report
 
     grammars, paths = _text(archive, query)
@@ -199,7 +202,7 @@ def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 
 def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
+    """Returns `path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
     from gompfs.analytics import term_vector_report
 
     grammars, paths = _text(archive, query)
@@ -207,7 +210,7 @@ def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 
 def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
+    """Returns `w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
     from gompfs.analytics import sequence_count_report
 
     grammars, paths = _text(archive, query)
@@ -216,7 +219,10 @@ def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 
 def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`w1 w2 w3<TAB>count path<TAB>count path...` lines by the words, files by count descending, then by path."""
+    """Returns `w1 w2 w3<TAB>count path<TAB>count path...` lines by the words.
+
+    The files of a line are by count descending, then by path.
+    """
     from gompfs.analytics import ranked_inverted_index_report
 
     grammars, paths = _text(archive, query)
@@ -225,9 +231,9 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
 
 
 def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """`path<TAB>score word<TAB>score word...` lines by path, words by score descending, then by word.
+    """Returns `path<TAB>score word<TAB>score word...` lines by path, words by score descending, then by word.
 
-    Also of one file the scores say what tells it from all others.
+    For a single file too, the scores compare it with all other files.
     """
     from gompfs.analytics import DEFAULT_TOP, FixedReport, escape_path, tfidf_report
 
@@ -242,7 +248,7 @@ def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 
 def phrase(archive: Archive, query: StatsQuery) -> Report:
-    """`path<TAB>count` lines of the files that have some words in a row, by count descending, then by path."""
+    """Returns `path<TAB>count` lines of the files with the words in a row, by count descending, then by path."""
     from gompfs.analytics import phrase_report
 
     grammars, paths = _text(archive, query)
@@ -250,7 +256,7 @@ def phrase(archive: Archive, query: StatsQuery) -> Report:
 
 
 def words(archive: Archive, query: StatsQuery) -> Report:
-    """The words of a file from one number up to another, one a line."""
+    """Returns the words of a file from index `begin` up to `end`, one per line."""
     from gompfs.analytics import END, words_report
 
     if query.ino is None:
@@ -268,10 +274,10 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     from gompfs.grammar import CountedWords
 
     sections = _grammar_sections(archive)
-    how = Traversal(device=archive.engine.array_device(0))  # one that was asked for: the CPU counts while it reads
+    how = Traversal(device=archive.engine.array_device(0))  # the GPU only if asked for: the CPU counts while it reads
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
-            counted = executor.submit(inode_numbers, archive)  # while a section is read
+            counted = executor.submit(inode_numbers, archive)  # runs while a section is read
             texts = map(archive.read_section, sections)
             sources = [CountedWords.from_section(text, counted.result()) for text in texts]
     else:
@@ -288,7 +294,10 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
 
 
 def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
-    """The files that count: not those that a later segment or a later member of a tar replaced."""
+    """Returns the inode numbers of the files to count.
+
+    Files that a later segment or member of a tar replaced are not counted.
+    """
     if query.ino is None:
         return archive.inode_numbers()
     if query.ino in archive.binary_files():
@@ -299,7 +308,10 @@ def _counted_inos(archive: Archive, query: StatsQuery) -> set[int]:
 def _text(
     archive: Archive, query: StatsQuery, *, with_others: bool = False
 ) -> tuple[list[Grammar], dict[int, bytes]]:
-    """All grammars, and the files that count and are in them, with one path of each; others too where that is asked."""
+    """Returns all grammars, and one path of each counted file that is in them, by inode number.
+
+    With `with_others`, the files that the query does not count are included.
+    """
     from gompfs.analytics import check_memory
 
     counted = _counted_inos(archive, query)
@@ -329,7 +341,7 @@ def _source_of_stats(archive: Archive) -> str:
 
 
 def info(archive: Archive) -> bytes:
-    """What the archive is, one fact a line, and which files the analytics leave out."""
+    """Returns the facts about the archive, one per line, and the binary files, which statistics leave out."""
     num_inodes, size = archive.totals()
     compressed = sum(segment.places.compressed_size for segment in archive.segments)
     grammar = sum(s.places.compressed_size for s in archive.sections if s.kind == GRAMMAR_SECTION)
@@ -374,14 +386,17 @@ TASKS: dict[bytes, Callable[[Archive, StatsQuery], Report]] = {
     b"wordcount": wordcount,
 }
 FILE_TASKS = (b"sequence_count", b"sort", b"term_vector", b"wordcount")
-"""What there is of each file alone, in `files/PATH`."""
+"""The statistics that each file has in `files/PATH`."""
 SEARCHES = {b"phrase": "phrase/W1 W2 W3", b"word": "word/WORD"}
-"""What can be searched for, and how that is written."""
+"""The kinds of searches, each with its syntax."""
 WORDS = "words"
 
 
 def check_name(name: str, *others: str) -> str:
-    """The kind of a statistic (see kind_of), or one of `others`; raises OptionError where there is none."""
+    """Returns the kind of a statistic (see kind_of), or `name` if it is one of `others`.
+
+    Raises OptionError if unknown.
+    """
     kind = kind_of(name)
     if kind in (*map(bytes.decode, STATISTICS), WORDS, *others):
         return kind
@@ -397,7 +412,7 @@ def check_name(name: str, *others: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """The name of a statistic without what is asked for by it: `word`, `phrase`, or the task of a file."""
+    """Returns the name of a statistic without its arguments: `word`, `phrase`, or the statistic of a file."""
     first, _, rest = name.partition("/")
     last = rest.rpartition("/")[2]
     if rest and first in map(bytes.decode, SEARCHES):
@@ -406,10 +421,10 @@ def kind_of(name: str) -> str:
 
 
 def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
-    """The content of a virtual file, or what `query` asks for; raises GompfsError.
+    """Returns the content of a virtual file, or the answer to `query`. Raises GompfsError.
 
-    `name` is a path in `stats`: a task, `info`, `metrics`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or it
-    is `words`, which is not there.
+    `name` is a path in `stats`: a task, `info`, `metrics`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or
+    `words`, which no mount shows.
     """
     from gompfs.analytics import FixedReport
     from gompfs.mount.arenas import share_arenas
@@ -435,29 +450,29 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
 
 _FACTS: dict[bytes, Callable[[Archive], bytes]] = {b"info": info, b"metrics": metrics}
 STATISTICS = sorted([b"info", *TASKS])
-"""What there is of every archive; a mount has its metrics too."""
+"""The statistics of every archive. A mount also has `metrics`."""
 VIRTUAL_FILES = sorted([*_FACTS, *TASKS])
-# The others are there for who names them: `ls -l` must not count all sequences of a large archive.
+# The other files can be opened by name but are not listed: `ls -l` must not count all n-grams of a large archive.
 LISTED_FILES = frozenset({*_FACTS, b"sort", b"wordcount"})
 _VOLATILE = _FACTS.keys()
-_VOLATILE_SECONDS = 1.0  # long enough for a reader to come to the end of what it began, or to hear of an error
+_VOLATILE_SECONDS = 1.0  # long enough to read a file to its end, or to get its error
 
 
 class NotReadyError(Exception):
-    """What was asked for is still being computed: ask again when `call_later` calls."""
+    """The content is still being computed: try again when the callback given to `call_later` is called."""
 
     def __init__(self, call_later: Callable[[Callable[[], None]], None]) -> None:
-        """`call_later` calls once when more is known, from another thread or at once."""
+        """`call_later` takes a callback and calls it once, from another thread or at once, when more is known."""
         super().__init__("it is being computed")
         self.call_later = call_later
 
 
 class VirtualFile:
-    """One virtual file, computed once, when somebody first asks; safe for any number of threads.
+    """One virtual file, computed once, on first use. Thread-safe.
 
-    A thread of its own computes it, and none waits for that: what is not there yet raises NotReadyError. Where the
-    size is known before the text, the beginning can be read while the rest is made. A failure counts for all who
-    have asked, and who asks later begins anew.
+    A thread of its own computes the content, and no request blocks on it: a request for bytes that are not there yet
+    raises NotReadyError. If the size is known before the text, the beginning can be read while the rest is computed. If
+    the computation fails, all waiting requests get its error; a request more than a second later starts it again.
     """
 
     def __init__(self, name: bytes, archive: Archive) -> None:
@@ -468,17 +483,20 @@ class VirtualFile:
         self._size: int | None = None
         self._error: Exception | None = None
         self._is_running = False
-        self._ended_at = 0.0  # 0 before it was ever computed
-        self._step = 0  # a number that changes whenever more is known
+        self._ended_at = 0.0  # 0: never computed yet
+        self._step = 0  # incremented whenever more is known
         self._waiting: list[Callable[[], None]] = []
 
     @property
     def mtime_ns(self) -> int | None:
-        """When the content was computed, for one that changes: the kernel then drops what it keeps of it."""
+        """When the content was computed, for files whose content changes, so that the kernel drops its cached pages.
+
+        None for all other files.
+        """
         return int(self._ended_at * 1e9) if self._name in _VOLATILE else None
 
     def size(self) -> int:
-        """The content's size in bytes. Raises NotReadyError, GompfsError, OSError."""
+        """Returns the content's size in bytes. Raises NotReadyError, GompfsError, OSError."""
         with self._lock:
             self._begin()
             if self._size is None:
@@ -486,7 +504,7 @@ class VirtualFile:
             return self._size
 
     def read(self, file_offset: int, size: int) -> bytes:
-        """Up to `size` bytes of the content. Raises NotReadyError, GompfsError, OSError."""
+        """Returns up to `size` bytes of the content. Raises NotReadyError, GompfsError, OSError."""
         with self._lock:
             self._begin()
             if self._size is None or self._spool.size < min(file_offset + size, self._size):
@@ -495,13 +513,13 @@ class VirtualFile:
         return spool.read(file_offset, size)
 
     def close(self) -> None:
-        """Let go of the content, which somebody may still be waiting for."""
+        """Free the content, unless it is still being computed: a request may be waiting for it."""
         with self._lock:
             if not self._is_running:
                 self._spool.close()
 
     def _call_after(self, step: int, callback: Callable[[], None]) -> None:
-        """Call when more is known than at `step`."""
+        """Call `callback` when more is known than at `step`."""
         with self._lock:
             if self._step == step:
                 self._waiting.append(callback)
@@ -509,7 +527,7 @@ class VirtualFile:
         callback()
 
     def _begin(self) -> None:
-        """Start computing where there is no content, or one that is too old. Raises what the last try raised."""
+        """Start computing if there is no content, or if it is too old. Raises the error of the last try."""
         is_old = time.time() - self._ended_at > _VOLATILE_SECONDS
         if self._is_running:
             return

@@ -1,7 +1,7 @@
-"""The directory `stats`: files that are always there, and those that come to be when somebody looks them up.
+"""The directory `stats`: files that always exist, and files that are created when they are looked up.
 
     info, wordcount, sort, ...      of all files together
-    word/WORD, phrase/W1 W2 W3      the files that have a word, or some in a row
+    word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
     files/PATH/wordcount, ...       of one file; directories as in the archive
 """
 
@@ -20,20 +20,20 @@ from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_files import FILE_TASKS, LISTED_FILES, SEARCHES, VIRTUAL_FILES, VirtualFile
 
 FIRST_VIRTUAL = 1 << 62
-"""Node ids from here on are virtual: numbers of inodes are smaller."""
-_MAX_ANSWERS = 256  # that are kept of those that come to be when they are looked up
+"""Virtual node ids begin here. Inode numbers are smaller."""
+_MAX_ANSWERS = 256  # limit for the cached files that lookups have created
 
 
 Permission = Callable[[Inode], Inode]
-"""Gives an inode its owner and mode (see StatsPermissions)."""
+"""Sets the owner and mode of an inode (see StatsPermissions)."""
 
 
 @dataclass
 class VirtualNode:
-    """A virtual file, or a directory: then `child` knows the node of a name, `names` what is listed."""
+    """A virtual file or directory. In a directory, `child` maps a name to a node id, and `names` lists names."""
 
     plain: Inode
-    """Its number, type and times."""
+    """The node id, type and times."""
     permission: Permission
     file: VirtualFile | None = None
     child: Callable[[bytes], int | None] = lambda _name: None
@@ -41,7 +41,7 @@ class VirtualNode:
 
     @cached_property
     def inode(self) -> Inode:
-        """With owner and mode, for which all modes of the archive may have to be looked at."""
+        """`plain` with owner and mode. The first use may read the modes of all entries of the archive."""
         return self.permission(self.plain)
 
     @property
@@ -50,15 +50,15 @@ class VirtualNode:
         return self.plain.ino
 
     def refuses(self, uid: int) -> bool:
-        """Whether this is a file that only its owner and root may read, and the user is neither."""
+        """Returns whether this is a file that only its owner and root may read, and the user is neither."""
         return self.file is not None and self.inode.mode & 0o077 == 0 and uid not in (0, self.inode.uid)
 
 
 class VirtualTree:
-    """Nodes by their path in `stats`, which is the name that their content is computed by; safe for any threads."""
+    """The virtual nodes, by their path in `stats`, which is also the name for compute(). Thread-safe."""
 
     def __init__(self, archive: Archive, permissions: StatsPermissions, first: int) -> None:
-        """Nodes are numbered from `first` on."""
+        """Node ids begin at `first`."""
         self._archive = archive
         self._permissions = permissions
         self._lock = threading.RLock()
@@ -76,7 +76,8 @@ class VirtualTree:
         self.private = private.number
         private.child = {b"stats": self.stats}.get
         private.names = lambda: (b"stats",)
-        # What is in these is not computed from files; but `info` has the paths of binary ones.
+        # These files are not computed from the content of files. But `info` lists the paths of binary files, if there
+        # are any.
         of_no_file = {b"metrics"} if self._binary_files else {b"info", b"metrics"}
         for name in VIRTUAL_FILES:
             self._add(name, everybody if name in of_no_file else of_all_files, directory=False)
@@ -85,11 +86,11 @@ class VirtualTree:
         self._mirror(b"files", archive.inode(ROOT_INO))
 
     def node(self, number: int) -> VirtualNode | None:
-        """A node by its id, if it still is one."""
+        """Returns the node of an id, or None if it has been evicted."""
         return self._nodes.get(number)
 
     def _add(self, path: bytes, permission: Permission, *, directory: bool) -> VirtualNode:
-        """A new node; that of a file has its content."""
+        """Add a node and return it. A file's node gets its VirtualFile."""
         with self._lock:
             number, self._next = self._next, self._next + 1
             root = self._archive.inode(ROOT_INO)
@@ -101,13 +102,13 @@ class VirtualTree:
             return node
 
     def _search(self, kind: bytes, words: bytes) -> int | None:
-        """An answer that is only there if it is not empty."""
+        """Returns the node id of a search, or None if the search finds nothing."""
         number = self._answer(kind + b"/" + words, self._permissions.of_all_files)
         file = self._nodes[number].file
         return number if file is not None and file.size() else None
 
     def _answer(self, path: bytes, permission: Permission) -> int:
-        """The file of a path, of which only the last ones are kept."""
+        """Returns the node id of a file that a lookup creates. Of these, the _MAX_ANSWERS last used are cached."""
         with self._lock:
             number = self._numbers.get(path)
             self._answers[path] = None
@@ -118,7 +119,7 @@ class VirtualTree:
             return self._add(path, permission, directory=False).number if number is None else number
 
     def _mirror(self, path: bytes, directory: Inode) -> int:
-        """The directory that shows a directory of the archive."""
+        """Returns the node id of the directory that mirrors a directory of the archive."""
         ino = directory.ino
         with self._lock:
             if path not in self._numbers:
@@ -134,7 +135,7 @@ class VirtualTree:
         return is_text or stat.S_ISDIR(inode.mode)
 
     def _shown(self, path: bytes, inode: Inode | None) -> int | None:
-        """What shows an entry of the archive: a directory either way."""
+        """Returns the node id of the directory that describes an entry of the archive, or None if there is none."""
         if inode is None or not self._is_shown(inode):
             return None
         if stat.S_ISDIR(inode.mode):

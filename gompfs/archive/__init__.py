@@ -1,6 +1,6 @@
 """Reading archives: entries, file contents, sections, verification, extraction.
 
-Modules that compute with arrays (`text`, `verify`, `arrays`) are imported by name: reading needs no NumPy.
+The modules that compute with arrays (`text`, `verify`, `arrays`) are not imported here: plain reading needs no NumPy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One open archive: its entries and the bytes of its files."""
+"""One open archive: its entries and the contents of its files."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ from gompfs.model import (
 
 _Found = TypeVar("_Found")
 _MAX_SYMLINKS = 40
-_SECTION_BATCH = 256  # blocks that are decoded at once
-_LARGE_RUN = 1 << 20  # is read to memory that is used again: to touch fresh memory takes as long as to read
+_SECTION_BATCH = 256  # blocks of a section that are decoded in one call
+_LARGE_RUN = 1 << 20  # larger reads go to pooled buffers: touching fresh memory takes as long as reading
 _SECTION_READERS = 4
-_NEIGHBOURS = 64  # inodes that are looked up with the one asked for: readers go through a tree in order
-_MIN_PATHS_SIZE, _MEAN_PATH_SIZE = 16 << 20, 4096  # bytes of all paths that are kept at once: in all, for each name
+_NEIGHBOURS = 64  # inodes fetched by one query: programs walk a tree in order
+_MIN_PATHS_SIZE, _MEAN_PATH_SIZE = 16 << 20, 4096  # limits the memory for all paths: in all, and for each name
 _MAX_CACHED_INODES = 1 << 17
 
 
 class Archive:
-    """An archive opened for reading. All methods may be called by several threads.
+    """An archive opened for reading. Thread-safe.
 
-    They may also be called in a child of os.fork: what the threads of the parent were at work on is opened again there,
-    when it is first needed, from the same file and at the same generation.
+    It can also be used in a child of os.fork. State that the parent's threads may have been using is not touched there;
+    it is read again on first use, from the same file and for the same generation.
     """
 
     def __init__(
@@ -70,22 +70,22 @@ class Archive:
         cache_size: int = DEFAULT_CACHE_SIZE,
         decode_ahead: int | None = None,
     ) -> None:
-        """Open the archive at `path`; blocks are decoded by `engine` (by default as `auto` chooses).
+        """Open the archive at `path`. `engine` decodes its blocks; by default it is chosen as by `auto`.
 
-        Its bytes come from `file`, which is closed with the archive, and `path` is its name then; by default they
-        come from the local file. `verify` checks decoded bytes against their checksums too; `cache_size` bounds the
-        decoded blocks kept, in bytes, and `decode_ahead` how much is decoded ahead of a reader (None: as much as the
-        engine likes to decode at once). Raises ArchiveFormatError and its subclasses, or OSError.
+        `file` supplies the bytes of the archive, and is closed with it; `path` is then only a name. By default, `path`
+        is a local file. `verify` also compares decoded bytes with their checksums. `cache_size` limits the cache of
+        decoded blocks, in bytes. `decode_ahead` limits the prefetch of each reader, in bytes (None: the engine's batch
+        size). Raises ArchiveFormatError and its subclasses, or OSError.
         """
         self.path = os.fsdecode(path)
         self.warnings: list[str] = []
         self.engine = engine or select_engine()
         self.verifies_content = verify
-        self._runs = BufferPool()  # what is read of the file at once
+        self._runs = BufferPool()  # buffers for large reads of the file
         self._file = file or LocalFile.open(self.path)
         self._cache_size = cache_size
         self._decode_ahead = decode_ahead
-        self._is_inherited = False  # from the parent of this process, and not opened again yet
+        self._is_inherited = False  # True in a child of a fork until the archive is opened again
         self._opening = threading.Lock()
         self._reading_sizes = threading.Lock()
         self.is_closed = False
@@ -141,7 +141,10 @@ class Archive:
 
     @property
     def blocks(self) -> BlockService:
-        """The decoded blocks of the stream; may raise what opening the archive raises, in a child of a fork."""
+        """The decoded blocks of the stream.
+
+        In a child of a fork, it may raise the same errors as opening the archive.
+        """
         if self._is_inherited:
             self._open_again()
         return self._opened_blocks
@@ -153,7 +156,7 @@ class Archive:
         return self._opened_index
 
     def _inherit(self) -> None:
-        """Called in a child: nothing that the threads of the parent worked on is used here. The file still is."""
+        """Prepare for use in a child of a fork: drop all state of the parent's threads. The file stays open."""
         self._is_inherited = True
         self._opening = threading.Lock()
         self._reading_sizes = threading.Lock()
@@ -173,7 +176,7 @@ class Archive:
             self._is_inherited = False
 
     def close(self) -> None:
-        """Release the file and the cache; nothing happens the second time."""
+        """Release the file and the cache. A second call does nothing."""
         with self._opening:
             was_closed, self.is_closed = self.is_closed, True
             is_inherited = self._is_inherited
@@ -194,7 +197,7 @@ class Archive:
     # Entries
 
     def inode(self, ino: int) -> Inode:
-        """The inode of that number; raises EntryNotFoundError."""
+        """Returns the inode of a number. Raises EntryNotFoundError."""
         found = self._inodes.get(ino)
         if found is None:
             if len(self._inodes) > _MAX_CACHED_INODES:
@@ -206,7 +209,7 @@ class Archive:
         return found
 
     def extents(self, ino: int) -> list[Extent]:
-        """Where the bytes of a file lie, by file_offset; what no extent covers is zeros."""
+        """Returns the extents of a file by file_offset. Bytes that no extent covers are zeros."""
         found = self._extents.get(ino)
         if found is None:
             if len(self._extents) > _MAX_CACHED_INODES:
@@ -216,7 +219,7 @@ class Archive:
         return found
 
     def stored_size(self, inode: Inode) -> int:
-        """How many bytes of an entry are not in holes; of a file with damaged extents, all."""
+        """Returns how many bytes of an entry are not in holes. If its extents are damaged, that is its size."""
         if not stat.S_ISREG(inode.mode):
             return inode.size
         if self._stored_sizes is not None:
@@ -228,14 +231,14 @@ class Archive:
 
     @property
     def knows_stored_sizes(self) -> bool:
-        """Whether the stored sizes of all files have been read: 15 ms for each 100,000 files."""
+        """Whether the stored sizes of all files have been read, which takes 15 ms per 100,000 files."""
         return self._stored_sizes is not None
 
     def stored_sizes(self) -> StoredSizes:
-        """The stored sizes of all files that have holes, by inode number; read from the index the first time.
+        """Returns the stored sizes of all files that have holes, by inode number. The first call reads the index.
 
-        Where the index is damaged there, it has those before the damage: attributes of files are then given all the
-        same, and whoever reads a file with damaged extents gets the error.
+        If the index is damaged, it returns the sizes before the damage. Attributes of files can then still be shown;
+        reading a file with damaged extents raises the error.
         """
         sizes = self._stored_sizes
         if sizes is None:
@@ -251,32 +254,32 @@ class Archive:
             for rows in self._index.stored_sizes():
                 sizes.add(rows)
         except (CorruptIndexError, ValueError) as error:
-            import logging  # takes 3 ms, which commands that read do not have
+            import logging  # takes 3 ms, too long for commands that only read
 
             log = logging.getLogger(__name__)
             log.warning("%s: some files with holes are shown as if they had none: %s", self.path, error)
         return sizes
 
     def list_directory(self, ino: int) -> list[DirectoryEntry]:
-        """The entries of a directory by name in byte order; an empty list for anything else."""
+        """Returns the entries of a directory in byte order of their names, or an empty list for anything else."""
         return self._index.directory(ino)
 
     def directories(self, first: int, max_entries: int) -> PackedRows:
-        """Directories from inode number `first` on, in the form that takes least time; raises CorruptIndexError."""
+        """Returns packed rows of the directories from inode number `first` on. Raises CorruptIndexError."""
         return self._index.directories(first, max_entries)
 
     def layouts(self, first: int, max_extents: int) -> PackedRows:
-        """Where files lie, from inode number `first` on, in that form; raises CorruptIndexError."""
+        """Returns packed rows of the extents of files from inode number `first` on. Raises CorruptIndexError."""
         return self._index.layouts(first, max_extents)
 
     def lookup(self, parent: int, name: bytes) -> Inode | None:
-        """What a directory has under a name."""
+        """Returns the entry of a directory that has a name, or None."""
         return self._index.child(parent, name)
 
     def resolve(self, path: str | bytes, *, follow: bool = False) -> Inode:
-        """The inode at a path from the archive's root; a leading slash changes nothing.
+        """Returns the inode at a path from the archive's root. A leading slash changes nothing.
 
-        `follow` follows a symlink at the end of the path; those on the way are always followed, inside the
+        With `follow`, a symlink at the end of the path is followed. Symlinks on the way are always followed, inside the
         archive. Raises EntryNotFoundError, EntryNotDirectoryError, SymlinkLoopError.
         """
         inode = self.inode(ROOT_INO)
@@ -307,16 +310,16 @@ class Archive:
         return inode
 
     def walk(self, path: str | bytes = b"") -> Iterator[tuple[bytes, Inode]]:
-        """Every entry at and below a path, depth first, with its path from the archive's root."""
+        """Yields every entry at and below a path, depth first, with its path from the archive's root."""
         start = self.resolve(path)
         base = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
         return self.walk_from(base, start)
 
     def walk_from(self, place: bytes, inode: Inode) -> Iterator[tuple[bytes, Inode]]:
-        """The same from an entry on, which has the path `place`. Only one path is in memory, however deep it goes."""
+        """Like `walk`, but from an entry at the path `place`. Only one path is in memory, at any depth."""
         visited = VisitedDirectories(self.path)
         directory = place
-        levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # sizes of paths of directories, and their entries left
+        levels: list[tuple[int, Iterator[DirectoryEntry]]] = []  # size of a directory's path, its remaining entries
         while True:
             yield place, inode
             if stat.S_ISDIR(inode.mode):
@@ -335,53 +338,56 @@ class Archive:
             place, inode = directory + b"/" + entry.name if directory else entry.name, entry.inode
 
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
-        """The extended attributes of an inode."""
+        """Returns the extended attributes of an inode."""
         return self._index.xattrs(ino) if self.has_xattrs() else {}
 
     def has_xattrs(self) -> bool:
-        """Whether any entry has extended attributes."""
+        """Returns whether any entry has extended attributes."""
         if not hasattr(self, "_any_xattrs"):
             self._any_xattrs = self._index.has_xattrs()
         return self._any_xattrs
 
     def inodes_with_xattrs(self) -> list[int]:
-        """The inodes that have extended attributes, by number."""
+        """Returns the numbers of the inodes that have extended attributes, in ascending order."""
         return self._index.inodes_with_xattrs()
 
     def totals(self) -> tuple[int, int]:
-        """How many inodes there are, and the sum of the sizes of regular files in bytes."""
+        """Returns the number of inodes, and the sum of the sizes of regular files in bytes."""
         return self._index.totals()
 
     def modes(self) -> list[int]:
-        """The modes that inodes have, each once; raises CorruptIndexError."""
+        """Returns the modes of all inodes, each different one once. Raises CorruptIndexError."""
         return self._index.modes()
 
     def files_of_block(self, block: int) -> list[int]:
-        """The inodes that have bytes in a block of the stream."""
+        """Returns the inodes of the files that have bytes in a block of the stream."""
         return self._index.files_of_block(block)
 
     def binary_files(self) -> list[int]:
-        """The inodes that the grammar leaves out, since they are binary."""
+        """Returns the inodes of the binary files, which the grammar leaves out."""
         return self._index.binary_files()
 
     def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
-        """All regular files as rows of ino and size, by ino, in lists of many; raises CorruptIndexError."""
+        """Yields lists of rows (ino, size) of all regular files, by ino. Raises CorruptIndexError."""
         return self._index.file_sizes()
 
     def all_extents(self) -> Iterator[list[tuple[int, int, int, int]]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by the first two, unchecked; likewise."""
+        """Yields lists of rows (ino, file_offset, stream_offset, size) of all extents, by ino and file_offset.
+
+        The rows are not checked. Raises CorruptIndexError.
+        """
         return self._index.all_extents()
 
     def inode_numbers(self) -> set[int]:
-        """The numbers of all inodes."""
+        """Returns the numbers of all inodes."""
         return {int(number) for numbers in self.inode_number_lists() for number in numbers.split(",")}
 
     def inode_number_lists(self) -> Iterator[str]:
-        """The numbers of all inodes, ascending, as lists of many with commas between them."""
+        """Yields the numbers of all inodes in ascending order, as strings of many numbers with commas between them."""
         return self._index.inode_numbers()
 
     def path_of(self, ino: int) -> bytes:
-        """One path of an inode, empty for one without a name; slow, so rather for messages."""
+        """Returns one path of an inode, or an empty path if it has no name. Slow: meant for messages."""
         parts: list[bytes] = []
         seen: set[int] = set()
         while ino not in seen and (found := self._index.name_of(ino)) is not None:
@@ -391,9 +397,9 @@ class Archive:
         return b"/".join(reversed(parts))
 
     def paths(self) -> dict[int, bytes]:
-        """One path of every inode that the root leads to.
+        """Returns one path of every inode that can be reached from the root.
 
-        Raises StatsUnavailableError where paths are so long, in directories far down, that memory would not hold them.
+        Raises StatsUnavailableError if the paths of deep directories would need too much memory.
         """
         parents = {ino: (parent, name) for parent, name, ino in self._index.names()}
         paths: dict[int, bytes | None] = {ROOT_INO: b""}
@@ -402,7 +408,7 @@ class Archive:
             chain: list[int] = []
             while ino not in paths and ino in parents:
                 chain.append(ino)
-                paths[ino] = None  # until its path is known; for good, where a directory is inside itself
+                paths[ino] = None  # until its path is known; it stays None in a directory that contains itself
                 ino = parents[ino][0]
             path = paths.get(ino)
             for child in reversed(chain):
@@ -416,7 +422,7 @@ class Archive:
         return {ino: path for ino, path in paths.items() if path is not None}
 
     def problems(self) -> Iterator[Problem]:
-        """What the format rules out and superblock, footers and index have nevertheless; slow."""
+        """Yields violations of the format in superblock, footers and index. Slow."""
         if self.num_ignored_bytes:
             yield Problem(
                 f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are no generation: "
@@ -428,7 +434,7 @@ class Archive:
     # Contents
 
     def read(self, ino: int, file_offset: int, size: int) -> bytes:
-        """Up to `size` bytes of a regular file from `file_offset` on; raises CorruptBlockError."""
+        """Returns up to `size` bytes of a regular file from `file_offset` on. Raises CorruptBlockError."""
         inode = self.inode(ino)
         size = max(min(size, inode.size - file_offset), 0)
         pieces = self.read_pieces(ino, file_offset, size)
@@ -437,9 +443,9 @@ class Archive:
     def read_pieces(
         self, ino: int, file_offset: int, size: int, *, keep: bool = True
     ) -> list[memoryview | bytes]:
-        """The same bytes as views of decoded blocks, in order; holes come as zeros.
+        """Returns the same bytes as `read`, as views of decoded blocks in order. Holes are returned as zeros.
 
-        The range must lie inside the file. Without `keep`, blocks are decoded past the cache.
+        The range must lie inside the file. With `keep=False`, the blocks bypass the cache.
         """
         pieces: list[memoryview | bytes] = []
         position = file_offset
@@ -462,10 +468,10 @@ class Archive:
         return pieces
 
     def decode_into(self, ino: int, file_offset: int, out: memoryview) -> bool:
-        """Decode a range of a file to zeros in memory, past the cache, as fast as the CPU can.
+        """Decode a range of a file into `out`, which holds zeros, bypassing the cache, as fast as the CPU can.
 
-        False, with any bytes in `out`, where that is not how blocks are decoded, or one is damaged: `read_pieces` then
-        gives them, or says what is wrong.
+        Returns False if the CPU does not decode the blocks, or if a block is damaged; `out` then holds arbitrary bytes,
+        and `read_pieces` returns the range or raises the error.
         """
         end = file_offset + len(out)
         for extent in self._extents_from(ino, file_offset):
@@ -480,7 +486,7 @@ class Archive:
         return True
 
     def _extents_from(self, ino: int, file_offset: int) -> Iterator[Extent]:
-        """The extents of a file from the one on that a position lies in, or the one before; of many, found at once."""
+        """Yields the extents of a file from the last one that begins at or before `file_offset` on."""
         extents = self.extents(ino)
         first = max(bisect_right(extents, file_offset, key=attrgetter("file_offset")) - 1, 0)
         return map(extents.__getitem__, range(first, len(extents)))
@@ -502,7 +508,7 @@ class Archive:
             yield block.content[start:end]
 
     def read_section(self, section: Section) -> memoryview:
-        """The bytes of a section; raises CorruptBlockError, or CorruptIndexError."""
+        """Returns the content of a section. Raises CorruptBlockError or CorruptIndexError."""
         from concurrent.futures import ThreadPoolExecutor  # only statistics read sections
 
         self.check_section(section)
@@ -530,7 +536,7 @@ class Archive:
     def check_section(self, section: Section) -> None:
         """Raise CorruptIndexError unless the blocks of a section can hold as many bytes as the index says.
 
-        What is read of a section is then in proportion to the archive, whatever the index claims.
+        This bounds the memory for a section in proportion to the size of the archive, whatever the index claims.
         """
         places = section.places
         blocks = sorted(zip(places.archive_offsets, places.compressed_sizes, strict=True))
@@ -546,7 +552,7 @@ class Archive:
             raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self.path)
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
-        """Decode blocks of the stream, past the cache; damage never raises."""
+        """Decode blocks of the stream, bypassing the cache. A damaged block has a status, and raises nothing."""
         return self._decode_blocks(range(first, first + count))
 
     def _decode_blocks(self, numbers: Sequence[int]) -> list[Block]:
@@ -556,7 +562,7 @@ class Archive:
         return decoded
 
     def read_stream_blocks(self, first: int, count: int) -> tuple[list[memoryview], list[int]]:
-        """Blocks of the stream as they are stored, not checked, and how many bytes each should hold."""
+        """Returns stored blocks of the stream without checking them, and how many bytes each should decompress to."""
         blocks: list[memoryview] = []
         sizes: list[int] = []
         for segment, numbers in self._parts_of_segments(range(first, first + count)):
@@ -565,7 +571,7 @@ class Archive:
         return blocks, sizes
 
     def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, list[int]]]:
-        """Where blocks of the stream are, whose numbers rise: segments, and numbers there."""
+        """Yields segments, and block numbers relative to them, for ascending block numbers of the stream."""
         for segment in self.segments:
             start = bisect_left(numbers, segment.first_block)
             end = bisect_left(numbers, segment.first_block + len(segment.places))
@@ -578,9 +584,9 @@ class Archive:
     def decode_places(
         self, places: BlockPlaces, numbers: Sequence[int], *, verify: bool = False, out: memoryview | None = None
     ) -> list[Block]:
-        """Decode blocks that lie at `places`, by their numbers there, which rise; damage never raises.
+        """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block raises nothing.
 
-        They are views of `out`, which has room for all, or of memory of the engine's.
+        The blocks returned are views of `out`, which must be large enough for all, or of memory from the engine.
         """
         sizes = self._sizes(places, numbers)
         raw = self._read_blocks(places, numbers)
@@ -601,7 +607,10 @@ class Archive:
         return blocks
 
     def _read_blocks(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
-        """The compressed bytes of blocks; neighbours come in one read. Short where the file ends."""
+        """Returns the compressed bytes of blocks, with one read for adjacent blocks.
+
+        A block is short if the file ends in it.
+        """
         offsets = [places.archive_offsets[number] for number in numbers]
         sizes = [places.compressed_sizes[number] for number in numbers]
         start, end = offsets[0], max(map(add, offsets, sizes))
@@ -624,7 +633,7 @@ class Archive:
 
 
 def _with_neighbours(look_up: Callable[[int, int], dict[int, _Found]], ino: int) -> dict[int, _Found]:
-    """What `look_up(first, count)` has for an inode and some behind it; for it alone if one of them is damaged."""
+    """Returns `look_up(first, count)` for an inode and some after it, or for it alone if one of them is damaged."""
     try:
         return look_up(ino, _NEIGHBOURS)
     except CorruptIndexError:

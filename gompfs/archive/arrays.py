@@ -1,4 +1,4 @@
-"""Rows of the index as NumPy arrays, for computations with all entries; reading an archive needs none of them."""
+"""Rows of the index as NumPy arrays, for computations over all entries. Plain reading does not need this module."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from gompfs.archive.archive import Archive
 
 
 def file_sizes(archive: Archive) -> NDArray[np.int64]:
-    """All regular files as rows of ino and size, by ino; raises CorruptIndexError."""
+    """Returns all regular files as rows (ino, size), by ino; int64, shape (n, 2). Raises CorruptIndexError."""
     return np.concatenate([np.empty((0, 2), np.int64), *map(np.array, archive.file_sizes())])
 
 
 def all_extents(archive: Archive) -> NDArray[np.int64]:
-    """All extents as rows of ino, file_offset, stream_offset, size, by the first two, unchecked; likewise."""
+    """Returns all extents as rows (ino, file_offset, stream_offset, size), by ino and file_offset.
+
+    int64, shape (n, 4). The rows are not checked. Raises CorruptIndexError.
+    """
     return np.concatenate([np.empty((0, 4), np.int64), *map(np.array, archive.all_extents())])
 
 
 def inode_numbers(archive: Archive) -> NDArray[np.uint64]:
-    """The numbers of all inodes, ascending; takes less time than Archive.inode_numbers."""
+    """Returns the numbers of all inodes in ascending order. Faster than Archive.inode_numbers."""
     lists = (np.fromstring(numbers, np.uint64, sep=",") for numbers in archive.inode_number_lists())
     return np.concatenate([np.zeros(0, np.uint64), *lists])

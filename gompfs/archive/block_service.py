@@ -1,7 +1,8 @@
-"""Decoded blocks on request: a bounded cache, one decode per block, and read-ahead for sequential and strided readers.
+"""Decoded blocks: a bounded cache that decodes each block once, and prefetch for sequential and strided readers.
 
-`reader` holds the blocks, also for threads that read without the interpreter (kernels/cpu/reading). Where the archive
-is a local file and the CPU decodes, it does that by itself too; all else is decoded here, as is what it could not.
+`reader` holds the cached blocks, also for threads that read without the interpreter (kernels/cpu/reading). If the
+archive is a local file and the CPU decodes, `reader` decodes too. This module decodes everything else, and the blocks
+that `reader` failed to decode.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ DecodeBlocks = Callable[[Sequence[int]], Sequence["Block"]]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block's bytes, or what is wrong with it."""
+    """The content of a block, or a status that says why it could not be decoded."""
 
     content: memoryview
     status: BlockStatus
 
 
 class BlockService:
-    """Hands out decoded blocks; safe for any number of threads."""
+    """Returns decoded blocks from a cache. Thread-safe."""
 
     def __init__(
         self,
@@ -41,9 +42,10 @@ class BlockService:
         engine: Engine,
         decode_ahead: int | None = None,
     ) -> None:
-        """Serve blocks 0 to `num_blocks` - 1 of `decode(numbers)`, whose numbers rise; keep `cache_size` bytes.
+        """Serve the blocks 0 to `num_blocks` - 1. `decode` decodes blocks by ascending numbers.
 
-        Up to `decode_ahead` bytes are decoded ahead of a reader at once, or as much as `engine` likes.
+        `cache_size` limits the cache in bytes. `decode_ahead` limits the bytes prefetched for a reader at once (None:
+        the engine's batch size).
         """
         self._decode = decode
         self._num_blocks = num_blocks
@@ -60,7 +62,10 @@ class BlockService:
         self._misses = 0
 
     def read_from(self, descriptor: int, segments: Sequence[Segment], *, verify: bool) -> None:
-        """Let `reader` decode what the CPU should, from an archive open at `descriptor`, which it closes."""
+        """Let `reader` decode blocks on the CPU, from the archive open at `descriptor`.
+
+        `reader` closes `descriptor`.
+        """
         columns = [
             (
                 segment.first_block,
@@ -75,21 +80,21 @@ class BlockService:
 
     @property
     def hits(self) -> int:
-        """How often a block was there when it was asked for."""
+        """How often a requested block was in the cache."""
         return self.reader.num_hits
 
     @property
     def misses(self) -> int:
-        """How often it had to be decoded."""
+        """How often a requested block had to be decoded."""
         return self._misses + self.reader.num_misses
 
     @property
     def num_cached(self) -> int:
-        """How many blocks are there now."""
+        """How many blocks are in the cache now."""
         return len(self.reader)
 
     def close(self) -> None:
-        """Stop reading ahead and drop the cache."""
+        """Stop prefetching and drop the cache."""
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -100,15 +105,17 @@ class BlockService:
         self._damaged.clear()
 
     def shrink(self, cache_size: int) -> None:
-        """Keep `cache_size` bytes from now on, or what it was where that is less; read ahead no more than they hold."""
+        """Reduce the cache to at most `cache_size` bytes. The prefetch is limited to the size of the cache."""
         self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
         self.reader.set_capacity(self.capacity)
 
     def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
-        """The decoded blocks of `size` bytes of the stream, 1 or more, which are read for the file `ino`.
+        """Returns the blocks that hold `size` bytes (1 or more) of the stream, decoded.
 
-        Where `reader` does not decode, a sequential reader that is faster than reading ahead decodes a large batch by
-        itself, not just what it lacks.
+        They are read for the file `ino`.
+
+        If `reader` does not decode, a sequential reader that overtakes the prefetch decodes a large batch itself,
+        rather than only the blocks that it lacks.
         """
         first = stream_offset // self._block_size
         end = (stream_offset + size - 1) // self._block_size + 1
@@ -132,12 +139,18 @@ class BlockService:
         return blocks
 
     def decode_into(self, stream_offset: int, out: memoryview) -> bool:
-        """Decode a range of the stream to `out`, past the cache; False where `reader` does not, or cannot."""
+        """Decode a range of the stream into `out`, bypassing the cache.
+
+        Returns False if `reader` does not decode it.
+        """
         on_cpu = self._has_source and self._engine.decodes_on_cpu(len(out))
         return on_cpu and self.reader.decode_into(stream_offset, out, self._engine.num_threads)
 
     def _claim_around(self, number: int, end: int, ahead: int) -> range:
-        """Claim what a reader lacks up to `end` besides `number`, and what it will come to; all are neighbours."""
+        """Claim `number`'s neighbours that are missing: those up to `end`, and those that the reader will need next.
+
+        Returns the range of claimed blocks, including `number`, which the caller has claimed.
+        """
         first = number
         while first > max(number + ahead, 0) and self.reader.claim(first - 1):
             first -= 1
@@ -168,12 +181,12 @@ class BlockService:
         self._damaged |= blocks
 
     def _max_ahead(self) -> int:
-        """How many blocks to decode ahead at once."""
+        """Returns how many blocks to prefetch at once."""
         size = self._engine.batch_bytes if self._decode_ahead is None else self._decode_ahead
         return size // self._block_size
 
     def start_reading_ahead(self) -> None:
-        """Decode what readers will ask for next, on a thread, until the service is closed."""
+        """Start a thread that decodes the blocks that readers will need next, until the service is closed."""
         with self._lock:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._read_ahead, name="gompfs-read-ahead", daemon=True)
@@ -187,5 +200,5 @@ class BlockService:
             elif claimed := list(filter(self.reader.claim, wanted)):
                 try:
                     self._load(claimed)
-                except Exception:  # a reader that asks for these blocks gets the error
+                except Exception:  # a reader that requests these blocks gets the error
                     continue

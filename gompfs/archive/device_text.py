@@ -1,4 +1,4 @@
-"""The text of files as words on a device: blocks are decoded into its memory, and cut into words there."""
+"""The text of files as words on a GPU: decodes blocks into its memory, and splits the text into words there."""
 
 from __future__ import annotations
 
@@ -22,43 +22,43 @@ from gompfs.grammar import Grammar, TokenizedFiles
 from gompfs.grammar.word_characters import word_character_bitmap
 
 _BATCH_BYTES = 128 << 20
-_BATCHES_IN_MEMORY = 32  # a batch takes 12 times its size if every second byte is a word, and the table comes to that
+_BATCHES_IN_MEMORY = 32  # 12 batch sizes if every second byte is a word, and the same for the word table
 _PROBE_SIZE = 8192
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Pieces of files in a row: `files` by number, where they lie in the stream, and how many bytes."""
+    """Consecutive pieces of files: the indexes of the files, the stream offsets and the sizes; int64 arrays."""
 
     files: Numbers
     stream_offsets: Numbers
     sizes: Numbers
     goes_on: bool
-    """The last file has more pieces, in the next batch."""
+    """Whether the last file continues in the next batch."""
 
     def only(self, chosen: NDArray[np.bool_]) -> _Batch:
-        """Some of the pieces."""
+        """Returns the pieces that `chosen` selects."""
         goes_on = self.goes_on and bool(chosen[-1])
         return _Batch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
 
     def blocks(self, block_size: int) -> tuple[Numbers, Numbers]:
-        """The first and the last block of the stream that each piece lies in."""
+        """Returns the first and the last block of the stream for each piece."""
         return self.stream_offsets // block_size, (self.stream_offsets + self.sizes - 1) // block_size
 
     @property
     def is_first(self) -> NDArray[np.bool_]:
-        """Which pieces begin a file, or what is here of it."""
+        """Which pieces are the first of their file in this batch."""
         return np.asarray(np.diff(self.files, prepend=-1) != 0)
 
     @property
     def is_last(self) -> NDArray[np.bool_]:
-        """Which pieces end a file, or what is here of it."""
+        """Which pieces are the last of their file in this batch."""
         return np.asarray(np.diff(self.files, append=-1) != 0)
 
 
 @dataclass(frozen=True)
 class _StoredBlocks:
-    """Blocks of the stream: their numbers, ascending, as they are stored, and how many bytes each should hold."""
+    """Stored blocks of the stream: ascending numbers, compressed bytes, and the expected uncompressed sizes."""
 
     numbers: Numbers
     blocks: list[memoryview]
@@ -66,10 +66,10 @@ class _StoredBlocks:
 
 
 class DeviceText:
-    """The words of files, found on a device. For one use."""
+    """Finds the words of files on a device. For one use only."""
 
     def __init__(self, archive: Archive, content: ContentText, device: TextDevice) -> None:
-        """Take the files of `content`, which is told of the binary ones among them; these are left out."""
+        """Read the files of `content`. Binary files are left out, and added to `content.binary_files`."""
         self._archive = archive
         self._content = content
         self._layout = content.layout
@@ -79,18 +79,18 @@ class DeviceText:
             self._table = WordTable(device, characters)
         self._batch_bytes = max(min(_BATCH_BYTES, device.memory // _BATCHES_IN_MEMORY), _PROBE_SIZE)
         self._binary: set[int] = set()
-        self._carried: Array | None = None  # the end of a file that goes on, from its last word on
+        self._carried: Array | None = None  # the end of a file that continues in the next batch, from its last word on
         self._goes_on = False
 
     def word_counts(self) -> tuple[Grammar, NDArray[np.uint64]]:
-        """All different words as a grammar that has nothing else, and how often each occurs (uint64).
+        """Returns all different words as a grammar that holds nothing else, and the count of each (uint64).
 
-        Raises CorruptBlockError where a file lies in a damaged block, StatsUnavailableError for too little memory.
+        Raises CorruptBlockError if a file lies in a damaged block, StatsUnavailableError if there is too little memory.
         """
         return self._read(keep_words=False)
 
     def grammar(self) -> Grammar:
-        """All words as a grammar without rules; raises the same."""
+        """Returns all words in order as a grammar without rules. Raises the same errors as `word_counts`."""
         return self._read(keep_words=True)[0]
 
     def _read(self, *, keep_words: bool) -> tuple[Grammar, NDArray[np.uint64]]:
@@ -114,14 +114,14 @@ class DeviceText:
         return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts
 
     def _batches(self) -> Iterator[_Batch]:
-        """All files, cut into batches; the bytes that tell whether a file is binary are not cut."""
+        """Yields all files, cut into batches. The bytes that tell whether a file is binary are never split."""
         layout = self._layout
         file_ends, run_ends = np.cumsum(layout.sizes), np.cumsum(layout.run_sizes)
         run_files = np.repeat(np.arange(layout.inos.size), np.diff(layout.starts))
         begin, total = 0, int(layout.sizes.sum())
         while begin < total:
             end = min(begin + self._batch_bytes, total)
-            file = int(np.searchsorted(file_ends, end, "left"))  # the one that the last byte is of
+            file = int(np.searchsorted(file_ends, end, "left"))  # the file of the last byte
             start = int(file_ends[file] - layout.sizes[file])
             if end != file_ends[file] and begin < start and end - start < _PROBE_SIZE:
                 end = start
@@ -135,7 +135,10 @@ class DeviceText:
             begin = end
 
     def _with_blocks(self) -> Iterator[tuple[_Batch, _StoredBlocks]]:
-        """The batches, each with its blocks, which are read while the device has the batch before."""
+        """Yields the batches with their blocks.
+
+        A thread reads the blocks while the device works on the batch before.
+        """
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
             waiting: tuple[_Batch, Future[_StoredBlocks]] | None = None
             for batch in map(self._without_binary_files, self._batches()):
@@ -162,7 +165,7 @@ class DeviceText:
         return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))
 
     def _take(self, batch: _Batch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
-        """Put the words of a batch into the table; which they are, if that is wanted."""
+        """Add the words of a batch to the table. Returns the words of each file if `keep_words`."""
         batch = self._without_binary_files(batch)
         continues, self._goes_on = self._goes_on, batch.goes_on
         if not batch.files.size:
@@ -189,7 +192,10 @@ class DeviceText:
     def _gather_text(
         self, batch: _Batch, stored: _StoredBlocks, targets: Numbers, size: int, continues: bool
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """The pieces of a batch at their places in a text, without those of binary files; and which pieces that are."""
+        """Returns the text of a batch, with each piece at its target offset, and which pieces it holds.
+
+        Binary files are left out.
+        """
         content, sources = self._decode(batch, stored)
 
         def gather_pieces(chosen: NDArray[np.bool_]) -> Array:
@@ -211,7 +217,7 @@ class DeviceText:
         return text, chosen
 
     def _decode(self, batch: _Batch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
-        """The content of the blocks that pieces lie in, and where each piece begins there."""
+        """Returns the content of the blocks that hold the pieces, and the offset of each piece in it."""
         block_size = self._archive.block_size
         content, places, statuses = self._device.decode_blocks(stored.blocks)
         wrong_size = read_headers(stored.blocks)["uncompressed_size"] != stored.sizes
@@ -236,7 +242,7 @@ class DeviceText:
         block = numbers[damaged][nearest]
         is_damaged = (block >= first) & (block <= last)
         if not is_damaged.any():
-            return  # they are of files that turned out to be binary since they were read
+            return  # these blocks hold only files that were found to be binary after the blocks were read
         piece = int(np.argmax(is_damaged))
         raise CorruptBlockError(
             BlockStatus(statuses[damaged[nearest[piece]]]).reason,

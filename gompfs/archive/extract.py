@@ -1,8 +1,8 @@
 """Writes entries of an archive into a directory, as tar -x does.
 
-Somebody else may own the target directory and swap its entries at any time. So attributes are set through the
-descriptor that created a file, never through its name, and a file gets its name when it is complete: it is written
-under a temporary name in the same directory. An error or an interrupt leaves no incomplete file under a real name.
+Another user may own the target directory and swap its entries at any time. So attributes are set through the descriptor
+that created a file, never through its name. A file is written under a temporary name in the same directory, and renamed
+when it is complete: an error or an interrupt leaves no incomplete file under a real name.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOE
 class Extractor:
     """Extracts into one directory; nothing is ever written outside it.
 
-    What cannot be written is reported and left out, and the rest is extracted:
+    An entry that cannot be written is reported and left out, and the rest is extracted:
 
-    - A file with damaged blocks, an entry that the file system or the user's rights do not allow: an error.
-    - A directory that cannot be made: one error; what is below it is skipped.
+    - A file with damaged blocks, or an entry that the file system or the user's rights do not allow: an error.
+    - A directory that cannot be made: one error; everything below it is skipped.
     - An owner, mode or time that cannot be set: an error; the entry stays, without setuid and setgid bits if its
-      owner is not right.
-    - An extended attribute that cannot be set: a warning, as tar gives.
+      owner is wrong.
+    - An extended attribute that cannot be set: a warning, as in tar.
 
-    A file, symlink or device replaces what is there under its name, except for a directory that is not empty. A
-    directory replaces what is there; if that is a directory, both are merged. All of this is as in tar -x.
+    A file, symlink or device replaces an existing entry of the same name, except for a directory that is not empty. A
+    directory replaces an existing entry too; if that is a directory, both are merged. All of this is as in tar -x.
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class Extractor:
         on_error: Callable[[GompfsError], None] | None = None,
         on_warning: Callable[[GompfsError], None] | None = None,
     ) -> None:
-        """Extract below `target`, which is made if it is not there; `progress` is told of bytes written.
+        """Extract below `target`, which is created if it does not exist.
 
-        `on_error` is called for each error, `on_warning` for each warning.
+        `progress` is called with the number of bytes of each write, `on_error` with each error, `on_warning` with each
+        warning.
         """
         self._archive = archive
         self._target = target
@@ -68,7 +69,7 @@ class Extractor:
         self.num_errors = 0
 
     def extract(self, paths: Iterable[bytes]) -> None:
-        """Extract each path with everything below it; all of the archive for no paths.
+        """Extract each path with everything below it, or the whole archive if there are no paths.
 
         Raises OSError if the target cannot be made or opened.
         """
@@ -129,7 +130,7 @@ class Extractor:
                     self._write_content(descriptor, inode)
                     self._set_attributes(descriptor, place, inode)
                 else:
-                    # Works with a descriptor that is only a reference to an inode (O_PATH).
+                    # The path in /proc also works for a descriptor that only refers to an inode (O_PATH).
                     self._set_attributes(b"/proc/self/fd/%d" % descriptor, place, inode)
                 if inode.nlink > 1:
                     identity = file_identity(descriptor)
@@ -140,7 +141,10 @@ class Extractor:
 
     @contextmanager
     def _temporary_name(self, directory: int, name: bytes) -> Iterator[bytes]:
-        """A name for a file that is being made; the file is renamed to `name` at the end, or removed if that fails."""
+        """Yields a name for a file that is being written.
+
+        At the end the file is renamed to `name`, or removed on failure.
+        """
         temporary = b"%s%d" % (self._temporary_prefix, next(self._numbers))
         try:
             yield temporary
@@ -155,7 +159,7 @@ class Extractor:
             raise
 
     def _make_special(self, directory: int, name: bytes, inode: Inode) -> int:
-        """Make a symlink, FIFO, socket or device, and return a descriptor that refers to it (O_PATH)."""
+        """Create a symlink, FIFO, socket or device. Returns a descriptor that refers to it (O_PATH)."""
         kind = stat.S_IFMT(inode.mode)
         if kind == stat.S_IFLNK:
             os.symlink(inode.symlink_target or b"", name, dir_fd=directory)
@@ -174,7 +178,7 @@ class Extractor:
         return descriptor
 
     def _link(self, tree: TargetTree, directory: int, name: bytes, inode: Inode) -> None:
-        """Make one more name of a file that has been extracted."""
+        """Create another name of a file that has been extracted."""
         first, identity = self._first_names[inode.ino]
         parent = tree.open_parent(first)
         try:
@@ -194,7 +198,7 @@ class Extractor:
             os.close(original)
 
     def _write_content(self, descriptor: int, inode: Inode) -> None:
-        """Write the bytes of a file; holes stay holes."""
+        """Write the bytes of a file. Holes stay holes."""
         end = 0
         for extent in self._archive.extents(inode.ino):
             for start in range(0, extent.size, _COPY_SIZE):
@@ -208,10 +212,10 @@ class Extractor:
             os.ftruncate(descriptor, inode.size)
 
     def _set_attributes(self, file: int | bytes, place: bytes, inode: Inode) -> None:
-        """Set owner, extended attributes, mode and time of a descriptor, or of the inode that /proc/self/fd/N is.
+        """Set owner, extended attributes, mode and time through a descriptor, or through its path /proc/self/fd/N.
 
-        The mode comes after the owner, as changing the owner clears setuid bits. A user who is not root does not get
-        them: they would lend the user's own rights to a program from an archive.
+        The mode comes after the owner, as changing the owner clears setuid bits. Without root, setuid and setgid bits
+        are not set: they would give a program from the archive the rights of the user who extracts it.
         """
         mode = stat.S_IMODE(inode.mode)
         if not self._is_root:
@@ -235,7 +239,7 @@ class Extractor:
                     self._on_warning(ExtractError(message, path=place or b"."))
 
     def _try(self, place: bytes, what: str, action: Callable[[], None]) -> bool:
-        """Do `action`; an error is reported. Returns whether it succeeded."""
+        """Run `action`, and report its error. Returns whether it succeeded."""
         try:
             action()
         except (OSError, OverflowError) as error:
@@ -246,12 +250,12 @@ class Extractor:
 
 
 def _outermost(archive: Archive, paths: list[bytes]) -> list[bytes]:
-    """The paths, without those that the extraction of another one covers: the same path, or a directory above."""
+    """Returns the paths without duplicates, and without paths below a directory that is in the list too."""
     names = {b"/".join(part for part in path.split(b"/") if part not in (b"", b".")): None for path in paths}
 
     def is_covered(path: bytes) -> bool:
         above, _, name = path.rpartition(b"/")
-        while name and stat.S_ISDIR(archive.resolve(above).mode):  # a symlink leads out of what is above it
+        while name and stat.S_ISDIR(archive.resolve(above).mode):  # a symlink may lead elsewhere
             if above in names:
                 return True
             above, _, name = above.rpartition(b"/")
@@ -275,7 +279,7 @@ def _write_all(descriptor: int, pieces: list[memoryview | bytes], position: int)
 
 
 def _remove(directory: int, name: bytes) -> None:
-    """Remove an entry if there is one; raises ExtractError for a directory that is not empty."""
+    """Remove an entry if it exists. Raises ExtractError for a directory that is not empty."""
     try:
         os.unlink(name, dir_fd=directory)
     except FileNotFoundError:

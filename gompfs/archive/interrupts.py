@@ -1,4 +1,4 @@
-"""Interrupts that wait until a short piece of work is whole."""
+"""Delays interrupts until a short piece of work is complete."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Deferral:
     """Delays SIGINT and SIGTERM during short pieces of work that must not stop in the middle.
 
-    Used twice as a context manager: `with deferral:` around a program takes over the handlers of both signals and
-    gives them back; `with deferral.held:` around a piece of work delays them. A signal that arrives during that work
-    reaches its former handler, which usually raises, right after the work. Without a handler in Python, and outside
-    the main thread, nothing changes.
+    It is used as two context managers. `with deferral:` around a program replaces the handlers of both signals, and
+    restores them at the end. `with deferral.held:` around a piece of work delays the signals. A signal that arrives
+    during that work is passed to its former handler, which usually raises, right after the work. Signals without a
+    handler in Python are not delayed, and neither are signals if `with deferral:` is entered outside the main thread.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Deferral:
             self._former[number](number, frame)
 
     def deliver(self) -> None:
-        """Hand the signals that have waited to their former handlers."""
+        """Pass the delayed signals to their former handlers."""
         while self._pending:
             number, frame = self._pending.pop(0)
             self._former[number](number, frame)

@@ -1,15 +1,16 @@
-"""The directories that an extraction is in, as open descriptors.
+"""The stack of directories that an extraction is in, as open descriptors.
 
-An extraction goes through a tree depth first, so the directories that it is in form a chain from the target down. The
-chain is kept as a stack. Invariants:
+An extraction walks the tree depth first, so the directories that it is in form a chain from the target to the current
+directory. The chain is kept as a stack. Invariants:
 
-- Everything below the target is opened relative to the descriptor of its directory and without following symlinks.
-  Somebody who may write to the target can swap entries at any time; what is swapped in is never followed.
-- At most `_MAX_OPEN` descriptors are open. A directory farther up is closed, and its device and inode numbers are
-  kept. It is opened again as `..` of the directory below it, and only accepted if the numbers are the same.
-- A directory of the archive has mode 0700 as long as it is on the stack. It gets its attributes when it leaves the
-  stack: everything in it is written by then.
-- A directory that cannot be made or opened again stays on the stack as lost: what the archive has below it is
+- Everything below the target is opened relative to the descriptor of its directory, without following symlinks. A user
+  who may write to the target can swap entries at any time; a symlink that is swapped in is never followed.
+- At most `_MAX_OPEN` descriptors are open. Directories nearer to the target are closed, and their device and inode
+  numbers are kept. Such a directory is opened again as `..` of the directory below it, and is only accepted if the
+  numbers are the same.
+- A directory of the archive has mode 0700 while it is on the stack. It gets its attributes when it leaves the stack,
+  because everything in it is written by then.
+- A directory that cannot be made or opened again stays on the stack as lost: everything below it in the archive is
   skipped.
 """
 
@@ -24,14 +25,14 @@ from gompfs.model import Inode
 
 _MAX_OPEN = 16
 _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAX_TRIES = 8  # as often as another process may swap a directory for something else while it is made
+_MAX_TRIES = 8  # a limit, since another process may keep swapping the directory while it is made
 
 
 class _Directory:
-    """One directory of the stack; `inode` has the attributes that it gets at the end, None for no change.
+    """One directory of the stack. `inode` holds the attributes to set at the end; None leaves them unchanged.
 
-    Its path is the first `path_size` bytes of the current directory's: paths of all would take memory by the square of
-    the depth.
+    Its path is the first `path_size` bytes of the current directory's path. Storing every path would take memory
+    quadratic in the depth.
     """
 
     __slots__ = ("descriptor", "identity", "inode", "is_lost", "path_size")
@@ -53,10 +54,10 @@ class TargetTree:
         finish: Callable[[int, bytes, Inode], None],
         on_error: Callable[[GompfsError], None],
     ) -> None:
-        """Start at the directory `target`; raises OSError if it cannot be opened.
+        """Start at the directory `target`. Raises OSError if it cannot be opened.
 
-        `finish(descriptor, path, inode)` sets the attributes of a directory that is left; `on_error` is told of each
-        directory that is lost.
+        `finish(descriptor, path, inode)` sets the attributes of a directory when the walk leaves it. `on_error` is
+        called for each directory that is lost.
         """
         self._finish = finish
         self._on_error = on_error
@@ -64,7 +65,7 @@ class TargetTree:
         self._stack = [_Directory(0, os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), None)]
 
     def go_to(self, path: bytes) -> int | None:
-        """Make the directory at `path` the current one; parents that are missing are made with mode 0755.
+        """Make the directory at `path` the current one. Missing parents are made with mode 0755.
 
         Returns its descriptor, or None if the directory is lost.
         """
@@ -77,9 +78,9 @@ class TargetTree:
         return top.descriptor
 
     def enter(self, path: bytes, inode: Inode | None) -> None:
-        """Make a directory in the current one, unless it exists, and go there; `inode` is for its attributes.
+        """Make a directory in the current one, unless it exists, and make it the current one.
 
-        If the directory cannot be made, this is reported, and it counts as lost.
+        `inode` holds its attributes. A directory that cannot be made is reported and counts as lost.
         """
         if not path:
             self._stack[0].inode = inode
@@ -96,7 +97,7 @@ class TargetTree:
         self._close_far_ones()
 
     def leave(self) -> None:
-        """Set the attributes of the current directory, and go back to its parent."""
+        """Set the attributes of the current directory, and return to its parent."""
         left, path = self._stack.pop(), self._path
         if self._stack:
             self._path = path[: self._stack[-1].path_size]
@@ -111,12 +112,12 @@ class TargetTree:
             os.close(left.descriptor)
 
     def leave_all(self) -> None:
-        """Leave all directories, the target too."""
+        """Leave all directories, including the target."""
         while self._stack:
             self.leave()
 
     def open_parent(self, path: bytes) -> int:
-        """A descriptor of the directory that has the entry at `path`; the caller closes it. Raises OSError."""
+        """Returns a descriptor of the parent directory of `path`, which the caller closes. Raises OSError."""
         descriptor = self._stack[0].descriptor
         assert descriptor is not None
         descriptor = os.dup(descriptor)
@@ -162,13 +163,13 @@ def _is_within(path: bytes, directory: bytes) -> bool:
 
 
 def file_identity(descriptor: int) -> tuple[int, int]:
-    """The device and inode numbers of an open file."""
+    """Returns the device and inode numbers of an open file."""
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
 
 
 def _make(name: bytes, parent: int, *, may_replace: bool) -> int:
-    """Make and open a directory, or open the one that exists; `may_replace` replaces anything else of that name.
+    """Make and open a directory, or open an existing one. `may_replace` replaces an entry that is not a directory.
 
     Raises OSError.
     """
@@ -181,7 +182,7 @@ def _make(name: bytes, parent: int, *, may_replace: bool) -> int:
         try:
             return os.open(name, _OPEN_FLAGS, dir_fd=parent)
         except (NotADirectoryError, FileNotFoundError):
-            # A symlink too gives ENOTDIR with these flags.
+            # With these flags, a symlink gives ENOTDIR too.
             num_tries += 1
             if not may_replace or num_tries == _MAX_TRIES:
                 raise

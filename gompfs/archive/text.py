@@ -1,4 +1,4 @@
-"""The text of files as words without a grammar, read from the stream: for statistics where no grammar holds them."""
+"""The words of files, read from the stream: for statistics of files that no grammar covers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ _TEXT_OF_GRAMMAR = 512 << 20
 
 
 class ContentText:
-    """The words of some files of an archive, in grammars without rules; binary files are left out."""
+    """The words of some files of an archive, in grammars without rules. Binary files are left out."""
 
     def __init__(self, archive: Archive, inos: Collection[int]) -> None:
-        """Take the regular files among `inos`. Raises CorruptIndexError where the index is damaged."""
+        """Read the regular files among `inos`. Raises CorruptIndexError if the index is damaged."""
         self._archive = archive
         self.layout, self.binary_files = locate_text(archive, inos)
-        """The files, and the inodes of those that turned out to be binary: at once if they have holes."""
+        """`layout` is the files' layout.
+
+        `binary_files`: inodes found to be binary so far; files with holes are, from the start.
+        """
 
     @property
     def word_rule(self) -> str:
-        """What a word is, one of WORD_RULES; raises StatsUnavailableError where the index names another."""
+        """The word rule of the archive, one of WORD_RULES. Raises StatsUnavailableError if the index names another."""
         words = self._archive.meta.get("words", WORD_RULES[0])
         if words not in WORD_RULES:
             raise StatsUnavailableError(f"there is no word rule {words!r}", archive=self._archive.path)
@@ -44,13 +47,13 @@ class ContentText:
 
     @property
     def num_bytes(self) -> int:
-        """The size of all these files."""
+        """The total size of the files."""
         return int(self.layout.sizes.sum())
 
     def word_counts(self, num_threads: int = 0) -> list[tuple[Grammar, NDArray[np.uint64]]]:
-        """All words as grammars that have nothing else, and how often each occurs (uint64); raises the same.
+        """Returns all words in grammars that hold nothing else, each with the counts of its words (uint64).
 
-        Memory is that of the dictionaries, and of one grammar.
+        Memory holds the dictionaries of all grammars, and one whole grammar. Raises the same errors as `grammars`.
         """
         on_device = self._on_device()
         if on_device is not None:
@@ -63,10 +66,10 @@ class ContentText:
         return counted
 
     def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
-        """All words in order, in grammars without rules; a file may go on in the next one.
+        """Yields all words in order, in grammars without rules. A file may continue in the next grammar.
 
-        The stream is decoded once, in batches, on the engine's device if that is where so much text is cut into words.
-        Raises CorruptBlockError where a file lies in a damaged block.
+        The stream is decoded once, in batches; on the engine's device, if it is used to split text of this size into
+        words. Raises CorruptBlockError if a file lies in a damaged block.
         """
         on_device = self._on_device()
         if on_device is not None:
@@ -85,7 +88,7 @@ class ContentText:
         return DeviceText(self._archive, self, device)
 
     def _host_grammars(self, num_threads: int) -> Iterator[Grammar]:
-        """In a grammar for about each 512 MiB of text."""
+        """Yields a grammar for each 512 MiB of text, approximately."""
         if not self.layout.inos.size:
             return
         collector = GrammarCollector(GrammarBuilder(NO_RULES, self.word_rule, num_threads))
@@ -98,7 +101,7 @@ class ContentText:
         yield collector.take()
 
     def collect(self, collector: GrammarCollector) -> Iterator[int]:
-        """Give all files to a collector; the size of each piece that it took. Errors are those of `grammars`."""
+        """Pass all files to a collector. Yields the size of each piece. Raises the same errors as `grammars`."""
         stream = TextStream(self._archive, self.layout)
         for file, (ino, size) in enumerate(zip(self.layout.inos.tolist(), self.layout.sizes.tolist(), strict=True)):
             pieces = stream.pieces(file)
@@ -116,7 +119,10 @@ class ContentText:
 
 
 def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
-    """The files of each segment that has no grammar; files that are one hole are with those of the first of them."""
+    """Returns the text of each segment that has no grammar, by segment number.
+
+    Files without extents, which consist of one hole, are counted to the first of these segments.
+    """
     having = {section.segment for section in archive.sections if section.kind == GRAMMAR_SECTION}
     inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
     if not inos:
@@ -146,7 +152,7 @@ class TextStream:
         self._first = 0
 
     def pieces(self, file: int) -> Iterator[memoryview]:
-        """The bytes of a file of the layout, block by block."""
+        """Yields the bytes of a file of the layout, block by block."""
         archive = self._archive
         for stream_offset, size in self._runs[self._starts[file] : self._starts[file + 1]]:
             end = stream_offset + size
@@ -164,7 +170,7 @@ class TextStream:
 
     def _block(self, number: int) -> Block:
         if not self._first <= number < self._first + len(self._blocks):
-            self._blocks = []  # its memory serves the next batch
+            self._blocks = []  # frees the memory for the next batch
             batch = max(self._archive.engine.batch_bytes, _BATCH_BYTES) // self._archive.block_size
             count = int(np.argmin(self._wanted[number : number + batch])) or batch
             count = min(count, self._archive.num_blocks - number)

@@ -1,4 +1,4 @@
-"""Where the bytes of files lie in the stream, of many files at once."""
+"""Computes where the bytes of many files lie in the stream, with arrays."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MAX = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class TextLayout:
-    """Files that have bytes, none of them in holes, in the order of the stream; all arrays are int64.
+    """Files that have bytes and no holes, in the order of the stream. All arrays are int64.
 
-    File f has inode `inos[f]` and `sizes[f]` bytes: those of the runs from `starts[f]` up to `starts[f + 1]`. Run r is
+    File f has inode `inos[f]` and `sizes[f]` bytes: those of the runs `starts[f]` to `starts[f + 1]` - 1. Run r is
     `run_sizes[r]` bytes of the stream from `stream_offsets[r]` on.
     """
 
@@ -32,9 +32,9 @@ class TextLayout:
 
 
 def locate_text(archive: Archive, inos: Collection[int]) -> tuple[TextLayout, list[int]]:
-    """The regular files among `inos` that have bytes, and apart from them the inodes of those that have holes.
+    """Returns the layout of the non-empty regular files among `inos` without holes, and the inodes of those with holes.
 
-    Raises CorruptIndexError where extents overlap, are empty or lie outside the stream.
+    Raises CorruptIndexError if extents overlap, are empty or lie outside the stream.
     """
     files = file_sizes(archive)
     files = files[(files[:, 1] > 0) & np.isin(files[:, 0], np.fromiter(inos, np.int64, len(inos)))]
@@ -56,7 +56,10 @@ def locate_text(archive: Archive, inos: Collection[int]) -> tuple[TextLayout, li
 
 
 def _in_order(files: Numbers, numbers: Numbers, offsets: Numbers, sizes: Numbers) -> TextLayout:
-    """Files and their runs, which come file by file, by the place where each file begins."""
+    """Returns the layout of files, sorted by the stream offset at which each begins.
+
+    `numbers` ascend: runs come by file.
+    """
     starts = np.searchsorted(numbers, np.arange(len(files)))
     order = np.argsort(offsets[starts], kind="stable")
     places = np.empty_like(order)
@@ -69,7 +72,7 @@ def _in_order(files: Numbers, numbers: Numbers, offsets: Numbers, sizes: Numbers
 
 
 def _check_extents(archive: Archive, numbers: Numbers, extents: Numbers) -> None:
-    """Raise CorruptIndexError for what no file can have; extents are in the order of file and file_offset."""
+    """Raise CorruptIndexError for impossible extents. `extents` are sorted by file and file_offset."""
     _, begin, stream_offset, size = extents.T
     is_wrong = (size <= 0) | (begin < 0) | (stream_offset < 0)
     is_wrong |= (begin > _MAX - np.maximum(size, 0)) | (stream_offset > _MAX - np.maximum(size, 0))
@@ -81,12 +84,12 @@ def _check_extents(archive: Archive, numbers: Numbers, extents: Numbers) -> None
 
 
 def outside(archive: Archive, ino: int, what: str) -> CorruptIndexError:
-    """The error for a file whose bytes are not all where they could be."""
+    """Returns the error for a file that has bytes outside the stream or its segment."""
     return CorruptIndexError(f"inode {ino} has bytes outside {what}", archive=archive.path, path=archive.path_of(ino))
 
 
 def union(first: Numbers, last: Numbers) -> Numbers:
-    """All numbers from `first` to `last` of any of the ranges, ascending."""
+    """Returns all numbers that lie in any of the ranges `first[i]` to `last[i]`, inclusive, in ascending order."""
     if not first.size:
         return np.zeros(0, np.int64)
     base = int(np.min(first))

@@ -1,4 +1,4 @@
-"""Checks an archive against docs/format.md: every block, the index, the grammars; says which files it concerns."""
+"""Checks an archive against docs/format.md: blocks, index and grammars. Reports the files that are affected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_TOUCHED = 1 << 20
 
 @dataclass(frozen=True)
 class Damage:
-    """A damaged block; `section` is None for one of the stream, whose `paths` are the files it touches."""
+    """A damaged block. For a block of the stream, `section` is None and `paths` are the files in the block."""
 
     block: int
     status: BlockStatus
@@ -32,7 +32,7 @@ class Damage:
 
 @dataclass
 class VerifyReport:
-    """What a verification saw; sizes in bytes. `paths` are those of the inodes that problems name."""
+    """The result of a verification; sizes in bytes. `paths` maps the inodes of problems to paths."""
 
     num_blocks: int = 0
     compressed_size: int = 0
@@ -43,16 +43,16 @@ class VerifyReport:
 
     @property
     def is_sound(self) -> bool:
-        """Whether the archive is as it was written, and as the format has it."""
+        """Whether the archive is undamaged and conforms to the format."""
         return not self.damages and not self.problems
 
 
 def verify_archive(archive: Archive, progress: Callable[[int], None] | None = None) -> VerifyReport:
     """Decode all blocks and compare them with their checksums; check the index, the grammars, earlier generations.
 
-    `progress` is told how many uncompressed bytes each step did. What the opening of an archive checks is not
-    checked again. Only one grammar is in memory at a time; the text of its files is decoded a second time, and compared
-    with it word by word.
+    `progress` is called with the uncompressed bytes of each step. The checks that opening an archive makes are not
+    repeated. Only one grammar is in memory at a time. The text of its files is decoded a second time and compared with
+    the grammar word by word.
     """
     return _Verification(archive, progress or (lambda _size: None)).run()
 
@@ -66,10 +66,10 @@ class _Verification:
         self._report = VerifyReport()
 
     def run(self) -> VerifyReport:
-        """Check everything."""
+        """Check everything. Returns the report."""
         report = self._report
         report.problems += self._archive.problems()
-        # Where the index contradicts itself, what it says of files is nothing to compare grammars with.
+        # If the index contradicts itself, grammars cannot be compared with its files.
         is_sound = not report.problems
         self._check_overlaps()
         for segment in self._archive.segments:
@@ -85,13 +85,13 @@ class _Verification:
         return report
 
     def _check_segment(self, segment: Segment) -> None:
-        """Its part of the stream."""
+        """Check the blocks of a segment's part of the stream."""
         self._check_alignment("", segment.first_block, segment.places)
         for number, status in self._damaged(segment.places):
             self._report.damages.append(Damage(segment.first_block + number, status))
 
     def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
-        """Its blocks, and what they hold if that is a grammar."""
+        """Check the blocks of a section and, if it is a grammar, its content."""
         name = f"{section.kind} of segment {section.segment}"
         is_grammar = section.kind == GRAMMAR_SECTION
         content = bytearray()
@@ -109,7 +109,10 @@ class _Verification:
     def _damaged(
         self, places: BlockPlaces, take: Callable[[memoryview], None] | None = None
     ) -> list[tuple[int, BlockStatus]]:
-        """The damaged blocks of one run, which is counted into the report; `take` gets the content of the others."""
+        """Returns the damaged blocks of `places`, and adds all of them to the report.
+
+        `take` gets the content of good blocks.
+        """
         archive, report = self._archive, self._report
         damaged: list[tuple[int, BlockStatus]] = []
         batch = max(_BATCH_BYTES // archive.block_size, 1)
@@ -129,7 +132,7 @@ class _Verification:
         return damaged
 
     def _check_overlaps(self) -> None:
-        """Blocks have either the same bytes or none in common."""
+        """Check that two blocks either are the same or share no bytes."""
         every = [segment.places for segment in self._archive.segments]
         every += [section.places for section in self._archive.sections]
         begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.archive_offsets) for places in every)])
@@ -181,7 +184,7 @@ class _Verification:
 
     @cached_property
     def _paths(self) -> dict[int, bytes]:
-        """A path of each inode; none where the names cannot be read, which is a problem of its own."""
+        """One path of each inode; empty if the names cannot be read, which is reported as a separate problem."""
         try:
             return self._archive.paths()
         except (CorruptIndexError, StatsUnavailableError):

@@ -1,4 +1,4 @@
-"""Compares the grammars of an archive with its files: the same files, and the same words in each."""
+"""Compares the grammars of an archive with its files: they must cover the same files, with the same words in each."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_prob
 Numbers = NDArray[np.int64]
 Difference = tuple[int, bytes | None, bytes | None]
 
-_MAX_SHOWN = 60  # bytes of a word
+_MAX_SHOWN = 60  # longest part of a word that a message shows, in bytes
 
 
 class GrammarCheck:
-    """Takes the grammars, one after another, and compares each with the text of its files, word by word."""
+    """Takes the grammars one after another, and compares each with the text of its files, word by word."""
 
     def __init__(self, archive: Archive, damaged_blocks: Collection[int], *, with_files: bool) -> None:
-        """Get ready; files in `damaged_blocks` are left out. Without files, grammars are looked at by themselves."""
+        """Files in `damaged_blocks` are left out.
+
+        Without `with_files`, grammars are checked but not compared with files.
+        """
         self._archive = archive
         self._with_files = with_files and any(section.kind == GRAMMAR_SECTION for section in archive.sections)
         self._damaged = np.array(sorted(damaged_blocks), np.int64)
@@ -37,7 +40,10 @@ class GrammarCheck:
         self._extents = all_extents(archive) if self._with_files else np.empty((0, 4), np.int64)
 
     def take_section(self, segment: int, content: bytes | bytearray) -> list[Problem]:
-        """A grammar section; what is wrong with it by itself, and where its words are not those of the files."""
+        """Check the content of a grammar section.
+
+        Returns its problems, and the files whose words differ from the grammar.
+        """
         try:
             grammar = Grammar.from_bytes(content)
         except ArchiveFormatError as error:
@@ -64,7 +70,10 @@ class GrammarCheck:
         yield from self._take_files(np.concatenate(inos), np.concatenate(starts))
 
     def _take_files(self, inos: NDArray[np.uint64], starts: NDArray[np.uint64]) -> Iterator[str]:
-        """Keep the files of a grammar, of which `starts` are the inodes of those that begin."""
+        """Record the files of a grammar.
+
+        `starts` are the inodes of the files that begin in it, continued files excluded.
+        """
         unknown = np.unique(inos[inos >= _next_ino(self._archive)])
         if len(unknown):
             yield f"the grammar has {len(unknown)} files that never were, the first of them inode {unknown[0]}"
@@ -74,7 +83,7 @@ class GrammarCheck:
         self._inos.append(np.unique(inos[np.isin(inos, unknown, invert=True)].astype(np.int64)))
 
     def _compare(self, grammar: Grammar) -> Iterator[Problem]:
-        """The files whose words are not those of the grammar."""
+        """Yields a problem for each file whose words differ from the grammar."""
         pieces = _Pieces(grammar)
         check = _grammar.TextCheck(grammar.native, _word_characters(grammar.word_rule))
         for ino, difference in self._differences(check, pieces.files(), pieces.of, grammar.word_rule):
@@ -87,7 +96,10 @@ class GrammarCheck:
         pieces: Callable[[int], list[tuple[int, int]]],
         word_rule: str,
     ) -> Iterator[tuple[int, Difference]]:
-        """Where the text of those files among `inos` that are whole and sound is not what a check has of it."""
+        """Yields the first difference of each file among `inos` between its text and the words that `check` has for it.
+
+        Files with holes or in damaged blocks are skipped.
+        """
         regular = file_sizes(self._archive)
         empty = np.intersect1d(inos, regular[regular[:, 1] == 0, 0])
         layout, _ = locate_text(self._archive, np.setdiff1d(inos, self._in_damaged_blocks()).tolist())
@@ -104,7 +116,7 @@ class GrammarCheck:
                 yield ino, difference
 
     def _in_damaged_blocks(self) -> Numbers:
-        """The inodes that have bytes in damaged blocks."""
+        """Returns the inodes of files that have bytes in damaged blocks."""
         block_size = self._archive.block_size
         before = np.searchsorted(self._damaged, self._extents[:, 2] // block_size)
         last = (self._extents[:, 2] + self._extents[:, 3] - 1) // block_size
@@ -112,7 +124,7 @@ class GrammarCheck:
         return np.unique(touched)
 
     def finish(self) -> Iterator[Problem]:
-        """What is wrong between all grammars and the index."""
+        """Yields the contradictions between all grammars and the index."""
         if not self._with_files or not self._inos:
             return
         inos = np.concatenate(self._inos)
@@ -120,7 +132,7 @@ class GrammarCheck:
         yield from _each(files[counts > 1], "it is in the grammars of several segments")
         listed = np.array(self._archive.binary_files(), np.int64)
         regular = file_sizes(self._archive)
-        others = np.setdiff1d(files, regular[:, 0])  # mostly files that a later generation has replaced
+        others = np.setdiff1d(files, regular[:, 0])  # most of them are files that a later generation has replaced
         if len(others):
             others = others[np.isin(others, np.array(sorted(self._archive.inode_numbers()), np.int64))]
         yield from _each(others, "it is in a grammar and is no regular file")
@@ -136,7 +148,7 @@ class GrammarCheck:
             yield from first_problems(Problem(reason, ino) for ino in with_words)
 
     def _with_holes(self, regular: Numbers) -> Numbers:
-        """The inodes of the files that extents do not cover."""
+        """Returns the inodes of the files that have holes."""
         inos, covered = _sum_by_file(self._extents[:, 0], self._extents[:, 3])
         sizes = np.zeros(len(regular), np.int64)
         sizes[np.searchsorted(regular[:, 0], inos)] = covered
@@ -145,7 +157,7 @@ class GrammarCheck:
 
 
 class _Pieces:
-    """Where a grammar has files: in one part, or in several in a row where the file goes on."""
+    """Maps each file to its pieces in the parts of a grammar. A file that continues in the next part has several."""
 
     def __init__(self, grammar: Grammar) -> None:
         parts = [(continues, inos.astype(np.int64)) for continues, inos, _ in grammar.files()]
@@ -159,19 +171,19 @@ class _Pieces:
         self._once = np.unique(begins, return_counts=True)
 
     def files(self) -> Numbers:
-        """The inodes of the files that it has once."""
+        """Returns the inodes of the files that the grammar has exactly once."""
         files, counts = self._once
         once: Numbers = files[counts == 1]
         return once
 
     def of(self, ino: int) -> list[tuple[int, int]]:
-        """The pieces of a file in order: the number of a part, and the place there."""
+        """Returns the pieces of a file in order: the index of a part, and the index of the file in it."""
         begin, end = np.searchsorted(self._inos, [ino, ino + 1])
         return list(zip(self._parts[begin:end].tolist(), self._places[begin:end].tolist(), strict=True))
 
 
 def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Each inode once, in order, with the sum of its numbers."""
+    """Returns each inode once, in ascending order, and the sum of its numbers."""
     unique, places = np.unique(inos, return_inverse=True)
     sums = np.zeros(len(unique), np.int64)
     np.add.at(sums, places, numbers)
@@ -179,7 +191,7 @@ def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _reason(number: int, in_text: bytes | None, in_grammar: bytes | None) -> str:
-    """A difference in words."""
+    """Returns the description of a difference."""
     if in_text is None:
         return f"it has {number} words, and more in the grammar"
     if in_grammar is None:
@@ -196,9 +208,10 @@ def _word_characters(word_rule: str) -> bytes:
 
 
 def _is_certain(word: bytes | None) -> bool:
-    """Whether all characters of a word of the rule `letters` have been in Unicode for long.
+    """Returns whether every character of a word has been in Unicode since version 3.2.
 
-    What a letter is depends on the version of Unicode that the writer had; the newest characters prove nothing.
+    Which characters are letters depends on the version of Unicode that the writer used, so a difference in newer
+    characters proves nothing.
     """
     if word is None or word.isascii():
         return True
@@ -211,6 +224,6 @@ def _each(inos: Numbers, reason: str) -> Iterator[Problem]:
 
 
 def _next_ino(archive: Archive) -> int:
-    """The number above all inodes that ever were, as far as the index tells."""
+    """Returns the upper limit (exclusive) of all inode numbers ever used, as far as the index tells."""
     text = archive.meta.get(NEXT_INO, "")
     return min(int(text), MAX_INO) if text.isdecimal() and len(text) < 20 else MAX_INO

@@ -1,4 +1,4 @@
-"""The command line `gompfs COMMAND ...`; each command is a module of its own, imported when it is run."""
+"""The command line `gompfs COMMAND ...`. Each command has its own module, imported when the command runs."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ _EXIT_INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command that sys.argv asks for, and exit with its status."""
+    """Run the command in sys.argv and exit with its status."""
     open_closed_streams()
-    if sys.argv[1:] == ["--version"]:  # answered before the rest is imported; other spellings are as well, but later
+    if sys.argv[1:] == ["--version"]:  # fast path without imports; click handles abbreviations
         try:
             print_version()
             sys.stdout.flush()
         except OSError as error:
-            sys.stdout = None  # which the interpreter would flush again
+            sys.stdout = None  # otherwise the interpreter flushes it again at exit
             sys.exit(f"gompfs: standard output: {error.strerror}")
     else:
-        # Imports make many objects that stay: to look for garbage among them takes a twentieth of a short command.
+        # Imports create many objects that live until exit. Collections over them take 5% of a short command's time.
         gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
         try:
             from gompfs.cli.application import run
 
             status = run()
-        except KeyboardInterrupt:  # while this is imported
+        except KeyboardInterrupt:  # during the import
             sys.stderr.write("gompfs: interrupted\n")
             status = _EXIT_INTERRUPTED
         if status == _EXIT_INTERRUPTED:
-            # The interpreter would wait for threads and for whoever reads the output; and it would die by SIGINT
-            # instead where that came in an exec(), as modules have them that are being imported.
+            # A normal exit waits for other threads and for the reader of the output. It also kills the process with
+            # SIGINT instead of this status if the signal arrived inside an exec(), as during the import of a module.
             os._exit(status)
         sys.exit(status)
 
 
 def print_version() -> None:
-    """The line of --version."""
+    """Print the line of --version."""
     sys.stdout.write(f"gompfs {__version__}\n")
 
 
 def open_closed_streams() -> None:
-    """Give each standard stream that was closed at the start a descriptor that cannot be used (/dev/null).
+    """Open /dev/null, in the wrong direction, for each standard stream that was closed when the process started.
 
-    Otherwise the next file that is opened, an archive perhaps, would become the standard output.
+    Otherwise the next file that the process opens, perhaps an archive, gets the descriptor of standard output.
     """
     streams = (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w"))
     for name, flags, mode in streams:

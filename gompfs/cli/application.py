@@ -1,6 +1,6 @@
-"""The group of all commands, and the one place where errors become a line on stderr and an exit status.
+"""The click group of all commands, and the one place that turns errors into a line on stderr and an exit status.
 
-Statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 nobody reads the output any more, 143 terminated.
+Exit statuses: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe on the output, 143 terminated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 EXIT_TERMINATED = 143
 
-# Command -> the module that defines it, as <command>_command; in the order of the help.
+# Command -> the module that defines <command>_command. The help lists commands in this order.
 COMMAND_MODULES = {
     "pack": "pack",
     "add": "pack",
@@ -51,7 +51,7 @@ _NATIVE_MODULES = ("gompfs._codec", "gompfs._grammar")
 
 
 def leave_on_sigterm() -> None:
-    """Make SIGTERM an exception: a writer removes what it has half written when it passes through it."""
+    """Turn SIGTERM into SystemExit, so that a writer's cleanup code removes its unfinished files."""
 
     def leave(_number: int, _frame: FrameType | None) -> NoReturn:
         _cancel_native_work()
@@ -61,21 +61,21 @@ def leave_on_sigterm() -> None:
 
 
 class _Interrupts:
-    """Makes SIGINT a KeyboardInterrupt, and ends native work of all threads, which would be waited for.
+    """Turns SIGINT into KeyboardInterrupt, and cancels the native work of all threads, for which exit would wait.
 
-    Where SIGINT is ignored, as for a command in the background of a shell, it stays so.
+    If SIGINT is ignored, as in a command that a shell runs in the background, it stays ignored.
     """
 
     def __init__(self) -> None:
         self.has_come = False
-        """What is raised afterwards may be another exception: sqlite3 makes an error of an interrupt, for example."""
+        """Whether SIGINT was received. The exception that is seen may differ: sqlite3 raises its own error."""
         if threading.current_thread() is threading.main_thread() and (
             signal.getsignal(signal.SIGINT) is signal.default_int_handler
         ):
             signal.signal(signal.SIGINT, self._interrupt)
 
     def ignore(self) -> None:
-        """Ignore SIGINT from now on: the command has ended, and the interpreter would be killed while it ends."""
+        """Ignore SIGINT from now on: the command has ended, and a signal would kill the interpreter during shutdown."""
         if signal.getsignal(signal.SIGINT) == self._interrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -93,21 +93,21 @@ def _cancel_native_work() -> None:
 
 
 class Settings:
-    """What the options before the command say."""
+    """The values of the options before the command name."""
 
     def __init__(self) -> None:
         self.debug = False
 
 
 class _Commands(click.Group):
-    """Imports a command's module when the command is asked for."""
+    """Imports the module of a command when the command is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names."""
+        """The names of all commands."""
         return list(COMMAND_MODULES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
+        """The command named `cmd_name`, None if there is none."""
         if cmd_name not in COMMAND_MODULES:
             return None
         module = import_module(f"gompfs.cli.{COMMAND_MODULES[cmd_name]}")
@@ -117,7 +117,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments; a path is an archive to mount, as mount.fuse3 calls for gompfs#ARCHIVE."""
+        """The command and its arguments. A path in place of a command means `mount`: mount.fuse3 runs gompfs so."""
         return super().resolve_command(ctx, ["mount", *args] if "/" in args[0] else args)
 
 
@@ -145,7 +145,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 )
 @click.pass_context
 def application(ctx: click.Context, debug: bool) -> None:
-    """Pack files into a compressed archive, mount it as a directory, and read its statistics as files."""
+    """Pack files into a compressed archive, mount the archive as a directory, and read word statistics as files."""
     ctx.ensure_object(Settings).debug = debug
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
@@ -153,7 +153,7 @@ def application(ctx: click.Context, debug: bool) -> None:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line (sys.argv's by default); the exit status. Errors are printed, never raised."""
+    """Run one command line (sys.argv by default) and return the exit status. Prints errors, never raises them."""
     settings = Settings()
     interrupts = _Interrupts()
     try:
@@ -167,7 +167,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
             traceback.print_exc()
         status = _report(KeyboardInterrupt() if interrupts.has_come else error)
-        if not interrupts.has_come:  # a reader that does not read may have been what was waited for
+        if not interrupts.has_come:  # flushing may block: the interrupted write may have waited for a stalled reader
             _drop_unwritten_output()
         return status
     finally:
@@ -176,7 +176,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: Sequence[str], settings: Settings) -> None:
-    # Not through click's main(): that would make status 1 of a broken pipe, and two lines of an interrupt.
+    # Not through click's main(), which exits with status 1 on a broken pipe and prints two lines on an interrupt.
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
         from gompfs.cli.completion import answer_shell
@@ -196,7 +196,7 @@ def _flush_output() -> None:
 
 
 def _drop_unwritten_output() -> None:
-    """Drop what is still buffered if it cannot be written: that would fail again at the interpreter's end."""
+    """Discard buffered output that cannot be written; otherwise the write fails again when the interpreter exits."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -204,7 +204,7 @@ def _drop_unwritten_output() -> None:
 
 
 def _report(error: BaseException) -> int:
-    """Print one line about the error; the exit status."""
+    """Print one line about the error and return the exit status."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else EXIT_FAILURE
     if isinstance(error, BrokenPipeError):
@@ -213,7 +213,7 @@ def _report(error: BaseException) -> int:
         return _fail("interrupted", EXIT_INTERRUPTED)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else PROGRAM_NAME
-        message = " ".join(error.format_message().split())  # click has tab characters between choices
+        message = " ".join(error.format_message().split())  # click separates choices with tabs
         return _fail(f"{message.rstrip('.')}. See: {command} --help", EXIT_USAGE)
     if isinstance(error, click.ClickException):
         return _fail(error.format_message(), error.exit_code)
@@ -225,7 +225,7 @@ def _report(error: BaseException) -> int:
     if isinstance(error, MemoryError):
         return _fail("out of memory", EXIT_FAILURE)
     name = type(error).__name__
-    return _fail(f"internal error: {name}: {error} (gompfs --debug shows where)", EXIT_FAILURE)
+    return _fail(f"internal error: {name}: {error} (run gompfs --debug for a traceback)", EXIT_FAILURE)
 
 
 def _fail(message: str, status: int) -> int:
@@ -234,5 +234,5 @@ def _fail(message: str, status: int) -> int:
 
 
 def print_error(message: str) -> None:
-    """One line on stderr, the way all errors and warnings of the commands look."""
+    """Print an error or a warning as one line on stderr, prefixed with the program name."""
     click.echo(f"{PROGRAM_NAME}: {' '.join(message.splitlines())}", err=True)

@@ -1,4 +1,4 @@
-"""`gompfs bench`: how fast an archive's blocks decode here."""
+"""`gompfs bench`: measures how fast this machine decodes the blocks of an archive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """Blocks in memory that are decoded by one call; sizes in bytes."""
+    """Compressed blocks in memory that one call decodes; sizes in bytes."""
 
     first_block: int
     blocks: list[bytes]
@@ -33,7 +33,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The best round of one engine; `rate` in bytes of content per second."""
+    """The fastest round of one engine; `rate` in uncompressed bytes per second."""
 
     engine: str
     num_threads: int
@@ -51,19 +51,19 @@ class Measurement:
     callback=parse_size_option,
     default="1G",
     show_default=True,
-    help="Take no more content than this into memory.",
+    help="Decode the first SIZE bytes of content at most; their compressed blocks are held in memory.",
 )
 @click.option(
     "--seconds",
     type=NumberRange(0),
     default=1.0,
     show_default=True,
-    help="Repeat each measurement for this long; the best round counts.",
+    help="Repeat each measurement for this long; the fastest round is printed.",
 )
 @engine_option
 @json_option
 def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, as_json: bool) -> None:
-    """Decode the blocks of ARCHIVE in memory, on one thread and on all, and print the rates."""
+    """Decode the blocks of ARCHIVE from memory, on one thread and on all cores, and print the throughput."""
     from gompfs.engine import select_engine
 
     single, full = select_engine(engine, 1), select_engine(engine)
@@ -81,7 +81,7 @@ def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, a
 
 
 def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
-    """The blocks of the stream from the start of the archive, as many as hold `max_size` bytes."""
+    """Load blocks from the start of the stream until they hold `max_size` uncompressed bytes."""
     descriptor = os.open(archive.path, os.O_RDONLY | os.O_CLOEXEC)
     per_batch = max(_BATCH_BYTES // archive.block_size, 1)
     left = max_size
@@ -106,7 +106,7 @@ def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
 
 
 def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: float) -> Measurement:
-    """Decode all batches again and again for `seconds`, at least once; raises CorruptBlockError."""
+    """Decode all batches repeatedly for `seconds`, at least once; raises CorruptBlockError."""
     out = engine.allocate(max((batch.uncompressed_size for batch in batches), default=0))
     best = float("inf")
     end = time.monotonic() + seconds

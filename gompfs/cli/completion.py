@@ -1,12 +1,12 @@
-"""`gompfs completion`: scripts that make shells complete gompfs commands, and the answers to these scripts.
+"""`gompfs completion`: scripts for shells that complete gompfs commands, and the answers to these scripts.
 
 A script runs `gompfs` with _GOMPFS_COMPLETE=SHELL and passes the command line as arguments. The answer is a list of
-records of three fields, each field ended by a NUL byte: type, value, help. Types are `plain` (an option or command),
-`entry` (a path inside an archive), and `file` and `dir` (the shell completes paths of its own).
+records of three fields, each terminated by a NUL byte: type, value, help. Types are `plain` (an option or command),
+`entry` (a path inside an archive), and `file` and `dir` (the shell completes paths of the host).
 
-Names of entries are chosen by whoever made the archive. So no script evaluates, splits or expands a value. Values for
-bash are quoted here, as readline inserts them as they are (its own quoting, `compopt -o filenames`, leaves dollar signs
-and backquotes). zsh quotes what `compadd` adds, and fish every candidate.
+The author of an archive chooses the names of its entries and may be hostile. So no script evaluates, splits or expands
+a value. Values for bash are quoted here, because readline inserts them unchanged (its own quoting, `compopt -o
+filenames`, does not quote dollar signs and backquotes). zsh quotes what `compadd` adds; fish quotes every candidate.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(SCRIPTS)))
 def completion_command(shell: str) -> None:
-    """Print the script that lets SHELL complete commands, options, and paths inside archives.
+    """Print a completion script for SHELL, for commands, options and paths inside archives.
 
     \b
     bash: gompfs completion bash > ~/.local/share/bash-completion/completions/gompfs
@@ -126,10 +126,10 @@ def completion_command(shell: str) -> None:
 
 
 def answer_shell(shell: str, arguments: Sequence[str]) -> int:
-    """Print what a script of SCRIPTS asks for; the exit status.
+    """Print the completions that a script of SCRIPTS asks for, and return the exit status.
 
-    `arguments` are the words after `gompfs` up to the cursor, the last one incomplete; for bash the command line up
-    to the cursor, and the part of it that readline replaces.
+    For zsh and fish, `arguments` are the words after `gompfs` up to the cursor; the last word is incomplete. For bash,
+    they are the command line up to the cursor, and the part of it that readline replaces.
     """
     from gompfs.cli.application import COMPLETION_VARIABLE, PROGRAM_NAME, application
 
@@ -143,7 +143,7 @@ def answer_shell(shell: str, arguments: Sequence[str]) -> int:
     completion = ShellComplete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE)
     for item in completion.get_completions(words[:-1], words[-1]):
         if shell == "fish" and item.type == "entry" and "\t" in item.value:
-            continue  # fish takes what comes after a tab for a description
+            continue  # fish shows the text after a tab as a description
         fields = (item.type, quoted(item.value), item.help or "")
         sys.stdout.buffer.write(b"".join(os.fsencode(field) + b"\0" for field in fields))
     sys.stdout.flush()
@@ -151,24 +151,24 @@ def answer_shell(shell: str, arguments: Sequence[str]) -> int:
 
 
 class BashLine:
-    """A command line of bash up to the cursor. Nothing in it is expanded."""
+    """A command line of bash up to the cursor. Variables, globs and history in it are not expanded."""
 
     def __init__(self, line: str, replaced: str) -> None:
         """`replaced` is the end of the line that readline replaces: the incomplete word, or a part of it.
 
-        The part begins after an opening quote, or after one of the characters that break words for readline.
+        A part begins after an opening quote, or after one of the characters at which readline breaks words.
         """
         kept, self._quote = _bash_words(line[: len(line) - len(replaced)])
         self.words, _ = _bash_words(line)
         self._num_kept = len(kept[-1])
 
     def quoted(self, value: str) -> str:
-        """What is to replace the end of the line so that the last word is `value`."""
+        """The text that must replace the end of the line so that the last word becomes `value`."""
         return quote_for_bash(value[self._num_kept :], self._quote)
 
 
 def _bash_words(line: str) -> tuple[list[str], str]:
-    """The words of a line without quotes, the last one possibly incomplete or empty; and the quote that is open."""
+    """The unquoted words of a line, of which the last may be incomplete or empty, and the quote that is still open."""
     words = [""]
     quote = ""
     is_escaped = False
@@ -190,7 +190,7 @@ def _bash_words(line: str) -> tuple[list[str], str]:
 
 
 def quote_for_bash(value: str, quote: str = "") -> str:
-    """A value as bash reads it: after the opening `quote`, which readline closes, or without one."""
+    """A value quoted for bash, to be inserted after the opening `quote`, which readline closes, or without a quote."""
     if quote == "'":
         return value.replace("'", "'\\''")
     if quote:

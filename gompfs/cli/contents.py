@@ -1,4 +1,4 @@
-"""`gompfs cat` and `gompfs extract`: the bytes of files, without a mount."""
+"""`gompfs cat` and `gompfs extract`: read files without a mount."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _MAX_VECTORS = 512
 @click.command("cat")
 @archive_argument
 @paths_argument(required=True)
-@click.option("--verify", is_flag=True, help="Check decoded bytes against their checksums too.")
+@click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
 @engine_option
 @click.pass_context
 def cat_command(
     ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str
 ) -> None:
-    """Write the content of each file PATH of ARCHIVE to standard output."""
+    """Write the content of each file PATH in ARCHIVE to standard output."""
     failed = False
     with opened(archive, engine=engine, verify=verify) as opened_archive:
         for path in paths:
@@ -48,7 +48,7 @@ def cat_command(
 def _write_content(archive: Archive, path: str) -> None:
     inode = archive.resolve(path, follow=True)
     if not stat.S_ISREG(inode.mode):
-        kind = "a directory" if stat.S_ISDIR(inode.mode) else "no regular file"
+        kind = "a directory" if stat.S_ISDIR(inode.mode) else "not a regular file"
         raise EntryTypeError(f"is {kind}", archive=archive.path, path=path)
     sys.stdout.flush()
     output = sys.stdout.fileno()
@@ -58,7 +58,7 @@ def _write_content(archive: Archive, path: str) -> None:
 
 
 def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
-    """Write the pieces one after another, many in one system call."""
+    """Write the pieces in order, up to 512 in one system call."""
     position = 0
     pieces = list(pieces)
     while position < len(pieces):
@@ -79,10 +79,10 @@ def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
     default=".",
     show_default=True,
     type=click.Path(file_okay=False),
-    help="Where to extract to; made if it is not there.",
+    help="Directory to extract to; created if it does not exist.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-@click.option("--verify", is_flag=True, help="Check decoded bytes against their checksums too.")
+@click.option("-q", "--quiet", is_flag=True, help="Do not show progress.")
+@click.option("--verify", is_flag=True, help="Also compare decoded bytes with their checksums.")
 @engine_option
 @click.pass_context
 def extract_command(
@@ -95,11 +95,11 @@ def extract_command(
     verify: bool,
     engine: str,
 ) -> None:
-    """Extract all of ARCHIVE, or each PATH with all that is below it.
+    """Extract all of ARCHIVE, or each PATH with everything below it.
 
-    Modes, times, symlinks, hard links, holes and extended attributes come back as they were; if root extracts,
-    owners and setuid bits too. A file that is damaged or cannot be written is left out with a message, and the
-    rest is extracted. Existing files are replaced, existing directories are merged.
+    Modes, times, symlinks, hard links, holes and extended attributes are restored; for root, owners and setuid
+    bits too. A file that is damaged or cannot be written is skipped with an error message, and the rest is
+    extracted. Existing files are replaced, existing directories are merged.
     """
     from pathlib import Path
 

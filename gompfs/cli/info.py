@@ -1,4 +1,4 @@
-"""`gompfs info`: what an archive is, and where its bytes go."""
+"""`gompfs info`: facts about an archive and a breakdown of its size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @archive_argument
 @json_option
 def info_command(archive: str, *, as_json: bool) -> None:
-    """Show what ARCHIVE is: sizes, ratio, codecs, segments and sections."""
+    """Show facts about ARCHIVE: sizes, ratio, codecs, segments and sections."""
     with opened(archive) as opened_archive:
         facts = collect_facts(opened_archive)
     if as_json:
@@ -32,7 +32,7 @@ def info_command(archive: str, *, as_json: bool) -> None:
 
 
 def collect_facts(archive: Archive) -> dict[str, Any]:
-    """All that `info` tells, by name; sizes in bytes."""
+    """The facts that `info` prints, by JSON key; sizes in bytes."""
     num_inodes, content_size = archive.totals()
     segments = [
         {"segment": segment.number, "first_block": segment.first_block, **_sizes(segment.places)}
@@ -73,7 +73,7 @@ def _sizes(places: BlockPlaces) -> dict[str, int]:
 
 
 def _codec_mix(archive: Archive) -> dict[str, dict[str, int]]:
-    """Blocks of the stream, and their compressed bytes, by codec."""
+    """The number of blocks of the stream and their compressed size in bytes, for each codec."""
     from gompfs.codec import Codec
 
     num_blocks: Counter[int] = Counter()
@@ -100,7 +100,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
             f"{facts['num_inodes']:,} inodes, {facts['num_binary_files']:,} binary files, words: {words}",
         ),
         ("content", _exact(facts["content_size"])),
-        ("stream", f"{_exact(facts['stream_size'])}, equal files once and holes left out"),
+        ("stream", f"{_exact(facts['stream_size'])}, duplicate files counted once, holes not counted"),
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
         ("index", _exact(facts["index_size"])),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),

@@ -1,4 +1,4 @@
-"""`gompfs ls`: the entries of an archive."""
+"""`gompfs ls`: lists the entries of an archive."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _TYPES = {
 @click.command("ls")
 @archive_argument
 @paths_argument(required=False)
-@click.option("-l", "--long", is_flag=True, help="Show mode, links, owner, group, size and time too.")
-@click.option("-R", "--recursive", is_flag=True, help="List what is in directories below, too.")
-@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte; escape nothing on a terminal either.")
+@click.option("-l", "--long", is_flag=True, help="Also show mode, link count, owner, group, size and time.")
+@click.option("-R", "--recursive", is_flag=True, help="List subdirectories recursively.")
+@click.option("-0", "--null", is_flag=True, help="End names with a NUL byte, not a newline; never escape names.")
 @json_option
 @click.pass_context
 def ls_command(
@@ -52,10 +52,10 @@ def ls_command(
     null: bool,
     as_json: bool,
 ) -> None:
-    """List the entries of ARCHIVE, or of each PATH in it; of a directory, what it contains.
+    """List ARCHIVE, or each PATH in it. If PATH is a directory, its content is listed.
 
-    Entries are printed as paths that cat and extract take; directories end in a slash. On a terminal, control
-    characters in names are escaped; in a pipe or a file, names are printed as they are.
+    Entries are printed as paths that cat and extract accept; directories end in a slash. On a terminal, control
+    characters in names are escaped; to a pipe or a file, names are written unchanged.
     """
     failed = False
 
@@ -83,7 +83,7 @@ def ls_command(
 
 
 def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) -> Iterator[Entry]:
-    """The entry at `path`, or what the directory there contains, all the way down if `recursive`."""
+    """Yields the entry at `path`; if it is a directory, its entries instead, with all levels below if `recursive`."""
     inode = archive.resolve(path)
     if stat.S_ISLNK(inode.mode) and (follow or path.endswith(b"/")):
         inode = _directory_behind(archive, path) or inode
@@ -102,7 +102,7 @@ def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) ->
 
 
 def _directory_behind(archive: Archive, path: bytes) -> Inode | None:
-    """The directory that a symlink leads to; None where it leads to nothing or to something else."""
+    """The directory that a symlink points to; None if the target does not exist or is not a directory."""
     try:
         inode = archive.resolve(path, follow=True)
     except GompfsError:
@@ -115,7 +115,7 @@ def _long_line(name: bytes, inode: Inode) -> bytes:
     if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode):
         size = f"{os.major(inode.rdev)},{os.minor(inode.rdev)}"
     owner = f"{_user_name(inode.uid)}/{_group_name(inode.gid)}"
-    # Widths that fit most entries keep the columns straight without a first pass over all of them.
+    # Fixed widths that fit most entries: no first pass over all entries is needed to align the columns.
     head = f"{stat.filemode(inode.mode)} {inode.nlink:>2} {owner:<10} {size:>11} {_time(inode.mtime_ns)} "
     line = head.encode() + name
     return line if inode.symlink_target is None else line + b" -> " + inode.symlink_target
@@ -125,7 +125,7 @@ def _time(mtime_ns: int) -> str:
     try:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(mtime_ns // _SECOND_NS))
     except (OverflowError, ValueError, OSError):
-        return f"@{mtime_ns // _SECOND_NS}"  # a year that the C library cannot write
+        return f"@{mtime_ns // _SECOND_NS}"  # a year that the C library cannot format
 
 
 @lru_cache

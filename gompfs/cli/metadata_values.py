@@ -1,4 +1,4 @@
-"""Values of --mtime, --owner and --group, as callbacks of their options."""
+"""Callbacks that parse the values of --mtime, --owner and --group."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MAX_ID = (1 << 32) - 2
 
 
 def parse_mtime(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
-    """Nanoseconds since the epoch, from `@SECONDS` or an ISO 8601 date (in UTC where it names no zone)."""
+    """Nanoseconds since the epoch, from `@SECONDS` or an ISO 8601 date (UTC if it names no time zone)."""
     if value is None:
         return None
     try:
         time_ns = _time_ns(value)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is neither @SECONDS nor a date as 2026-01-31T12:00:00."
+            f"{value!r} is neither @SECONDS nor a date like 2026-01-31T12:00:00."
         ) from None
     if abs(time_ns) > MAX_TIME_NS:
         raise click.BadParameter(f"{value!r} is not between the years 1678 and 2261.")
@@ -37,7 +37,7 @@ def _time_ns(value: str) -> int:
 
 
 def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
-    """A user by number or by name on this machine, as a number."""
+    """The number of a user, given by number or by its name on this machine."""
     import pwd
 
     if value is None or _is_number(value):
@@ -45,11 +45,11 @@ def parse_owner(_ctx: click.Context, _param: click.Parameter, value: str | None)
     try:
         return pwd.getpwnam(value).pw_uid
     except KeyError:
-        raise click.BadParameter(f"there is no user {value!r} here; give its number.") from None
+        raise click.BadParameter(f"there is no user {value!r} on this machine; give a number instead.") from None
 
 
 def parse_group(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
-    """A group by number or by name on this machine, as a number."""
+    """The number of a group, given by number or by its name on this machine."""
     import grp
 
     if value is None or _is_number(value):
@@ -57,7 +57,7 @@ def parse_group(_ctx: click.Context, _param: click.Parameter, value: str | None)
     try:
         return grp.getgrnam(value).gr_gid
     except KeyError:
-        raise click.BadParameter(f"there is no group {value!r} here; give its number.") from None
+        raise click.BadParameter(f"there is no group {value!r} on this machine; give a number instead.") from None
 
 
 def _is_number(value: str) -> bool:

@@ -16,17 +16,17 @@ from gompfs.errors import GompfsError, display_path
 @click.command("mount")
 @click.argument("archives", metavar="ARCHIVE...", nargs=-1, required=True, type=click.Path())
 @click.argument("mountpoint", type=MountPoint())
-@click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground, log to stderr; ^C unmounts.")
-@click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, see above.")
+@click.option("-f", "--foreground", is_flag=True, help="Stay in the foreground and log to stderr; Ctrl-C unmounts.")
+@click.option("-o", "mount_options", metavar="OPTION,...", multiple=True, help="Mount options, listed above.")
 @click.option(
     "--engine",
     metavar="[auto|cpu|gpu|gpu:N,...|reference]",
     callback=check_engine_option,
     shell_complete=complete_engine,
-    help="Who decodes; auto is the default.",
+    help="Decoder to use; the same as -o engine=.",
 )
-@click.option("--union", "several", flag_value="union", help="Show several archives as one tree; later ones win.")
-@click.option("--subdir-per-archive", "several", flag_value="subdirs", help="Show each archive in a directory.")
+@click.option("--union", "several", flag_value="union", help="Merge several archives into one tree; later ones win.")
+@click.option("--subdir-per-archive", "several", flag_value="subdirs", help="Give each archive a directory of its own.")
 def mount_command(
     archives: tuple[str, ...],
     mountpoint: str,
@@ -38,39 +38,42 @@ def mount_command(
 ) -> None:
     """Mount ARCHIVE as a read-only directory at MOUNTPOINT.
 
-    Several archives are shown as a union, in which directories are merged, and of other entries that have the same path
-    that of the latest archive is there; or each in a directory with the name of its file without .gomp. The statistics
-    of each are then in stats/NAME. mount(8) and /etc/fstab have options for that, and a colon between the archives, \\:
-    for one in a name: mount -t gompfs -o union old.gomp:new.gomp MOUNTPOINT.
+    Several archives need --union or --subdir-per-archive. --union merges directories that have the same path; of other
+    entries that have the same path, the one in the last archive is shown. --subdir-per-archive shows each archive in a
+    directory named after its file, without .gomp. In both cases stats/NAME holds the statistics of the archive NAME.
+    For mount(8) and /etc/fstab, separate the archives with colons and write \\: for a colon in a name: mount -t gompfs
+    -o union old.gomp:new.gomp MOUNTPOINT.
 
-    Returns as soon as the mount answers; a daemon serves it until it is unmounted. If MOUNTPOINT does not exist, it is
-    made, and removed again after unmounting. A mount there whose daemon has died is unmounted first.
+    The command returns when the mount is ready; a daemon serves the mount until it is unmounted. If MOUNTPOINT does
+    not exist, it is created, and removed after unmounting. If the daemon of an earlier mount at MOUNTPOINT has died,
+    that mount is unmounted first.
 
     \b
     Mount options:
-      engine=auto|cpu|gpu    who decodes and traverses grammars
-      subdir=PATH            show this directory of the archive; statistics are of all of it
+      engine=auto|cpu|gpu    engine that decodes blocks and computes statistics
+      subdir=PATH            show this directory of the archive as the root; statistics still cover all of it
       cache_size=256M        memory for decoded blocks
-      passthrough_size=SIZE  memory for whole files, of 1M or more, that are decoded when they are opened,
-                             for the kernel to read by itself: needs root and Linux 6.9, and makes
-                             many small files slower (0: off, the default)
-      decode_ahead=SIZE      how much is decoded ahead of who goes through a file (8M, on a GPU 32M)
-      readahead=4M           how far the kernel reads ahead, where root mounts
-      gpu_memory=SIZE        how much a GPU engine may take (half of what is free)
-      gpu_resident=auto      keep compressed blocks in GPU memory as long as it lasts; also: on, off
-      verify                 check decoded bytes against their checksums too
-      stats=visible          list the directory stats in the root; also: hidden (the default), off
-      stats=public           let all users read all statistics, also those of files that they may not read;
-                             may be given beside stats=visible
+      passthrough_size=SIZE  memory for files of 1M and more that are decoded whole when they are opened, so
+                             that the kernel reads them without the daemon; needs root and Linux 6.9, and
+                             slows down mounts of many small files (default 0: off)
+      decode_ahead=SIZE      how far to decode ahead of a sequential reader (default 8M, with a GPU 32M)
+      readahead=4M           how far the kernel reads ahead; takes effect only if root mounts
+      gpu_memory=SIZE        maximum memory to use on each GPU (default: half of the free memory)
+      gpu_resident=auto      keep compressed blocks in GPU memory: as many as fit (auto), all (on), none (off)
+      verify                 also compare decoded bytes with their checksums
+      stats=hidden           hidden: the directory stats can be opened but is not listed in the root;
+                             visible: it is listed; off: it does not exist
+      stats=public           let all users read all statistics, even of files that they may not read; may be
+                             combined with stats=visible
       union                  the same as --union, for mount(8) and /etc/fstab
       subdir_per_archive     the same as --subdir-per-archive
-      allow_other            let other users in, with the permissions of the files
-      follow                 show what the archive's file holds when it is replaced or added to
-      uid=N, gid=N, umask=N  show other owners and modes than those stored
-      api=low                talk to the kernel directly; high: go through libfuse 3, which is slower,
-                             on systems where low fails
+      allow_other            let other users access the mount; file permissions are enforced
+      follow                 show the new content when the archive is replaced or added to
+      uid=N, gid=N, umask=N  override the stored owners and restrict the stored modes
+      api=low                low: talk to /dev/fuse directly; high: go through libfuse 3; slower, for systems
+                             where low fails
       auto_unmount           unmount when the daemon is killed
-      fsname=NAME            the name of the source in /proc/mounts
+      fsname=NAME            source name to show in /proc/mounts
     """
     from gompfs.mount.service import mount_archives
     from gompfs.mount.umount import clear_dead_mounts
@@ -84,21 +87,21 @@ def mount_command(
     if engine is not None:
         options = dataclasses.replace(options, engine=engine)
     if clear_dead_mounts(mountpoint):
-        print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount here had died; that is cleared up")
+        print_error(f"{display_path(mountpoint)}: the daemon of an earlier mount had died; unmounted it")
     mount_archives(archives, mountpoint, options, foreground=foreground)
     if foreground:
-        # A statistic may still be computed, in C++: when that came back to an interpreter that ends, it would abort.
+        # C++ threads may still compute a statistic. Returning to an interpreter that shuts down, they would abort.
         logging.shutdown()
         os._exit(0)
 
 
 @click.command("umount")
 @click.argument("mountpoints", metavar="MOUNTPOINT...", nargs=-1, required=True, type=MountPoint())
-@click.option("-l", "--lazy", is_flag=True, help="Detach a mount that is still in use.")
-@click.option("--force", is_flag=True, help="Detach it, and end all requests that a hanging daemon has not answered.")
+@click.option("-l", "--lazy", is_flag=True, help="Detach the mount even if it is in use.")
+@click.option("--force", is_flag=True, help="Detach the mount and abort all requests that a hung daemon left open.")
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
-    """Unmount what is mounted at each MOUNTPOINT, also where the daemon has died or hangs."""
+    """Unmount each MOUNTPOINT, even if the daemon of the mount has died or hangs."""
     from gompfs.mount.umount import unmount
 
     failed = False

@@ -1,7 +1,7 @@
 """The helper of mount(8): `mount.gompfs ARCHIVE[:ARCHIVE...] DIRECTORY [-fnsv] [-N NAMESPACE] [-o OPTIONS] [-t TYPE]`.
 
-mount(8) calls /sbin/mount.TYPE, so links to this lie there as mount.gompfs and mount.fuse.gompfs. Statuses are
-those of mount(8).
+mount(8) runs /sbin/mount.TYPE, so /sbin needs links named mount.gompfs and mount.fuse.gompfs to this program. Exit
+statuses are those of mount(8).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _EXIT_FAILURE = 32  # of mount(8): a mount failed
 
 
 def main() -> None:
-    """Mount what sys.argv says, and exit with the status."""
+    """Mount as sys.argv says, and exit with the status."""
     sys.exit(mount(sys.argv[1:]))
 
 
 def mount(arguments: Sequence[str]) -> int:
-    """Mount as mount(8) asks for it; the status."""
+    """Run one call from mount(8) and return the exit status."""
     try:
         flags, places = getopt.gnu_getopt(arguments, "fnsvN:o:t:")
         source, directory = places

@@ -1,4 +1,4 @@
-"""How the commands print: sizes for people, names of any bytes, JSON."""
+"""Output of the commands: readable sizes, names with arbitrary bytes, JSON, tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 def human_size(size: float) -> str:
-    """A number of bytes in three digits and a decimal unit: 1.36 GB."""
+    """A number of bytes with three digits and a decimal unit: 1.36 GB."""
     unit = 0
     while size >= 999.5 and unit < len(_UNITS) - 1:
         size /= 1000
@@ -42,19 +42,19 @@ def human_duration(seconds: float) -> str:
 
 
 def ratio(uncompressed_size: int, compressed_size: int) -> float:
-    """How many times smaller; 1.0 for nothing at all."""
+    """Uncompressed size divided by compressed size; 1.0 if the compressed size is 0."""
     return uncompressed_size / compressed_size if compressed_size else 1.0
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout; names that are no UTF-8 have lone surrogates, as os.fsdecode gives."""
+    """Print one JSON document. Bytes of names that are not UTF-8 become lone surrogates, as os.fsdecode makes them."""
     import json
 
     sys.stdout.buffer.write(json.dumps(value, indent=2).encode() + b"\n")
 
 
 def print_json_array(items: Iterable[Any]) -> None:
-    """A JSON array with one item a line, written as the items come."""
+    """Print a JSON array, one item per line. Each item is written as soon as the iterator yields it."""
     import json
 
     separator = b"["
@@ -65,19 +65,19 @@ def print_json_array(items: Iterable[Any]) -> None:
 
 
 def print_line(line: bytes, *, end: bytes = b"\n", raw: bool = False) -> None:
-    """A line of bytes on stdout; on a terminal, those that could steer it are escaped unless `raw`."""
+    """Print a line of bytes. On a terminal, control characters are escaped unless `raw` is set."""
     if not raw and sys.stdout.isatty():
         line = b"\t".join(display_path(part).encode() for part in line.split(b"\t"))
     sys.stdout.buffer.write(line + end)
 
 
 def write_bytes(content: bytes) -> None:
-    """Bytes on stdout as they are."""
+    """Write bytes to stdout unchanged."""
     sys.stdout.buffer.write(content)
 
 
 def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, num_left: int = 1) -> Table:
-    """A table without lines; the first `num_left` columns are text, the others are numbers."""
+    """A table without borders; the first `num_left` columns are aligned left, the others right."""
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +90,7 @@ def make_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, num_le
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, num_left: int = 1) -> None:
-    """The same on stdout: as wide as the terminal, or as it needs to be where that is none."""
+    """Print make_table(...), as wide as the terminal, or as wide as needed if stdout is not a terminal."""
     from rich.console import Console
 
     console = Console() if sys.stdout.isatty() else Console(width=_WIDEST)

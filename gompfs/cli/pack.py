@@ -28,7 +28,7 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
         type=click.Choice(["gompresso-bit", "gompresso-byte", "stored"]),
         default="gompresso-bit",
         show_default=True,
-        help="gompresso-bit is smaller, gompresso-byte decodes faster.",
+        help="gompresso-bit compresses better, gompresso-byte decodes faster, stored does not compress.",
     ),
     click.option(
         "-l",
@@ -36,58 +36,67 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
         type=IntegerRange(1, 9),
         default=6,
         show_default=True,
-        help="1 fastest, 9 smallest.",
+        help="Compression level: 1 is fastest, 9 is smallest.",
     ),
     click.option(
         "--no-dependency-elimination",
         is_flag=True,
-        help="Let matches depend on each other: a little smaller, slower to decode on a GPU.",
+        help="Let matches depend on each other: slightly smaller, slower to decode on a GPU.",
     ),
     click.option(
-        "--exclude", metavar="PATTERN", multiple=True, help="Leave out what matches, as .gitignore does."
+        "--exclude",
+        metavar="PATTERN",
+        multiple=True,
+        help="Leave out entries that match PATTERN (.gitignore syntax); may be repeated.",
     ),
-    click.option("--exclude-from", metavar="FILE", multiple=True, help="Read such patterns from a file."),
-    click.option("-x", "--one-file-system", is_flag=True, help="Leave out what lies on other file systems."),
-    click.option("--skip-unreadable", is_flag=True, help="Warn of files that cannot be read, and go on."),
     click.option(
-        "-j", "--jobs", type=IntegerRange(0), default=0, help="Threads; 0, the default, is one per core."
+        "--exclude-from", metavar="FILE", multiple=True, help="Read exclude patterns from FILE, one per line."
     ),
-    click.option("--no-stats", is_flag=True, help="Do not prepare the analytics."),
+    click.option(
+        "-x", "--one-file-system", is_flag=True, help="Store mount points of other file systems as empty directories."
+    ),
+    click.option(
+        "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
+    ),
+    click.option(
+        "-j", "--jobs", type=IntegerRange(0), default=0, help="Number of threads; 0, the default, is one per core."
+    ),
+    click.option("--no-stats", is_flag=True, help="Do not store the grammar that the statistics are computed from."),
     click.option(
         "--grammar",
         "grammar_builder",
         type=click.Choice(["repair", "sequitur"]),
         default="repair",
         show_default=True,
-        help="How the grammar of the analytics is built.",
+        help="Algorithm that builds the grammar for the statistics.",
     ),
     click.option(
         "--sort",
         type=click.Choice(["source", "name"]),
         default="source",
         show_default=True,
-        help="name: SOURCEs in the order of their names, and none of which the order is another (a tar's).",
+        help="Order of the SOURCEs: as given, or by name. name is refused for tar and zip, which keep their own order.",
     ),
     click.option(
         "--mtime",
         "mtime_ns",
         metavar="TIME",
         callback=parse_mtime,
-        help="Give every entry this time: @SECONDS or an ISO 8601 date.",
+        help="Store TIME as the modification time of all entries: @SECONDS or an ISO 8601 date.",
     ),
     click.option(
         "--owner",
         metavar="USER",
         callback=parse_owner,
-        help="Give every entry this owner, by name or number.",
+        help="Store USER as the owner of all entries, by name or number.",
     ),
     click.option(
         "--group",
         metavar="GROUP",
         callback=parse_group,
-        help="Give every entry this group, by name or number.",
+        help="Store GROUP as the group of all entries, by name or number.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Print neither progress nor summary."),
+    click.option("-q", "--quiet", is_flag=True, help="Do not print progress or a summary."),
 ]
 
 
@@ -100,7 +109,7 @@ def _shared_options(function: Decorated) -> Decorated:
 @click.command("pack")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
-@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it is there and an archive.")
+@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE if it exists and is an archive.")
 @click.option(
     "-b",
     "--block-size",
@@ -108,14 +117,14 @@ def _shared_options(function: Decorated) -> Decorated:
     callback=parse_size_option,
     default="64K",
     show_default=True,
-    help="What decompresses by itself: 16K to 1M, a power of two.",
+    help="Size of the units that decompress independently: a power of two from 16K to 1M.",
 )
 @click.option(
     "--words",
     type=click.Choice(["whitespace", "letters"]),
     default="whitespace",
     show_default=True,
-    help="What a word is: whatever stands between whitespace, or letters, digits and apostrophes.",
+    help="Definition of a word for statistics: text between whitespace, or a run of letters, digits and apostrophes.",
 )
 @_shared_options
 @engine_option
@@ -126,10 +135,11 @@ def pack_command(
     """Pack SOURCEs into a new ARCHIVE.
 
     A SOURCE is a directory, a file, a .tar (plain, .gz, .bz2, .xz or .zst), a .zip, or - for a tar on
-    standard input. One directory alone becomes the root of the archive; of several, each keeps its name.
+    standard input. If the only SOURCE is a directory, it becomes the root of the archive. With several SOURCEs,
+    each is stored under its own name.
 
-    With --force, an archive that is there already is replaced when the new one is complete; its mode and owner are
-    kept. If ARCHIVE is a symbolic link, what it leads to is replaced.
+    With --force, an existing archive is replaced once the new one is complete, and keeps its mode and owner. If
+    ARCHIVE is a symbolic link, the file that the link points to is replaced.
     """
     _run(sources, Path(archive), {**values, "force": force}, adds=False, as_json=as_json)
 
@@ -141,16 +151,16 @@ def pack_command(
 @engine_option
 @json_option
 def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **values: Any) -> None:
-    """Add SOURCEs to an ARCHIVE; a path that it has already then leads to the new entry.
+    """Add SOURCEs to ARCHIVE. A new entry replaces an existing entry with the same path.
 
-    The archive stays readable throughout: what an interrupted add has written is ignored. Nothing can be added before
-    `gompfs repair` then.
+    ARCHIVE stays readable the whole time. If add is interrupted, readers ignore the unfinished part; run `gompfs
+    repair` before the next add.
     """
     _run(sources, Path(archive), values, adds=True, as_json=as_json)
 
 
 def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bool, as_json: bool) -> None:
-    """Pack, or add to the archive at `target`, and print what became of it."""
+    """Pack the sources, or add them to the archive at `target`, and print the report."""
     from gompfs.engine import select_engine
     from gompfs.pack import add_to_archive, pack_archive
 
@@ -184,11 +194,11 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
 
 
 def _check_target(specs: Sequence[str], target: Path) -> None:
-    """Raise OptionError for an archive on standard output, and for one that is its own source."""
+    """Raise OptionError if the archive is standard output or one of its own sources."""
     if str(target) == "-":
         raise OptionError(
-            "an archive cannot be written to standard output, as its first bytes are written last; "
-            "./- is the file of that name"
+            "an archive cannot be written to standard output, because its first bytes are written last; "
+            "for a file named -, write ./-"
         )
     try:
         archive = target.stat()
@@ -234,21 +244,21 @@ def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
     for source in sources:
         if values["sort"] == "name" and not source.sorted:
             raise OptionError(
-                "its entries keep their own order, so --sort name is not possible", path=source.name
+                "--sort name is not possible: the entries of this source keep their own order", path=source.name
             )
     return sources
 
 
 def _print_summary(target: Path, report: PackReport) -> None:
-    """What was packed, in two or three lines."""
+    """Print what was packed, in one to three lines."""
     rate = report.size / report.seconds if report.seconds else 0.0
     sizes = f"{human_size(report.size)} -> {human_size(report.archive_size)}"
     speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
     factor = f"ratio {ratio(report.size, report.archive_size):.2f}"
     lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
     if report.grammar_size:
-        lines.append(f"  grammar of the analytics: {human_size(report.grammar_size)} of it")
+        lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
     if report.num_duplicates:
-        lines.append(f"  {report.num_duplicates:,} files are equal to others and stored once")
+        lines.append(f"  {report.num_duplicates:,} duplicate files, stored once")
     for line in lines:
         print_line(line.encode())

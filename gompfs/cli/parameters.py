@@ -26,21 +26,21 @@ _ENGINES = ("auto", "cpu", "gpu", "reference")
 
 
 def check_engine_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
-    """The callback of an option that takes an engine's name; gpu may be followed by numbers of devices."""
+    """Callback of an option that takes the name of an engine; gpu may carry device numbers, as in gpu:0,1."""
     kind, separator, devices = (value or "auto").partition(":")
     is_numbered = kind == "gpu" and all(number.isdecimal() for number in devices.split(","))
     if kind not in _ENGINES or (separator and not is_numbered):
-        raise click.BadParameter(f"{value!r} is none of {', '.join(_ENGINES)}, gpu:0, gpu:0,1")
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(_ENGINES)}, gpu:N or gpu:N,M")
     return value
 
 
 def complete_engine(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The engines whose names begin so."""
+    """The engines whose names begin with `incomplete`."""
     return [name for name in _ENGINES if name.startswith(incomplete)]
 
 
 def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
-    """The callback of an option that takes bytes with an optional unit: 65536, 64K, 1M."""
+    """Callback of an option that takes a number of bytes with an optional unit: 65536, 64K, 1M."""
     from gompfs.options import parse_size
 
     try:
@@ -50,7 +50,7 @@ def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) 
 
 
 def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Paths inside the archive of the command line that go on from what is typed."""
+    """Paths inside the archive named on the command line that begin with `incomplete`."""
     import stat
 
     from click.shell_completion import CompletionItem
@@ -68,8 +68,8 @@ def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str)
                 if entry.name.startswith(os.fsencode(start))
             ]
     except (GompfsError, OSError, KeyError):
-        return []  # nothing to suggest; the command itself will say what is wrong
-    # A name with a leading dash must not become an option.
+        return []  # no suggestions; the command itself reports the error
+    # "./" in front of a leading dash, so that the name is not read as an option.
     return [
         CompletionItem((prefix or "./" * name.startswith("-")) + name, type="entry")
         for name in names[:_MAX_SUGGESTIONS]
@@ -84,21 +84,22 @@ def archive_argument(function: Decorated) -> Decorated:
 def _check_archive(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
     if value == "-":
         raise click.BadParameter(
-            "an archive cannot be read from standard input, as it is read from its end. For a file named -, write ./-"
+            "an archive cannot be read from standard input, because reading starts at its end; "
+            "for a file named -, write ./-"
         )
     return value
 
 
 class MountPoint(click.Path):
-    """A path that is completed as one and not looked at: click would wait for a mount whose daemon hangs."""
+    """A path that click completes but does not check: a check would block on a mount whose daemon hangs."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path as it is given."""
+        """The path, unchanged."""
         return value
 
 
 class IntegerRange(click.IntRange):
-    """A whole number with limits, whose errors are in words."""
+    """A whole number with limits; the error message states the limits in words."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""
@@ -109,7 +110,7 @@ class IntegerRange(click.IntRange):
 
 
 class NumberRange(click.FloatRange):
-    """A number with limits, whose errors are in words."""
+    """A number with limits; the error message states the limits in words."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""
@@ -126,7 +127,7 @@ def _range_in_words(kind: str, least: float | None, most: float | None) -> str:
 
 
 def paths_argument(*, required: bool) -> Callable[[Decorated], Decorated]:
-    """The argument PATH..., entries inside the archive."""
+    """The argument PATH...: entries inside the archive."""
     metavar = "PATH..." if required else "[PATH...]"
     return click.argument(
         "paths", metavar=metavar, nargs=-1, required=required, shell_complete=complete_entry
@@ -142,7 +143,7 @@ def engine_option(function: Decorated) -> Decorated:
         shell_complete=complete_engine,
         default="auto",
         show_default=True,
-        help="Who decodes: auto takes the fastest that works here, reference is slow and readable.",
+        help="Decoder to use. auto: the fastest that works on this machine; reference: slow, pure Python.",
     )(function)
 
 
@@ -155,7 +156,7 @@ def json_option(function: Decorated) -> Decorated:
 def opened(
     path: str, *, engine: str = "auto", num_threads: int = 0, verify: bool = False, with_warnings: bool = True
 ) -> Iterator[Archive]:
-    """The archive at `path`, open; what it warns of is printed on stderr unless `with_warnings` is not set."""
+    """Open the archive at `path`; prints its warnings on stderr if `with_warnings` is set."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
 
@@ -166,7 +167,7 @@ def opened(
 
 
 def resolve_all(archive: Archive, paths: tuple[str, ...]) -> list[str]:
-    """Those of `paths` that the archive has; the others are complained about on stderr."""
+    """The `paths` that exist in the archive; prints an error on stderr for each of the others."""
     found = []
     for path in paths:
         try:

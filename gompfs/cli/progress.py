@@ -1,4 +1,4 @@
-"""A progress bar with rate and remaining time, on stderr, only where that is a terminal."""
+"""A progress bar with rate and remaining time on stderr, shown only if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UPDATE_SECONDS = 0.1
 
 
 class ProgressBar:
-    """Counts bytes; the drawing is done by rich, at most ten times a second."""
+    """Counts bytes. Updates the bar, which rich draws, at most ten times a second."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -24,11 +24,11 @@ class ProgressBar:
         self._next_update = 0.0
 
     def advance(self, size: int) -> None:
-        """`size` more bytes are done."""
+        """Report that `size` more bytes are done."""
         self.update(self._completed + size)
 
     def update(self, completed: int) -> None:
-        """`completed` bytes are done in all."""
+        """Report that `completed` bytes are done in total."""
         self._completed = completed
         now = time.monotonic()
         if now >= self._next_update:
@@ -40,9 +40,9 @@ class ProgressBar:
 def progress_bar(
     label: str, total: Callable[[], int | None], *, quiet: bool = False
 ) -> Iterator[ProgressBar | None]:
-    """A bar of `total()` bytes (None: unknown), or None where stderr is no terminal or `quiet` is set.
+    """Yields a bar of `total()` bytes (None: unknown), or None if stderr is not a terminal or `quiet` is set.
 
-    `total` is only asked when there is a bar, since it may have to walk a tree.
+    `total` may have to walk a tree, so it is called only if there is a bar.
     """
     if quiet or not sys.stderr.isatty():
         yield None

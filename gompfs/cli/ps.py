@@ -1,4 +1,4 @@
-"""`gompfs ps`: what is mounted."""
+"""`gompfs ps`: lists mounts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _UNKNOWN = "-"
 @click.command("ps")
 @json_option
 def ps_command(*, as_json: bool) -> None:
-    """List the mounts of gompfs: archive, mount point, daemon, engine, cache.
+    """List gompfs mounts: archive, mount point, daemon, engine, cache, hit rate, uptime.
 
-    The figures are those of stats/metrics in each mount. The state says why there are none: the mount has stats=off,
-    its daemon is dead or does not answer, or it is another user's and has no allow_other (not permitted).
+    The figures come from the file stats/metrics of each mount. Where they are missing, the state says why: stats=off
+    (mounted with this option), dead or no answer (the daemon died or hangs), or not permitted (another user's mount
+    without allow_other).
     """
     from gompfs.mount.observe import observe_mounts
 
@@ -35,7 +36,7 @@ def ps_command(*, as_json: bool) -> None:
 
 
 def mount_facts(state: MountState) -> dict[str, Any]:
-    """What is known of a mount; sizes in bytes, uptime in seconds, None for what is not known."""
+    """The facts of one mount by JSON key; sizes in bytes, uptime in seconds, None for unknown values."""
     from gompfs.mount.observe import SERVING
 
     facts: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`gompfs repair`: makes an archive whole whose end is damaged or was never finished."""
+"""`gompfs repair`: repairs the end of an archive that is damaged or was not completely written."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from gompfs.errors import display_path
 
 @click.command("repair")
 @archive_argument
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
-@click.option("--discard", is_flag=True, help="Do not keep what is cut off.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("-n", "--dry-run", is_flag=True, help="Print what would be done, and change nothing.")
+@click.option("--discard", is_flag=True, help="Do not save the bytes that are cut off.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -> None:
-    """Mend the end of ARCHIVE after an interrupted add, or after damage.
+    """Repair the end of ARCHIVE after an interrupted add, or after damage.
 
-    A generation whose index is whole, and whose footer is damaged or was not written, gets its footer. What then
-    follows the newest whole generation is moved to the file ARCHIVE.cut and cut off; `cat ARCHIVE.cut >> ARCHIVE`
-    takes that back. So if the index of the newest generation is damaged, ARCHIVE is what it was before the last add.
-    An archive in which nothing of that kind is wrong stays as it is.
+    Every pack and add ends with an index and a footer; together with the blocks before them they are a generation.
+    If the last index is intact but its footer is damaged or missing, repair writes the footer. Then repair cuts off
+    all bytes after the newest intact generation and saves them in ARCHIVE.cut; `cat ARCHIVE.cut >> ARCHIVE` puts them
+    back. So if the newest index is damaged, ARCHIVE goes back to its state before the last add. An archive whose end
+    is intact is not changed.
 
-    Blocks are neither checked nor mended: `gompfs verify` lists those that are damaged.
+    Blocks are neither checked nor repaired: `gompfs verify` lists damaged blocks.
     """
     from gompfs.pack.repair import repair_archive
 
@@ -36,4 +37,4 @@ def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -
         if not quiet:
             print_line(f"{name}: {step}".encode())
     if not num_steps and not quiet:
-        print_line(f"{name}: nothing to repair: its newest generation is whole, and nothing follows it".encode())
+        print_line(f"{name}: nothing to repair: the newest generation is intact, and nothing follows it".encode())

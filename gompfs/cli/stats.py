@@ -1,4 +1,4 @@
-"""`gompfs stats`: the files of a mount's /stats, without a mount."""
+"""`gompfs stats`: the files of the directory stats of a mount, without a mount."""
 
 from __future__ import annotations
 
@@ -38,18 +38,27 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.command("stats")
 @archive_argument
 @click.argument("name", default=_LIST, shell_complete=_complete_name)
-@click.option("--file", "path", metavar="PATH", shell_complete=complete_entry, help="Of this file alone.")
+@click.option(
+    "--file", "path", metavar="PATH", shell_complete=complete_entry, help="Compute the statistic of the file PATH only."
+)
 @click.option(
     "--top",
     type=IntegerRange(min=1),
     metavar="N",
-    help="The first N lines; N words of each term vector, 10 by tf-idf; N files of each sequence in the ranked index.",
+    help="Print the first N lines; in term_vector and tfidf (default 10), the first N words of each file; "
+    "in ranked_inverted_index, the first N files of each n-gram.",
 )
 @click.option(
-    "--n", "num_words", type=IntegerRange(1, 5), metavar="N", help="Sequences of N words, 1 to 5; 3 by default."
+    "--n",
+    "num_words",
+    type=IntegerRange(1, 5),
+    metavar="N",
+    help="Length of the n-grams in sequence_count and ranked_inverted_index, 1 to 5 words; default 3.",
 )
-@click.option("--range", "word_range", metavar="I:J", help="Of words: from number I up to J, counted from 0.")
-@click.option("--build", is_flag=True, help="First add the grammars of what was packed with --no-stats.")
+@click.option(
+    "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
+)
+@click.option("--build", is_flag=True, help="First add the grammar for segments that were packed with --no-stats.")
 @engine_option
 @json_option
 def stats_command(
@@ -64,26 +73,26 @@ def stats_command(
     engine: str,
     as_json: bool,
 ) -> None:
-    """Print the statistic NAME of ARCHIVE, byte for byte as the file of that name in /stats of a mount.
+    """Print the statistic NAME of ARCHIVE: the same bytes as the file stats/NAME of a mount.
 
     \b
-    wordcount              word and count, the most frequent first
-    sort                   word and count, by word
-    inverted_index         word and the files that hold it
-    term_vector            file and its words with counts
-    sequence_count         three words in a row and count
-    ranked_inverted_index  three words in a row and the files that hold them
-    tfidf                  file and the words that tell it from others, with scores
-    word/WORD              the files that hold a word, and count
-    phrase/W1 W2 W3        the files that hold 1 to 5 words in a row, and count
-    files/PATH/NAME        wordcount, sort, term_vector or sequence_count of a file
-    words                  the words of the --file, one a line; not in a mount
-    info                   what the archive is
+    wordcount              each word and its count, the most frequent word first
+    sort                   each word and its count, sorted by word
+    inverted_index         each word and the files that contain it
+    term_vector            each file and its words with counts
+    sequence_count         each n-gram of three words and its count
+    ranked_inverted_index  each n-gram of three words and the files that contain it
+    tfidf                  each file and its most characteristic words with tf-idf scores
+    word/WORD              the files that contain WORD, with counts
+    phrase/W1 W2 W3        the files that contain a phrase of 1 to 5 words, with counts
+    files/PATH/NAME        wordcount, sort, term_vector or sequence_count of one file
+    words                  the words of the file given with --file, one per line; not in a mount
+    info                   facts about the archive
     list                   these names; the default
 
-    Where no file has the word or the phrase, the status is 1.
+    If no file contains the word or the phrase, the exit status is 1.
 
-    With --build alone, only that is done. An interrupted build leaves ARCHIVE as it was.
+    --build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
     """
     from gompfs.mount.virtual_files import check_name, compute
 
@@ -101,7 +110,7 @@ def stats_command(
             return
         report = compute(os.fsencode(name), opened_archive, query)
         if name.startswith(_SEARCHES) and report.size == 0:
-            raise EntryNotFoundError("no file has this", archive=archive, path=display_path(name))
+            raise EntryNotFoundError("no file contains this", archive=archive, path=display_path(name))
         if not as_json:
             for piece in report:
                 write_bytes(piece)
@@ -122,7 +131,7 @@ def _print_names(as_json: bool) -> None:
 
 
 def _build_grammars(path: str, engine: str) -> int:
-    """Add the grammars that an archive lacks, as a new generation; their compressed size."""
+    """Add missing grammars to an archive as a new generation. Returns their compressed size; 0 if none were missing."""
     from gompfs.archive.text import text_without_grammar
     from gompfs.pack import add_grammars
 
@@ -142,7 +151,7 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
     if as_json:
         print_json({"grammar_size": size})
     else:
-        what = f"grammar of the analytics: {human_size(size)}" if size else "the grammar of the analytics is there"
+        what = f"added grammar for statistics: {human_size(size)}" if size else "has the grammar for statistics already"
         print_line(f"{display_path(path)}: {what}".encode())
 
 
@@ -152,13 +161,13 @@ def _check_usage(
     from gompfs.mount.virtual_files import WORDS
 
     if num_words is not None and kind not in _SEQUENCES:
-        raise OptionError(f"--n is for {' and '.join(_SEQUENCES)}")
+        raise OptionError(f"--n is only for {' and '.join(_SEQUENCES)}")
     if kind in (_LIST, "info") and (path is not None or top is not None):
-        raise OptionError(f"--file and --top are not for {kind}")
+        raise OptionError(f"--file and --top have no meaning for {kind}")
     if kind == WORDS and (path is None or top is not None):
-        raise OptionError("words are those of a --file, from the first of a --range to its last")
+        raise OptionError("words needs --file; use --range, not --top, to select words")
     if word_range is not None and kind != WORDS:
-        raise OptionError(f"--range is for {WORDS}")
+        raise OptionError(f"--range is only for {WORDS}")
 
 
 def _query(

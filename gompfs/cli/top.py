@@ -1,4 +1,4 @@
-"""`gompfs top`: what mounts do, again and again."""
+"""`gompfs top`: shows the activity of mounts, refreshed at an interval."""
 
 from __future__ import annotations
 
@@ -28,22 +28,27 @@ _DECODERS = ("cpu", "gpu")
 @click.command("top")
 @click.argument("mountpoints", metavar="[MOUNTPOINT...]", nargs=-1, type=MountPoint())
 @click.option(
-    "--interval", type=NumberRange(min=1), default=2.0, show_default=True, metavar="SECONDS", help="Between looks."
+    "--interval",
+    type=NumberRange(min=1),
+    default=2.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between refreshes.",
 )
-@click.option("--count", type=IntegerRange(min=1), metavar="N", help="End after N looks.")
+@click.option("--count", type=IntegerRange(min=1), metavar="N", help="Exit after N refreshes.")
 def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | None) -> None:
-    """Show what mounts do, all of them or those at each MOUNTPOINT, until interrupted.
+    """Show the activity of all mounts, or of the mount at each MOUNTPOINT, until interrupted.
 
     \b
-    reads/s, read/s      reads of files, and their bytes
-    hits                 blocks that were decoded already when asked for
-    decoded/s            decompressed bytes that the engine made, for reads and for statistics
-    on gpu               how much of that a GPU made
-    cpu/s, gpu/s         what each made for every second in which it was at work
-    p50, p99             time of half of the reads, and of 99 of 100, in classes that double
-    memory               of the daemon
+    reads/s, read/s      read requests per second, and bytes read per second
+    hits                 share of requested blocks that were in the cache
+    decoded/s            decompressed bytes per second, for reads and for statistics
+    on gpu               share of decompressed bytes that a GPU decoded
+    cpu/s, gpu/s         decompressed bytes per second of decoding time, on the CPU and on the GPU
+    p50, p99             median and 99th percentile of the read latency (upper limit of the histogram bucket)
+    memory               resident memory of the daemon
 
-    The first look is at the time since the mount began, the next ones are at the time since the one before.
+    The first figures cover the time since the mount started; later figures cover the time since the last refresh.
     """
     from gompfs.mount.mount_table import resolve_mountpoint
 
@@ -60,11 +65,11 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
             for rows in _looks(places, interval, count):
                 live.update(make_table(_HEADINGS, rows, num_left=2), refresh=True)
         except KeyboardInterrupt:
-            pass  # it is how one leaves
+            pass  # Ctrl-C ends the display
 
 
 def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterator[list[tuple[str, ...]]]:
-    """The rows of one look after the other."""
+    """Yields the rows of each refresh."""
     from gompfs.mount.observe import observe_mounts
 
     before: dict[tuple[str, str | None], MountState] = {}
@@ -117,13 +122,13 @@ def _rate(amount: float, per: float, show: Callable[[float], str]) -> str:
 
 
 def _limits(state: MountState) -> list[str]:
-    """The limits of the classes of times, the smallest first."""
+    """The upper limits of the histogram buckets, in ascending order."""
     limits = {labels.get("le", "") for labels, _ in state.samples.get("gompfs_request_seconds_bucket", ())}
     return sorted(limits - {""}, key=float)
 
 
 def _percentile(counts: dict[str, float], share: float) -> str:
-    """The limit of the class that the percentile is in; `counts` are those up to each limit."""
+    """The upper limit of the bucket that contains the percentile; `counts` are cumulative, by limit."""
     total = counts.get("+Inf", 0.0)
     if total <= 0:
         return _UNKNOWN

@@ -1,4 +1,4 @@
-"""`gompfs verify`: is an archive as it was written, and as the format has it?"""
+"""`gompfs verify`: checks an archive against its checksums and the rules of the format."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @click.command("verify")
 @archive_argument
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing but damage and problems.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only damage and problems.")
 @engine_option
 @json_option
 @click.pass_context
 def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
-    """Decode everything in ARCHIVE, compare it with the checksums, and check all that the format promises.
+    """Decode all blocks of ARCHIVE, compare them with the checksums, and check every rule of the format.
 
-    Damaged blocks are listed with the files that they touch, then what is wrong with the index, the grammars, or what
-    lies behind the last generation: a line for each problem, and the exit status is 1.
+    Prints a line for each damaged block with the files that it belongs to, then a line for each problem of the index,
+    of the grammars, or of the bytes after the last generation. If there is any line, the exit status is 1.
     """
     from gompfs.archive.verify import verify_archive
 
@@ -84,21 +84,21 @@ def _print_report(archive: str, report: VerifyReport, quiet: bool) -> None:
     summary = []
     if report.damages:
         files = {path for damage in report.damages for path in damage.paths}
-        summary.append(f"{len(report.damages)} damaged blocks, {len(files)} files touched")
+        summary.append(f"{len(report.damages)} damaged blocks, {len(files)} files affected")
     if report.problems:
         summary.append(f"{len(report.problems)} problems")
     if summary:
         print_line(f"{name}: {', '.join(summary)}".encode())
     elif not quiet:
         checked = f"{report.num_blocks:,} blocks, {human_size(report.uncompressed_size)}"
-        print_line(f"{name}: {checked}: all as it was written".encode())
+        print_line(f"{name}: {checked}: no damage found".encode())
 
 
 def _describe(damage: Damage) -> str:
     if damage.section is not None:
         return f"section {damage.section}: block {damage.block}: {damage.status.reason}"
     files = ", ".join(display_path(path) for path in damage.paths) or "no file"
-    return f"block {damage.block}: {damage.status.reason}: touches {files}"
+    return f"block {damage.block}: {damage.status.reason}: affects {files}"
 
 
 def _describe_problem(problem: Problem, paths: dict[int, bytes]) -> str:

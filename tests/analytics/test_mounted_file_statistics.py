@@ -163,9 +163,9 @@ def test_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (("sort", "--n", "2"), 2, b"--n is for sequence_count and ranked_inverted_index"),
-        (("info", "--file", "one"), 2, b"--file and --top are not for info"),
-        (("list", "--top", "2"), 2, b"--file and --top are not for list"),
+        (("sort", "--n", "2"), 2, b"--n is only for sequence_count and ranked_inverted_index"),
+        (("info", "--file", "one"), 2, b"--file and --top have no meaning for info"),
+        (("list", "--top", "2"), 2, b"--file and --top have no meaning for list"),
         (("sequence_count", "--n", "6"), 2, b"--n"),
         (("sort", "--top", "0"), 2, b"--top"),
         (("sort", "--file", "binary"), 1, b"binary: a binary file has no stats"),

@@ -216,7 +216,7 @@ def test_the_command(tmp_path: Path) -> None:
         (("words", "--file", "a", "--range", "3"), 2, b"--range '3' is not I:J"),
         (("words", "--file", "a", "--range", "-1:2"), 2, b"is not I:J"),
         (("words", "--file", "a", "--range", f"0:{10**30}"), 2, b"too large"),
-        (("sort", "--range", "1:2"), 2, b"--range is for words"),
+        (("sort", "--range", "1:2"), 2, b"--range is only for words"),
         (("phrase/a b c d e f",), 2, b"6 words"),
         (("files/nowhere/sort",), 1, b"nowhere"),
         (("files/a/inverted_index",), 2, b"no statistic"),

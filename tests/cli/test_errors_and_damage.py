@@ -56,8 +56,8 @@ def test_verify_lists_damaged_blocks(gompfs, damaged):
     assert result.status == 1
     assert result.errors == ""
     assert f"block {block}: " in result.lines[0]
-    assert result.lines[0].endswith("touches docs/b.txt")
-    assert result.lines[1].endswith("1 damaged blocks, 1 files touched")
+    assert result.lines[0].endswith("affects docs/b.txt")
+    assert result.lines[1].endswith("1 damaged blocks, 1 files affected")
     report = json.loads(gompfs("verify", "--json", archive).output)
     assert [(damage["block"], damage["paths"]) for damage in report["damages"]] == [(block, ["docs/b.txt"])]
 
@@ -131,7 +131,7 @@ def test_verify_names_the_file_of_a_problem(gompfs, tmp_path):
 def test_verify_of_a_sound_archive(gompfs, archive):
     result = gompfs("verify", archive)
     assert result.status == 0
-    assert result.lines[0].endswith("all as it was written")
+    assert result.lines[0].endswith("no damage found")
     quiet = gompfs("verify", "-q", archive)
     assert (quiet.status, quiet.output, quiet.errors) == (0, b"", "")
 

@@ -107,12 +107,12 @@ def test_stats_are_built_later(gompfs, tree, archive):
     before = gompfs("stats", archive, "wordcount").lines
     built = gompfs("stats", archive, "--build")
     assert (built.status, built.errors) == (0, "")
-    assert re.fullmatch(rf"{archive}: grammar of the analytics: [\d.]+ k?B", built.lines[0])
+    assert re.fullmatch(rf"{archive}: added grammar for statistics: [\d.]+ k?B", built.lines[0])
     counts = gompfs("stats", archive, "wordcount")
     assert (counts.status, counts.errors) == (0, "")
     assert counts.lines == before
     assert counts.lines[:2] == ["file\t5000", "last\t5000"]
-    assert gompfs("stats", archive, "--build").lines == [f"{archive}: the grammar of the analytics is there"]
+    assert gompfs("stats", archive, "--build").lines == [f"{archive}: has the grammar for statistics already"]
     assert gompfs("verify", archive).status == 0
     gompfs("add", "-q", "--no-stats", tree / "docs", archive)
     again = gompfs("stats", archive, "--build", "wordcount", "--top", "1")

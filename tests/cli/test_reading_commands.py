@@ -208,7 +208,7 @@ def test_what_no_file_has(gompfs, archive, name, options):
     """Nothing was printed, with status 0; a mount says ENOENT."""
     result = gompfs("stats", archive, name, *options)
     assert (result.status, result.output) == (1, b"")
-    assert result.error_line == f"{archive}: {name}: no file has this"
+    assert result.error_line == f"{archive}: {name}: no file contains this"
 
 
 def test_statistics_of_a_directory(gompfs, archive):

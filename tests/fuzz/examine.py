@@ -59,7 +59,7 @@ _STATISTICS = (
     "phrase/of the",
     "phrase/to be or not",
 )
-_NO_RESULT = ("no file has this", "take too much memory")
+_NO_RESULT = ("no file contains this", "take too much memory")
 """What `stats` may say of a sound archive: of a search, and of paths whose sizes add up to more than memory holds."""
 _NUM_CATS = 4
 _MAX_OUTPUT = 32 << 20

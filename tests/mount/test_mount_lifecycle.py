@@ -138,7 +138,7 @@ def test_mount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command, argu
     mounted.process.wait()
     done = gompfs_command("mount", *(arguments or [archive]), mounted.path)
     note, *others = done.stderr.splitlines()
-    assert note == f"gompfs: {mounted.path}: the daemon of an earlier mount here had died; that is cleared up"
+    assert note == f"gompfs: {mounted.path}: the daemon of an earlier mount had died; unmounted it"
     assert done.returncode == len(others) == len(arguments)
     assert sorted(os.listdir(mounted.path)) == ([] if arguments else ["d", "noise"])
     with pytest.raises(OSError, match="not connected"):

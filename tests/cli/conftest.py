@@ -1,4 +1,4 @@
-"""A small tree, its archive, and the command as a user's shell runs it."""
+"""Fixtures: a small tree, its archive, and the gompfs command as a user's shell runs it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKAGE_PARENT = str(Path(gompfs_package.__file__).resolve().parents[1])
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished command left behind."""
+    """The result of a finished command."""
 
     status: int
     output: bytes
@@ -31,7 +31,7 @@ class Result:
 
     @property
     def error_line(self) -> str:
-        """The one line on stderr."""
+        """The single line on stderr."""
         assert self.errors.startswith("gompfs: ")
         assert self.errors.count("\n") == 1, self.errors
         assert "Traceback" not in self.errors
@@ -43,7 +43,7 @@ Gompfs = Callable[..., Result]
 
 @pytest.fixture
 def gompfs(tmp_path: Path) -> Gompfs:
-    """Run `gompfs ARGUMENTS...` in the test's directory."""
+    """Runs `gompfs ARGUMENTS...` in the test's directory."""
 
     def run(*arguments: str | bytes | Path, stdin: bytes = b"", **environment: str) -> Result:
         command = [sys.executable, "-P", "-m", "gompfs", *arguments]
@@ -63,7 +63,7 @@ def gompfs(tmp_path: Path) -> Gompfs:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A few files of several blocks each, links, an empty file."""
+    """A few files of several blocks each, links, and an empty file."""
     root = tmp_path / "tree"
     (root / "docs").mkdir(parents=True)
     (root / "docs" / "a.txt").write_bytes(b"alpha beta\n" * 3000)
@@ -78,7 +78,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def archive(tree: Path, tmp_path: Path, gompfs: Gompfs) -> Path:
-    """The tree as an archive without analytics."""
+    """An archive of the tree, without a grammar."""
     target = tmp_path / "tree.gomp"
     result = gompfs("pack", "--no-stats", "-q", "-b", "16K", tree, target)
     assert (result.status, result.output, result.errors) == (0, b"", "")

@@ -1,4 +1,4 @@
-"""What a command imports before it has an answer: packages that it does not need make it slow to start."""
+"""What each command imports. Packages that a command does not need would make it slow to start."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Takes the command line; prints which modules are loaded in the end, after what the command prints.
+# Runs a command line, then prints the names of all modules that are loaded.
 _RUN = """
 import sys
 from gompfs.cli import main
@@ -23,7 +23,7 @@ _READERS_NEED_NO |= {"pathlib", "tempfile", "traceback", "gompfs.options", "gomp
 
 
 def loaded_by(*arguments: str | Path) -> set[str]:
-    """The modules that a command has loaded when it ends."""
+    """Returns the modules that a command has loaded when it ends."""
     done = subprocess.run([sys.executable, "-P", "-c", _RUN, *arguments], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.rpartition(b"\0")[2].decode().split())

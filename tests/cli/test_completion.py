@@ -1,4 +1,4 @@
-"""Completion in real shells, on a pseudo terminal: hostile names are inserted quoted and never evaluated."""
+"""Completion in real shells on a pseudo terminal. Hostile file names are inserted quoted and never evaluated."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NAMES = [
 
 
 class Shell:
-    """An interactive shell on a pseudo terminal that has the completion script loaded."""
+    """An interactive shell on a pseudo terminal, with the completion script loaded."""
 
     def __init__(self, directory: Path, command: list[str | Path], script: str, prompt: str) -> None:
         binaries = directory / "bin"
@@ -83,7 +83,7 @@ class Shell:
         self.type(prompt + "\n")
 
     def read(self, *, quiet_seconds: float = _QUIET_SECONDS, limit: float = 30) -> bytes:
-        """What the shell writes, until it has written something and then nothing for a while."""
+        """Returns what the shell writes, until it has written something and then nothing for `quiet_seconds`."""
         piece = b""
         deadline = time.monotonic() + limit
         while time.monotonic() < deadline:
@@ -93,7 +93,7 @@ class Shell:
                 new = os.read(self._controller, 65536)
             except OSError:
                 break
-            # A terminal answers these questions of fish.
+            # fish asks the terminal these questions; a terminal would answer.
             for question, reply in ((b"\x1b[c", b"\x1b[?62c"), (b"\x1b[6n", b"\x1b[1;1R")):
                 if question in new:
                     os.write(self._controller, reply)
@@ -120,7 +120,7 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
 
 @pytest.fixture
 def hostile_tree(tmp_path: Path) -> Path:
-    """A directory per hostile name that has one file of that name, whose content is its number."""
+    """Has one directory per hostile name. Each contains one file of that name, whose content is its number."""
     root = tmp_path / "tree"
     for number, name in enumerate(_NAMES):
         (root / f"d{number}").mkdir(parents=True)
@@ -154,7 +154,7 @@ def written_by(path: Path) -> str | None:
 
 
 def test_hostile_names_are_completed_and_not_evaluated(shell: Shell, hostile_tree: Path) -> None:
-    """A TAB on the name `q$(touch PWNED)` put it unquoted on the command line; the next Enter ran it."""
+    """TAB inserted the name `q$(touch PWNED)` unquoted into the command line, and the next Enter executed it."""
     failed = []
     for number, name in enumerate(_NAMES):
         if shell.name == "fish" and b"\t" in name:  # type: ignore[attr-defined]
@@ -225,7 +225,7 @@ def test_lines_of_bash(line: str, replaced: str, words: list[str], value: str, i
 
 
 def test_an_old_script_gets_no_answer(gompfs) -> None:
-    """The scripts that earlier versions printed insert names unquoted."""
+    """The scripts printed by earlier versions insert names unquoted, so they must get no names."""
     environment = {"_GOMPFS_COMPLETE": "bash_complete", "COMP_CWORD": "1", "COMP_WORDS": "gompfs um"}
     assert gompfs(**environment).output == b""
 

@@ -30,7 +30,7 @@ def flip_byte(path: Path, archive_offset: int) -> None:
 
 @pytest.fixture
 def damaged(archive: Path) -> tuple[Path, int]:
-    """The archive with a flipped byte in a block that only docs/b.txt has; and the block's number."""
+    """The archive with a flipped byte in a block that only docs/b.txt uses, and the number of that block."""
     with Archive(archive) as opened:
         inode = opened.resolve("docs/b.txt")
         (extent,) = opened.extents(inode.ino)
@@ -79,7 +79,10 @@ def test_bench_refuses_damaged_blocks(gompfs, damaged):
 
 @pytest.mark.parametrize("damage", ["flipped footer", "no footer", "other bytes"])
 def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp_path, damage):
-    """Whether an add was interrupted or its footer is damaged cannot be told: others read on, with a warning."""
+    """Verify fails, since an interrupted add and a damaged footer cannot be told apart.
+
+    Other commands read the generation before, with a warning.
+    """
     before = gompfs("ls", "-lR", archive).output
     size = archive.stat().st_size
     if damage == "other bytes":
@@ -137,7 +140,7 @@ def test_verify_of_a_sound_archive(gompfs, archive):
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_no_archive_there(gompfs, command):
+def test_a_missing_archive(gompfs, command):
     result = gompfs(command, "nowhere.gomp")
     assert (result.status, result.output) == (1, b"")
     assert result.error_line.endswith("nowhere.gomp: No such file or directory")
@@ -184,14 +187,14 @@ def test_a_directory_is_no_archive(gompfs, tree):
     assert str(tree) in result.error_line
 
 
-def test_source_that_is_not_there(gompfs, tmp_path):
+def test_a_missing_source(gompfs, tmp_path):
     result = gompfs("pack", "--no-stats", "nowhere", "new.gomp")
     assert result.status == 1
     assert result.error_line == "nowhere: cannot read: No such file or directory"
     assert not (tmp_path / "new.gomp").exists()
 
 
-def test_engine_that_is_not_there(gompfs, archive):
+def test_an_unavailable_engine(gompfs, archive):
     result = gompfs("cat", "--engine", "gpu", archive, "z.txt")
     assert (result.status, result.output) == (1, b"")
     assert "needs CuPy" in result.error_line
@@ -232,14 +235,14 @@ def test_umount_of_no_mount(gompfs, tmp_path):
     assert result.error_line == f"{tmp_path}: nothing is mounted here"
 
 
-def test_debug_shows_where_it_happened(gompfs):
+def test_debug_shows_a_traceback(gompfs):
     result = gompfs("--debug", "ls", "nowhere.gomp")
     assert result.status == 1
     assert "Traceback" in result.errors
 
 
 def unread_bytes(pipe: IO[bytes]) -> int:
-    """How much of what was written nobody has read yet."""
+    """Returns how many bytes written to the pipe have not been read yet."""
     return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
@@ -256,13 +259,15 @@ def test_interrupt_is_one_line(archive):
         stderr=subprocess.PIPE,
         env=environment,
         cwd=archive.parent,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background has none
+        # a shell starts background processes with SIGINT ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.write(b"the beginning of a tar")
         process.stdin.flush()
-        while unread_bytes(process.stdin) or not is_asleep(process):  # that is: until it waits for more
+        # until pack has read everything and waits for more
+        while unread_bytes(process.stdin) or not is_asleep(process):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()

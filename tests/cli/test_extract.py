@@ -1,4 +1,4 @@
-"""`gompfs extract`: what it does about obstacles, interrupts, and somebody who swaps entries while it runs."""
+"""`gompfs extract`: obstacles in the target, interrupts, and a process that replaces entries while it runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gompfs.archive.extract import Extractor
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make devices and to become another user")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
 
-# Replaces the entries of a directory by symlinks to a file as soon as they are there.
+# Replaces each entry of a directory by a symlink to a file as soon as the entry exists.
 SWAPPER = """
 import os, sys
 target, victim = sys.argv[1:3]
@@ -49,7 +49,7 @@ while not os.path.exists("done"):
 
 
 def extract_while_swapped(directory: Path, archive: Path, victim: Path) -> subprocess.CompletedProcess[str]:
-    """Extract, while another process replaces what is extracted by symlinks to `victim`."""
+    """Extracts, while another process replaces the extracted entries by symlinks to `victim`."""
     target = directory / "out"
     with subprocess.Popen([sys.executable, "-c", SWAPPER, target, victim], stdout=subprocess.PIPE) as swapper:
         assert swapper.stdout is not None
@@ -93,8 +93,8 @@ def make_fifos(root: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_files, make_directories, make_fifos])
-def test_what_is_swapped_for_a_symlink_is_not_followed(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    """The owner of the target directory could have the mode of any file changed, as chmod followed symlinks."""
+def test_entries_swapped_for_symlinks_are_not_followed(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    """chmod followed symlinks, so that the owner of the target directory could change the mode of any file."""
     root = tmp_path / "tree"
     root.mkdir()
     make(root)
@@ -114,7 +114,7 @@ def test_what_is_swapped_for_a_symlink_is_not_followed(tmp_path: Path, make: Cal
 
 @pytest.fixture
 def obstacles(tmp_path: Path) -> Path:
-    """An archive whose entries `m` and `z` cannot be written where test_an_obstacle_... extracts it."""
+    """An archive with entries `m` and `z` that cannot be written where test_an_obstacle_... extracts it."""
     root = tmp_path / "tree"
     for name in ("a", "z", "zz"):
         (root / name).mkdir(parents=True)
@@ -139,8 +139,8 @@ def test_an_obstacle_does_not_stop_the_extraction(gompfs, obstacles, tmp_path):
     assert not list((tmp_path / "out").rglob(".gompfs*"))
 
 
-def test_what_is_there_is_replaced_as_tar_does(gompfs, obstacles, tmp_path):
-    """An empty directory by a file; a file, or a symlink to a directory, by a directory."""
+def test_existing_entries_are_replaced_as_tar_does(gompfs, obstacles, tmp_path):
+    """A file replaces an empty directory; a directory replaces a file or a symlink to a directory."""
     out = tmp_path / "out"
     (out / "m").mkdir(parents=True)
     (out / "a").write_text("a file")
@@ -157,7 +157,7 @@ def test_what_is_there_is_replaced_as_tar_does(gompfs, obstacles, tmp_path):
     assert (out / "zz/other").is_dir()
 
 
-def test_what_an_extracted_directory_contains_is_extracted_once(gompfs, archive, tmp_path):
+def test_paths_inside_each_other_are_extracted_once(gompfs, archive, tmp_path):
     (tmp_path / "tree/docs").chmod(0o555)
     pack(tmp_path / "closed.gomp", tmp_path / "tree")
     before = (tmp_path / "tree/docs").stat().st_mtime_ns
@@ -167,7 +167,7 @@ def test_what_an_extracted_directory_contains_is_extracted_once(gompfs, archive,
 
 
 def test_a_path_with_two_dots_stays_inside(gompfs, archive, tmp_path):
-    """`extract ../z.txt` wrote outside of the target."""
+    """`extract ../z.txt` wrote outside of the target directory."""
     (tmp_path / "a/out").mkdir(parents=True)
     result = gompfs("extract", archive, "../z.txt", "-C", "a/out")
     assert (result.status, result.error_line) == (1, "../z.txt: a path with .. is not extracted")
@@ -193,7 +193,7 @@ def test_damage_leaves_no_part_of_a_file(gompfs, archive, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_whole_files_and_final_modes(tmp_path: Path, number: signal.Signals) -> None:
-    """1195 of 1196 directories had mode 0700 after ^C, and a cut file had its real name."""
+    """After ^C, 1195 of 1196 directories had mode 0700, and a partial file had its final name."""
     root = tmp_path / "tree"
     rng = random.Random(3)
     for first in range(30):
@@ -233,13 +233,13 @@ def test_an_interrupt_leaves_whole_files_and_final_modes(tmp_path: Path, number:
 
 @pytest.fixture
 def deep_path(tmp_path: Path) -> Iterator[Path]:
-    """A temporary directory for trees that are too deep for the removal by pytest, which is recursive."""
+    """A temporary directory for trees that are too deep for pytest's recursive cleanup."""
     yield tmp_path
     subprocess.run(["rm", "-rf", tmp_path], check=True)
 
 
 def test_deep_directories_with_few_descriptors(deep_path: Path) -> None:
-    """3,000 nested directories did not end in 20 s: the whole path was opened for each."""
+    """3,000 nested directories took more than 20 s, since the whole path was opened for each of them."""
     tmp_path = deep_path
     (tmp_path / "tree").mkdir()
     make_deep(tmp_path / "tree", 3000)
@@ -268,7 +268,7 @@ def test_deep_directories_with_few_descriptors(deep_path: Path) -> None:
 
 
 def make_deep(root: Path, depth: int) -> None:
-    """Directories inside each other, with an empty file `end` that sorts after the next directory."""
+    """Makes nested directories, each with an empty file `end` that sorts after the next directory."""
     root.chmod(0o755)
     descriptor = os.open(root, os.O_RDONLY)
     for _ in range(depth):
@@ -282,10 +282,10 @@ def make_deep(root: Path, depth: int) -> None:
 
 @contextmanager
 def as_nobody(directory: Path) -> Iterator[None]:
-    """Go to `directory`, which nobody owns then, and become nobody."""
+    """Gives `directory` to the user nobody, changes to it and becomes nobody."""
     before = os.getcwd()
     os.chown(directory, 65534, 65534)
-    os.chdir(directory)  # the directories above are closed to others
+    os.chdir(directory)  # nobody may not search the directories above
     os.setegid(65534)
     os.seteuid(65534)
     try:
@@ -312,8 +312,11 @@ def extract_here(archive: Path, target: Path) -> tuple[list[str], list[str]]:
 
 
 @needs_root
-def test_what_only_root_may_is_reported_and_the_rest_extracted(tmp_path: Path) -> None:
-    """A device ended the extraction of a user; so did a file capability and a read-only file with user.* attributes."""
+def test_entries_that_only_root_may_make_are_reported(tmp_path: Path) -> None:
+    """For a user, a device ended the extraction.
+
+    So did a file capability, and a read-only file with user.* attributes.
+    """
     root = tmp_path / "tree"
     (root / "closed").mkdir(parents=True)
     os.mknod(root / "a-device", stat.S_IFBLK | 0o600, os.makedev(7, 200))
@@ -378,7 +381,7 @@ def mounted(kind: str, directory: Path, *options: str) -> Iterator[None]:
 
 @needs_root
 def test_a_file_system_without_extended_attributes(gompfs, tmp_path):
-    """The first extended attribute ended the extraction; tar warns."""
+    """The first extended attribute ended the extraction; tar only warns."""
     root = tmp_path / "tree"
     root.mkdir()
     for name in ("a", "b"):
@@ -397,7 +400,7 @@ def test_a_file_system_without_extended_attributes(gompfs, tmp_path):
 
 @needs_root
 def test_a_full_file_system_leaves_no_cut_file(gompfs, tmp_path):
-    """A cut file kept its name when no space was left."""
+    """When no space was left, a partial file kept its final name."""
     root = tmp_path / "tree"
     root.mkdir()
     (root / "1-small").write_bytes(os.urandom(50_000))

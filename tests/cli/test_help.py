@@ -1,4 +1,4 @@
-"""Help, version, completion, man page."""
+"""Help, version, completion scripts and man page."""
 
 from __future__ import annotations
 
@@ -77,6 +77,6 @@ def test_human_size(size, text):
     assert human_size(size) == text
 
 
-def test_ratio_of_nothing():
+def test_ratio_of_an_empty_archive():
     assert ratio(0, 0) == 1.0
     assert ratio(300, 100) == 3.0

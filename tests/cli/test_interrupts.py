@@ -1,4 +1,4 @@
-"""^C ends every command soon, at any moment: one line, status 130, and no file left behind."""
+"""^C ends every command soon, at any moment: with one line, status 130, and no temporary file left."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tree_helpers import PACKAGE_PARENT, pack
 from gompfs.codec import Codec, CodecOptions
 
 SECONDS = 2.0
-"""So long may a command take from ^C to its end, where each runnable process has a core."""
+"""The maximum time from ^C to the end of a command, if each runnable process has a core."""
 CPU_SECONDS = 0.6
-"""So much may it compute until then."""
+"""The maximum CPU time that a command may use after ^C."""
 
 
 STORED = CodecOptions(codec=Codec.STORED)
 
 
 def cpu_seconds(pid: int) -> float:
-    """How long all threads of a process have computed."""
+    """Returns the CPU time of all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -37,9 +37,10 @@ def cpu_seconds(pid: int) -> float:
 def interrupt(
     arguments: Sequence[str | Path], moment: float, place: Path, number: signal.Signals = signal.SIGINT
 ) -> tuple[int, bytes, float]:
-    """Run gompfs, send the signal when it has computed for `moment` seconds, which do not depend on other processes.
+    """Runs gompfs and sends the signal once it has used `moment` seconds of CPU time.
 
-    Returns the status, what is on stderr, and how long it lived on: 0 where it had ended before.
+    CPU time is used since it does not depend on other processes. Returns the status, stderr, and how long the process
+    lived after the signal (0 if it had ended before).
     """
     place.mkdir(exist_ok=True)
     with subprocess.Popen(
@@ -48,7 +49,8 @@ def interrupt(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "TMPDIR": str(place)},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
+        # a shell starts background processes with SIGINT ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         while (computed := cpu_seconds(process.pid)) < moment and not has_ended(process.pid):
             time.sleep(0.005)
@@ -67,17 +69,17 @@ def interrupt(
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a child of this process waits for nothing but to be asked for its status."""
+    """Returns whether a child process is a zombie: it has ended, but its status was not fetched yet."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def longest() -> float:
-    """SECONDS, or more where processes share the cores."""
+    """Returns SECONDS, or more if several processes share the cores."""
     return SECONDS * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
 
 
 def whole_seconds(arguments: Sequence[str | Path]) -> float:
-    """How long gompfs computes if nobody interrupts it; on another machine it is another time."""
+    """Returns the CPU time of a gompfs command that is not interrupted; it depends on the machine."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, "-P", "-m", "gompfs", *arguments],
@@ -90,10 +92,10 @@ def whole_seconds(arguments: Sequence[str | Path]) -> float:
 
 
 def check(arguments: Sequence[str | Path], moment: float, place: Path) -> bool:
-    """Whether it came to an interrupt, which must be as it should."""
+    """Returns whether the command was interrupted, after checking that it ended as it should."""
     status, errors, seconds = interrupt(arguments, moment, place)
     assert os.listdir(place) == []
-    if status == 0:  # it had ended, or was just about to
+    if status == 0:  # it had ended before the signal, or was just ending
         assert errors == b""
         return False
     assert (status, errors) == (130, b"gompfs: interrupted\n"), moment
@@ -102,7 +104,7 @@ def check(arguments: Sequence[str | Path], moment: float, place: Path) -> bool:
 
 
 def write_words(path: Path, count: int) -> Path:
-    """A text of many words, in which hardly any sequence comes twice."""
+    """Writes a text of `count` words in which hardly any sequence occurs twice."""
     numbers = np.random.default_rng(1).integers(0, 300_000, count)
     text = np.full((count, 7), ord(" "), np.uint8)
     for digit in range(6):
@@ -113,7 +115,7 @@ def write_words(path: Path, count: int) -> Path:
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive whose sequences take more than a second to count, beside the text."""
+    """An archive whose sequences take more than a second to count, next to the text that was packed."""
     place = tmp_path_factory.mktemp("words")
     text = write_words(place / "text", 4_000_000)
     pack(place / "words.gomp", text, codec=STORED)
@@ -127,13 +129,14 @@ STATISTICS = [
     ("term_vector",),
     ("tfidf",),
     ("wordcount",),
-    ("phrase/{:06} {:06}".format(*np.random.default_rng(1).integers(0, 300_000, 2)),),  # the first two words
+    # the first two words of the text
+    ("phrase/{:06} {:06}".format(*np.random.default_rng(1).integers(0, 300_000, 2)),),
 ]
 
 
 @pytest.mark.parametrize("arguments", STATISTICS, ids=" ".join)
 def test_statistics(words: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    """They ran on for up to 80 s, in C++ and deaf to signals."""
+    """Statistics continued for up to 80 s in C++ code that did not check for signals."""
     rng = random.Random(arguments[0])
     whole = whole_seconds(["stats", words, *arguments])
     moments = [rng.uniform(0.1, 0.5) * whole, rng.uniform(0.5, 0.9) * whole]
@@ -143,7 +146,7 @@ def test_statistics(words: Path, tmp_path: Path, arguments: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("level", ["1", "9"])
 def test_packing(words: Path, tmp_path: Path, level: str) -> None:
-    """Blocks are encoded, and rules built, in other threads, whose end is waited for."""
+    """Other threads encode blocks and build rules, and the command waits for them."""
     text = words.with_name("text")
     place = tmp_path / "tmp"
     for moment in (0.2, 0.8):
@@ -161,13 +164,13 @@ def test_building_grammars(words: Path, tmp_path: Path) -> None:
 
 
 def whole_of_building(words: Path, tmp_path: Path) -> float:
-    """How long stats --build computes, on a copy of the archive."""
+    """Returns the CPU time of stats --build, on a copy of the archive."""
     copy = shutil.copy(words, tmp_path / "copy.gomp")
     return whole_seconds(["stats", copy, "--build"])
 
 
 def test_sigterm(words: Path, tmp_path: Path) -> None:
-    """It ends the same work, as fast."""
+    """SIGTERM ends the same commands as fast as ^C."""
     wholes = {"sequence_count": whole_seconds(["stats", words, "sequence_count"])}
     wholes["--build"] = whole_of_building(words, tmp_path)
     for argument, whole in wholes.items():
@@ -178,7 +181,7 @@ def test_sigterm(words: Path, tmp_path: Path) -> None:
 
 
 def test_a_program_that_uses_the_package(words: Path, tmp_path: Path) -> None:
-    """KeyboardInterrupt comes out of the call, and the next one works."""
+    """The call raises KeyboardInterrupt, and later calls work."""
     script = """
 import sys, gompfs
 with gompfs.open(sys.argv[1]) as archive:
@@ -260,9 +263,10 @@ for name, work in {
 
 
 def test_calls_end_before_their_work_is_done(words: Path, tmp_path: Path) -> None:
-    """Python's main thread stood in C++ until all was computed, and looked for signals only then.
+    """Python's main thread was in C++ code until all work was done, and handled signals only after that.
 
-    The work of this text ends within the limits of the other tests; here its own time is the measure.
+    All work on this text ends within the limits of the other tests, so this test compares with the time of the whole
+    work.
     """
     done = subprocess.run(
         [sys.executable, "-P", "-c", CALLS, words.with_name("text")],
@@ -276,7 +280,7 @@ def test_calls_end_before_their_work_is_done(words: Path, tmp_path: Path) -> Non
     times = {name: (float(whole), float(part)) for name, whole, part in rows}
     assert len(times) == 4
     for name, (whole, part) in times.items():
-        # The main thread looks for signals every 50 ms.
+        # The main thread checks for signals every 50 ms.
         assert part < whole / 4 + 0.1, f"{name} takes {whole:.2f} s, and {part:.2f} s if it is interrupted at once"
 
 
@@ -285,7 +289,7 @@ def test_calls_end_before_their_work_is_done(words: Path, tmp_path: Path) -> Non
 def test_statistics_of_a_large_text(
     arguments: tuple[str, ...], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """500 MB of text, of which a part of the statistics is put aside on disk."""
+    """500 MB of text, whose statistics are partly spilled to disk."""
     archive = tmp_path_factory.getbasetemp() / "large.gomp"
     if not archive.exists():
         pack(archive, write_words(tmp_path / "text", 75_000_000), codec=STORED)

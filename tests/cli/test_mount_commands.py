@@ -1,4 +1,4 @@
-"""mount and umount as commands: what they print, and that the mount shows what the other commands show."""
+"""The commands mount and umount: what they print, and that the mount shows the same as other commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def mountpoint(tmp_path: Path, gompfs) -> Iterator[Path]:
-    """An empty directory; what a failed test left mounted there is detached."""
+    """An empty directory. Anything that a failed test leaves mounted there is detached."""
     path = tmp_path / "mountpoint"
     path.mkdir()
     yield path
@@ -35,7 +35,7 @@ def test_mount_shows_the_tree_and_the_same_statistics(gompfs, tree, mountpoint):
     assert os.listdir(mountpoint) == []
 
 
-def test_what_cannot_be_mounted_is_said_before_the_command_returns(gompfs, archive, mountpoint):
+def test_a_failed_mount_is_reported_before_the_command_returns(gompfs, archive, mountpoint):
     missing = gompfs("mount", "nowhere.gomp", mountpoint)
     assert missing.status == 1
     assert "nowhere.gomp" in missing.error_line

@@ -1,4 +1,4 @@
-"""pack and add: options, summaries, and what they refuse."""
+"""The commands pack and add: options, summaries, and errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 def test_pack_prints_a_summary(gompfs, tree):
     result = gompfs("pack", "--no-stats", tree, "new.gomp")
     assert result.status == 0
-    assert result.errors == ""  # no progress bar where stderr is no terminal
+    assert result.errors == ""  # no progress bar if stderr is not a terminal
     assert result.lines[0].startswith("new.gomp: 9 entries, ")
 
 
@@ -86,7 +86,7 @@ def test_add_puts_new_entries_over_old_ones(gompfs, archive, tmp_path):
     assert gompfs("verify", "-q", archive).status == 0
 
 
-def test_names_that_are_no_text(gompfs, tmp_path):
+def test_names_that_are_not_utf_8(gompfs, tmp_path):
     root = tmp_path / "odd"
     root.mkdir()
     names = [b"\xff\xfe latin", b"new\nline", b"tab\t", "grün".encode()]
@@ -116,6 +116,6 @@ def test_stats_are_built_later(gompfs, tree, archive):
     assert gompfs("verify", archive).status == 0
     gompfs("add", "-q", "--no-stats", tree / "docs", archive)
     again = gompfs("stats", archive, "--build", "wordcount", "--top", "1")
-    assert (again.status, again.errors, again.lines) == (0, "", ["alpha\t6000"])  # the files of docs twice
+    assert (again.status, again.errors, again.lines) == (0, "", ["alpha\t6000"])  # the files of docs are in it twice
     facts = json.loads(gompfs("stats", archive, "--build", "--json").output)
     assert facts == {"grammar_size": 0}

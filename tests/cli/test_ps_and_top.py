@@ -1,4 +1,4 @@
-"""The commands that look at mounts."""
+"""The commands ps and top, which show mounts."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_top_tells_the_gpu_from_the_cpu() -> None:
     before = state({"cpu": 1e9}, {"cpu": 1})
     now = state({"cpu": 2e9, "gpu": 9e9}, {"cpu": 1.5, "gpu": 0.1})
     columns = dict(zip(_HEADINGS, _row(now, before), strict=True))
-    assert columns["decoded/s"] == "2.00 GB"  # 10 in 5 s
+    assert columns["decoded/s"] == "2.00 GB"  # 10 GB in 5 s
     assert columns["on gpu"] == "90.0%"
     assert columns["cpu/s"] == "2.00 GB"
     assert columns["gpu/s"] == "90.0 GB"

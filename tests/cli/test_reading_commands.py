@@ -1,4 +1,4 @@
-"""ls, cat, extract, info, stats, bench: what they print, and how they fail."""
+"""ls, cat, extract, info, stats and bench: what they print, and how they fail."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_ls_json(gompfs, archive, tree):
     assert json.loads(gompfs("ls", "--json", archive, "docs").output)[1]["path"] == "docs/b.txt"
 
 
-def test_ls_of_nothing_there_still_lists_the_rest(gompfs, archive):
+def test_ls_of_a_missing_path_still_lists_the_rest(gompfs, archive):
     result = gompfs("ls", archive, "nowhere", "docs")
     assert result.status == 1
     assert result.lines == ["docs/a.txt", "docs/b.txt"]
@@ -120,7 +120,7 @@ def test_info_adds_up(gompfs, archive):
     assert facts["archive_size"] == archive.stat().st_size
     assert (facts["generation"], facts["block_size"]) == (1, 16384)
     assert facts["content_size"] == 33000 + 3 * 16384 + 70000
-    assert facts["num_inodes"] == 8  # the two names of z.txt are one
+    assert facts["num_inodes"] == 8  # the two names of z.txt are one inode
     mix = facts["codecs"].values()
     assert sum(codec["num_blocks"] for codec in mix) == facts["num_blocks"]
     assert sum(codec["compressed_size"] for codec in mix) == facts["segments"][0]["compressed_size"]
@@ -129,7 +129,7 @@ def test_info_adds_up(gompfs, archive):
     assert facts["ratio"] == pytest.approx(facts["content_size"] / facts["archive_size"], abs=1e-4)
 
 
-def test_info_for_people_names_every_part(gompfs, archive):
+def test_info_as_text_names_every_part(gompfs, archive):
     result = gompfs("info", archive)
     names = [line.split("  ")[0] for line in result.lines]
     assert result.status == 0
@@ -159,7 +159,7 @@ def test_stats_info_is_the_virtual_file(gompfs, archive):
 
 @pytest.mark.parametrize("name", [name for name in STATS if name != "info"])
 def test_stats_without_a_grammar(gompfs, tree, archive, name):
-    """They are the same, and `info` says where they come from."""
+    """Statistics computed from the files are the same as those from a grammar, and `info` says where they come from."""
     assert gompfs("pack", "-q", tree, "words.gomp").status == 0
     assert gompfs("stats", archive, name).output == gompfs("stats", "words.gomp", name).output != b""
     facts = [
@@ -196,16 +196,16 @@ def test_stats_knows_its_names(gompfs, archive):
         ("metrics", "metrics are those of a mount: they are in its stats/metrics"),
     ],
 )
-def test_names_that_are_no_statistic(gompfs, archive, name, message):
-    """`word` and `phrase` ended in an internal error."""
+def test_invalid_names_of_statistics(gompfs, archive, name, message):
+    """`stats word` and `stats phrase` ended in an internal error."""
     result = gompfs("stats", archive, name)
     assert (result.status, result.error_line, result.output) == (2, message, b"")
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=" ".join)
 @pytest.mark.parametrize("name", ["word/nowhere", "phrase/the nowhere"])
-def test_what_no_file_has(gompfs, archive, name, options):
-    """Nothing was printed, with status 0; a mount says ENOENT."""
+def test_words_that_no_file_has(gompfs, archive, name, options):
+    """For words in no file, stats printed nothing and ended with status 0; a mount gives ENOENT."""
     result = gompfs("stats", archive, name, *options)
     assert (result.status, result.output) == (1, b"")
     assert result.error_line == f"{archive}: {name}: no file contains this"

@@ -1,4 +1,4 @@
-"""What the README shows works."""
+"""The examples in the README work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed and full standard streams, FIFOs, standard input for an archive; the words of usage errors."""
+"""Closed and full standard streams, FIFOs, standard input as an archive, and the wording of usage errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tree_helpers import PACKAGE_PARENT
 
 
 def in_shell(directory: Path, line: str) -> subprocess.CompletedProcess[str]:
-    """Run a line of sh in which $gompfs is the command."""
+    """Runs a line of sh in which $gompfs is the command."""
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT, "gompfs": f"{sys.executable} -P -m gompfs"}
     return subprocess.run(
         ["sh", "-c", line], cwd=directory, env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -21,7 +21,7 @@ def in_shell(directory: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("command", ["ls tree.gomp", "ls --json tree.gomp", "info tree.gomp", "cat tree.gomp z.txt"])
 def test_closed_standard_output(archive, command):
-    """It was an internal error: AttributeError."""
+    """A closed stdout caused an internal error (AttributeError)."""
     done = in_shell(archive.parent, f"$gompfs {command} >&-")
     assert done.returncode == 1
     assert done.stderr.startswith("gompfs: ")
@@ -39,7 +39,8 @@ def test_full_standard_output(archive, command):
 
 
 def test_messages_do_not_get_into_an_archive(archive, tree):
-    """With all standard streams closed, the first files that are opened would get their descriptors."""
+    """If all standard streams are closed, the first files opened would get their descriptors, and messages with them.
+    """
     done = in_shell(archive.parent, "$gompfs pack --no-stats tree new.gomp <&- >&- 2>&-; $gompfs verify new.gomp")
     assert done.returncode == 0
     assert "no damage found" in done.stdout
@@ -48,7 +49,7 @@ def test_messages_do_not_get_into_an_archive(archive, tree):
 
 @pytest.mark.parametrize("command", ["ls", "info", "verify", "extract", "bench", "stats"])
 def test_a_fifo_is_no_archive(gompfs, tmp_path, command):
-    """Every command waited for ever until somebody wrote to the FIFO."""
+    """Every command waited until some process wrote to the FIFO."""
     os.mkfifo(tmp_path / "fifo")
     result = gompfs(command, "fifo")
     assert (result.status, result.error_line) == (1, "fifo: this is no regular file")
@@ -63,7 +64,7 @@ def test_standard_input_is_no_archive(gompfs, archive):
 
 
 def test_messages_have_paths_as_they_were_typed(gompfs, archive):
-    """They were made absolute."""
+    """Messages showed absolute paths."""
     assert gompfs("cat", "tree.gomp", "y").error_line == "tree.gomp: y: no such file or directory"
     assert gompfs("ls", "../" + archive.parent.name + "/tree.gomp", "y").error_line.startswith("../")
 
@@ -78,7 +79,7 @@ def test_messages_have_paths_as_they_were_typed(gompfs, archive):
     ],
 )
 def test_usage_errors_are_in_words(gompfs, arguments, words):
-    """They had tab characters, and ranges as 1<=x<=9."""
+    """Usage errors contained tab characters, and ranges written as 1<=x<=9."""
     result = gompfs(*arguments)
     assert result.status == 2
     assert words in result.error_line

@@ -1,4 +1,4 @@
-"""What changes where output goes to a terminal."""
+"""Behaviour that differs if output goes to a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import gompfs as gompfs_package
 
 
 def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
-    """Run gompfs with stdout and stderr on one terminal; its status and all that it wrote."""
+    """Runs gompfs with stdout and stderr on one terminal. Returns the status and everything written."""
     controller, terminal = pty.openpty()
     environment = {
         **os.environ,
@@ -30,7 +30,7 @@ def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
             while piece := os.read(controller, 65536):
                 written += piece
         except OSError:
-            pass  # how Linux says that the other end is closed
+            pass  # EIO: on Linux, the other end is closed
         os.close(controller)
     return process.returncode, written
 

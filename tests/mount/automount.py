@@ -1,9 +1,9 @@
-"""An automounter for one mount, after autofs.rst of the kernel's documentation.
+"""An automounter for one mount, written from the kernel's documentation (autofs.rst).
 
     python automount.py DIRECTORY COMMAND...
 
-COMMAND is to mount something at DIRECTORY, and is run while somebody reads DIRECTORY/file. Everybody else waits for
-that, but for the process group of this program.
+COMMAND must mount something at DIRECTORY. It runs when a process reads DIRECTORY/file. All processes that use DIRECTORY
+wait until COMMAND has ended, except those in the process group of this program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PATIENCE = 20  # seconds
 
 
 def mount_on_demand(directory: str, command: Sequence[str]) -> None:
-    """Prints what the reader reads. Raises CalledProcessError, TimeoutExpired."""
+    """Prints what the reader reads. Raises CalledProcessError or TimeoutExpired."""
     requests, kernel = os.pipe()
     options = f"fd={kernel},pgrp={os.getpgrp()},minproto=5,maxproto=5,direct"
     subprocess.run(["mount", "-t", "autofs", "-o", options, "none", directory], check=True, pass_fds=[kernel])
@@ -33,7 +33,7 @@ def mount_on_demand(directory: str, command: Sequence[str]) -> None:
         answer = _READY
     finally:
         fcntl.ioctl(place, answer, token)
-        fcntl.ioctl(place, _CATATONIC)  # nobody waits any more
+        fcntl.ioctl(place, _CATATONIC)  # no process waits from now on
         os.close(place)
         reader.wait(timeout=_PATIENCE)
 

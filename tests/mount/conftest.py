@@ -1,4 +1,4 @@
-"""Real mounts, each served by a process of its own."""
+"""Fixtures for real mounts. Each mount is served by a process of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK_SIZE = 16 << 10
 
 
 class Mount:
-    """An archive that `gompfs mount -f` serves at `path`; what it logged is in `log` once it has ended."""
+    """An archive that `gompfs mount -f` serves at `path`. Once the server has ended, `log` is what it logged."""
 
     def __init__(self, archive: Path, path: Path, *options: str) -> None:
         self.path = path
@@ -43,18 +43,18 @@ class Mount:
         return self.path / name
 
     def wait(self) -> int:
-        """The exit status of the server, which should be about to end."""
+        """Waits for the server to end by itself, and returns its exit status."""
         status = self.process.wait(timeout=20)
         self.log = self._log_file.read_text()
         return status
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Send a signal, and wait for the exit status."""
+        """Sends a signal to the server, waits for its end and returns the exit status."""
         self.process.send_signal(number)
         return self.wait()
 
     def clean_up(self) -> None:
-        """End the server and detach the mount, whatever state they are in."""
+        """Ends the server and detaches the mount, whatever state they are in."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -69,14 +69,14 @@ MountArchive = Callable[..., Mount]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Tests of a module that says `FUSE_APIS = ("low", "high")` run with both, those of others with the default."""
+    """Runs the tests of modules with `FUSE_APIS = ("low", "high")` with both APIs, other tests with the default one."""
     if "fuse_api" in metafunc.fixturenames:
         metafunc.parametrize("fuse_api", getattr(metafunc.module, "FUSE_APIS", ("low",)), scope="session")
 
 
 @pytest.fixture
 def mount(tmp_path: Path, fuse_api: str) -> Iterator[MountArchive]:
-    """Mount an archive at a new place."""
+    """Mounts an archive, by default at a new mount point."""
     mounts: list[Mount] = []
 
     def make(archive: Path, *options: str, path: Path | None = None) -> Mount:
@@ -91,13 +91,13 @@ def mount(tmp_path: Path, fuse_api: str) -> Iterator[MountArchive]:
 
 @pytest.fixture(scope="session")
 def mount_type() -> type[Mount]:
-    """For mounts that serve more than one test."""
+    """The class Mount, for mounts that several tests share."""
     return Mount
 
 
 @pytest.fixture(scope="session")
 def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The odd tree as an archive."""
+    """An archive of the odd tree."""
     target = tmp_path_factory.mktemp("mount") / "odd.gomp"
     pack(target, shared_odd_tree, block_size=BLOCK_SIZE)
     return target
@@ -105,7 +105,7 @@ def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="session")
 def odd_mount(odd_archive: Path, fuse_api: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The odd tree's archive, mounted for all tests that only read."""
+    """The archive of the odd tree, mounted once for all tests that only read."""
     mounted = Mount(odd_archive, tmp_path_factory.mktemp("mount") / "odd", f"api={fuse_api}")
     yield mounted.path
     mounted.clean_up()
@@ -113,7 +113,7 @@ def odd_mount(odd_archive: Path, fuse_api: str, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture
 def gompfs_command() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `gompfs ARGUMENTS...`."""
+    """Runs `gompfs ARGUMENTS...`."""
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}

@@ -1,9 +1,10 @@
-"""Reads files of a mount in all ways and at random, and compares every byte with their sources, as fsx does.
+"""Reads files of a mount with random system calls, and compares every byte with the source files, as fsx does.
 
     python random_reader.py SOURCE MOUNTED [--operations N] [--seconds S] [--seed S]
 
-SOURCE and MOUNTED are a file, or a tree: then each of its files is read for a while, in any order. It ends with status
-0 and a line of figures, or with a traceback that names file, operation and seed.
+SOURCE and MOUNTED are both files or both trees. Of a tree, files are read one after another in random order. The
+program ends with status 0 and prints the numbers of operations and bytes, or it ends with a traceback that names file,
+operation and seed.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_PLACES = (4096, 16 << 10, 64 << 10, 128 << 10, 1 << 20)  # near multiples of which things go wrong
+# block and page sizes; errors are most likely near their multiples
+_PLACES = (4096, 16 << 10, 64 << 10, 128 << 10, 1 << 20)
 _MAX_PIPE = 64 << 10
 _STEPS_IN_A_FILE = 12
 
 
 class RandomReader:
-    """One open file of a mount, and what it should hold."""
+    """One open file of a mount, and its expected content."""
 
     def __init__(self, expected: bytes | mmap.mmap, path: Path, rng: random.Random) -> None:
         self._expected = expected
@@ -43,7 +45,7 @@ class RandomReader:
             os.close(descriptor)
 
     def step(self) -> None:
-        """One operation; raises AssertionError or OSError, with a note that says which."""
+        """Performs one operation. Raises AssertionError or OSError, with a note that names the operation."""
         operation = self._rng.choice(_OPERATIONS)
         start, size = self._range()
         try:
@@ -54,7 +56,11 @@ class RandomReader:
         self._last_end = min(start + size, self._size)
 
     def _range(self) -> tuple[int, int]:
-        """Where to read: anywhere, on from the last place or back from it, around blocks and around the end."""
+        """Returns an offset and a size to read.
+
+        The offset is random, or continues or goes back from the last read, or is near a block boundary or the end of
+        the file.
+        """
         rng = self._rng
         size = int(2 ** rng.uniform(0, 18.5))
         start = rng.randrange(self._size + 1)
@@ -123,7 +129,7 @@ class RandomReader:
         os.lseek(self._copy, 0, os.SEEK_SET)
         try:
             self._copied(start, size, lambda at, left: os.copy_file_range(self._buffered, self._copy, left, at))
-        except OSError as error:  # most kernels refuse it between file systems
+        except OSError as error:  # most kernels refuse to copy between file systems
             if error.errno not in (errno.EXDEV, errno.EINVAL):
                 raise
 
@@ -147,7 +153,7 @@ class RandomReader:
         os.posix_fadvise(self._buffered, start, size, self._rng.choice(advices))
 
     def _drop(self, start: int, size: int) -> None:
-        """Out of the page cache, so that the mount is asked again."""
+        """Drops pages from the page cache, so that the mount has to answer again."""
         os.posix_fadvise(self._buffered, *self._rng.choice(((0, 0), (start, size))), os.POSIX_FADV_DONTNEED)
 
     def _reopen(self, _start: int, _size: int) -> None:
@@ -192,7 +198,7 @@ def _content(path: Path) -> Iterator[bytes | mmap.mmap]:
 def read_at_random(
     source: Path, mounted: Path, *, operations: int | None = None, seconds: float | None = None, seed: int = 0
 ) -> tuple[int, int]:
-    """Read until that many operations are done or seconds over; how many operations and bytes that were."""
+    """Reads until `operations` or `seconds` are used up. Returns the numbers of operations and bytes."""
     rng = random.Random(seed)
     whole = source.is_file()
     names = [Path()] if whole else sorted(path.relative_to(source) for path in _files(source))
@@ -221,7 +227,7 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def main() -> None:
-    """The command line; see the head of this file."""
+    """Runs the command line described at the head of this file."""
     parser = argparse.ArgumentParser(description="Compare a mount with its source.")
     parser.add_argument("source", type=Path)
     parser.add_argument("mounted", type=Path)

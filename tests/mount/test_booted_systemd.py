@@ -1,6 +1,7 @@
-"""The units, helper and fstab entries under a systemd that has booted, in a container made for it by debootstrap.
+"""The systemd units, the mount helper and fstab entries, under a booted systemd in a container made by debootstrap.
 
-It fetches 100 MB from a mirror of the distribution that this runs on, whose libraries the interpreter needs.
+The test downloads 100 MB from a mirror of the host's own distribution, since the interpreter needs the same libraries
+in the container.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DEVICES = ("/dev/fuse", "/dev/autofs")
 
 
 def what_is_lacking() -> str:
-    """Why there can be no container; empty where there can."""
+    """Returns why a container cannot be made, or an empty string if it can."""
     programs = [name for name in ("debootstrap", "systemd-nspawn", "unshare") if not shutil.which(name)]
     devices = [name for name in DEVICES if not os.path.exists(name)]
     return ", ".join([*programs, *devices, *(["root"] if os.geteuid() != 0 else [])])
@@ -54,7 +55,7 @@ def container(tmp_path: Path) -> Iterator[Path]:
     root = tmp_path / "container"
     release = platform.freedesktop_os_release()["VERSION_CODENAME"]
     command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, root]
-    # What it mounts there for a while, nobody else sees.
+    # A private mount namespace: other processes do not see the temporary mounts.
     subprocess.run(["unshare", "--mount", "--propagation", "private", *command], check=True)
     write_script(root / "usr/local/bin/gompfs", "gompfs.cli", "main")
     write_script(root / "usr/sbin/mount.gompfs", "gompfs.cli.mount_helper", "main")
@@ -72,7 +73,7 @@ def container(tmp_path: Path) -> Iterator[Path]:
 
 def test_units(container: Path) -> None:
     command = ["systemd-nspawn", "--boot", f"--directory={container}", "--private-network", "--console=pipe"]
-    # No other systemd is asked for anything, as there may be none.
+    # Talks to no other systemd, since the host may have none.
     command += ["--register=no", "--keep-unit", "--resolv-conf=off", "--timezone=off", "--link-journal=no"]
     interpreter = {sys.prefix, sys.base_prefix} - {"/usr"}
     command += [f"--bind-ro={path}" for path in sorted({*interpreter, PACKAGE_PARENT})]

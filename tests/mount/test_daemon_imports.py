@@ -1,4 +1,4 @@
-"""What the daemon of a mount has imported when it answers: the rest makes the mount slow to start."""
+"""A mount's daemon answers its first request before it imports slow packages, which would delay the mount."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tree_helpers import pack
 
-# The daemon writes which modules it has loaded where it begins to load those of the statistics later.
+# Makes the daemon write its loaded modules when it starts to load those of the statistics.
 _MOUNT = """
 import sys
 from gompfs.cli import main

@@ -1,4 +1,4 @@
-"""-o follow: the mount shows what the archive's file holds now; who has something open goes on reading it."""
+"""-o follow: the mount shows the archive that the path now names; files and directories opened before stay readable."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def replace(archive: Path, number: int = 0) -> None:
-    """A smaller tree, in other inodes, of the same times, with a file at another place."""
+    """Replaces the archive by one of a smaller tree with equal times, where a file has another inode and path."""
     tree = archive.parent / f"new-{number}"
     (tree / "d").mkdir(parents=True)
     (tree / "a").mkdir()
@@ -55,7 +55,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     mounted = mount(archive, "follow,stats=visible")
     assert sorted(os.listdir(mounted.path)) == [".gompfs", "d", "gone", "stats"]
-    assert not os.path.lexists(mounted / "link")  # the kernel keeps that it is not there
+    assert not os.path.lexists(mounted / "link")  # the kernel caches that the name does not exist
     assert b"gone\t1\n" in (mounted / "stats/wordcount").read_bytes()
     opened = os.open(mounted / "d/file", os.O_RDONLY | os.O_DIRECT)
     directory = os.open(mounted / "d", os.O_RDONLY)
@@ -73,7 +73,7 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     again = os.open(mounted / "d/file", os.O_RDONLY | os.O_DIRECT)
     assert b"".join(os.pread(again, 4096, offset) for offset in range(0, 200_000, 4096)) == NEW
     os.close(again)
-    # What was opened before is as it was, also where it was not read yet.
+    # Files opened before keep the old content, even parts that were not read before the replacement.
     assert b"".join(os.pread(opened, 4096, offset) for offset in range(0, 300_000, 4096)) == OLD
     assert os.listdir(directory) == ["file"]
     os.close(opened)
@@ -85,7 +85,8 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     assert mounted.log == f"gompfs: the mount shows generation 1 of {archive}\n"
 
 
-def test_an_archive_that_is_added_to(mount, archive: Path, tmp_path: Path) -> None:
+def test_following_an_add(mount, archive: Path, tmp_path: Path) -> None:
+    """After each `add`, the mount shows the new generation."""
     mounted = mount(archive, "follow")
     assert (mounted / "d/file").read_bytes() == OLD
     for number in range(3):
@@ -100,7 +101,8 @@ def test_an_archive_that_is_added_to(mount, archive: Path, tmp_path: Path) -> No
     assert mounted.stop() == 0
 
 
-def test_what_is_no_archive_is_not_shown(mount, archive: Path) -> None:
+def test_an_invalid_archive_is_not_shown(mount, archive: Path) -> None:
+    """While the path names a file that is not a valid archive, or no file, the mount keeps showing the old archive."""
     mounted = mount(archive, "follow")
     good = archive.read_bytes()
     for content in (b"no archive", b"", good[:-1]):
@@ -119,7 +121,7 @@ def test_what_is_no_archive_is_not_shown(mount, archive: Path) -> None:
     assert "Traceback" not in mounted.log
 
 
-def test_without_it_nothing_changes(mount, archive: Path) -> None:
+def test_without_follow_a_mount_does_not_change(mount, archive: Path) -> None:
     mounted = mount(archive)
     replace(archive)
     time.sleep(2)
@@ -127,7 +129,8 @@ def test_without_it_nothing_changes(mount, archive: Path) -> None:
     assert (mounted / "d/file").read_bytes() == OLD
 
 
-def test_a_subdirectory_that_goes_away(mount, archive: Path, tmp_path: Path) -> None:
+def test_an_archive_without_the_mounted_subdirectory(mount, archive: Path, tmp_path: Path) -> None:
+    """With subdir=, a new archive without that directory is not shown; a later one that has it is."""
     mounted = mount(archive, "follow,subdir=d")
     (tmp_path / "flat").write_text("flat")
     pack(tmp_path / "c.gomp", tmp_path / "flat")
@@ -141,8 +144,8 @@ def test_a_subdirectory_that_goes_away(mount, archive: Path, tmp_path: Path) -> 
     assert "the mount stays as it was: " in mounted.log
 
 
-def test_only_the_last_old_ones_stay(archive: Path) -> None:
-    """Memory does not grow with every new file, and what is gone says so."""
+def test_only_a_few_old_snapshots_are_kept(archive: Path) -> None:
+    """Memory does not grow with every new archive. Files of a snapshot that was dropped give ESTALE."""
     path = str(archive)
     with Snapshots(path, Archive, MountOptions(follow=True)) as snapshots:
         nodes = []
@@ -164,8 +167,11 @@ def test_only_the_last_old_ones_stay(archive: Path) -> None:
             assert archives[number].blocks.capacity == (32 << 20) // archives[number].block_size
 
 
-def test_numbers_that_are_too_large(mount, archive: Path) -> None:
-    """They would be taken for nodes of other snapshots: the mount says EIO, and all else can be read."""
+def test_inode_numbers_that_are_too_large(mount, archive: Path) -> None:
+    """Inode numbers of 2^48 and more would be mistaken for nodes of other snapshots.
+
+    With follow, such an entry gives EIO and all others stay readable.
+    """
     with Archive(archive) as opened:
         ino = opened.resolve("d/file").ino
     tables = ("inode", "dirent", "extent")
@@ -186,7 +192,7 @@ def test_numbers_that_are_too_large(mount, archive: Path) -> None:
 
 
 def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse_api: str) -> None:
-    """Without the interpreter, as those of the first one do; those of both are there side by side."""
+    """The C++ core, not Python, answers lookups in a new archive too. Entries of the old archive can still be used."""
 
     def tree(number: int) -> Path:
         top = archive.parent / f"many-{number}"
@@ -209,7 +215,7 @@ def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse
         (state,) = observe_mounts([os.path.realpath(mounted.path)])
         if fuse_api == "low":
             in_python = state.value("gompfs_request_seconds_count", request="other", answered_by="python")
-            assert in_python < 150  # of 1,200, to this archive
+            assert in_python < 150  # of the 1,200 requests to this archive
             assert os.listdir(f"/proc/self/fd/{opened}/sub") == ["0"]
     os.close(opened)
     assert mounted.stop() == 0

@@ -1,4 +1,4 @@
-"""Mounts whose daemons hang: no command of gompfs waits for such a daemon."""
+"""Mounts whose daemons hang: no gompfs command waits for such a daemon."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gompfs.mount.mount_table import mount_at, resolve_mountpoint
 from gompfs.mount.umount import DaemonState, daemon_state, unmount
 from gompfs.options import MountOptions
 
-MAX_SECONDS = 20  # 2 on a machine that does nothing else; it never ended
+MAX_SECONDS = 20  # 2 s on an idle machine; commands with the defect never ended
 
 
 @pytest.fixture
@@ -34,10 +34,10 @@ def archive(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stopped(mount: Callable, archive: Path) -> Iterator:
-    """A mount whose daemon is stopped."""
+    """A mount whose daemon is stopped by SIGSTOP."""
     mounted = mount(archive, "follow")
     assert daemon_state(str(mounted.path)) is DaemonState.SERVING
-    time.sleep(1.5)  # so long the kernel answers for the root by itself, with follow
+    time.sleep(1.5)  # with follow, the kernel caches the attributes of the root for this long
     mounted.process.send_signal(signal.SIGSTOP)
     yield mounted
     mounted.process.send_signal(signal.SIGCONT)
@@ -45,7 +45,7 @@ def stopped(mount: Callable, archive: Path) -> Iterator:
 
 @pytest.fixture
 def timed(gompfs_command: Callable) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run a command of gompfs, which must end soon."""
+    """Runs a gompfs command and checks that it ends soon."""
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         begin = time.monotonic()
@@ -58,14 +58,14 @@ def timed(gompfs_command: Callable) -> Callable[..., subprocess.CompletedProcess
 
 @pytest.mark.parametrize("options", [[], ["--lazy"], ["--force"]])
 def test_umount_does_not_ask_the_daemon(stopped, timed, options: list[str]) -> None:
-    """It asked with statvfs, and stood in state D until somebody killed the daemon."""
+    """umount called statvfs and then hung in state D until the daemon was killed."""
     done = timed("umount", *options, stopped.path)
     assert (done.returncode, done.stderr) == (0, "")
     assert not os.path.ismount(stopped.path)
 
 
 def test_umount_of_a_hanging_mount_that_is_in_use(stopped, timed) -> None:
-    """The first umount says what to do; with --force, programs that wait get an error."""
+    """The first umount says what to do. With --force, waiting programs get an error."""
     reader = subprocess.Popen(["cat", stopped / "file"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     time.sleep(0.5)
     done = timed("umount", stopped.path)
@@ -81,7 +81,7 @@ def test_umount_of_a_hanging_mount_that_is_in_use(stopped, timed) -> None:
 
 
 def test_umount_by_other_paths(stopped, timed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A symlink and a relative path lead to the mount point, which is not looked at."""
+    """A symlink or relative path is resolved to the mount point without access to the mount point itself."""
     (tmp_path / "link").symlink_to(stopped.path.name)
     (tmp_path / "again").symlink_to("link")
     monkeypatch.chdir(tmp_path)
@@ -92,7 +92,7 @@ def test_umount_by_other_paths(stopped, timed, tmp_path: Path, monkeypatch: pyte
 
 
 def test_mount_over_a_hanging_mount(stopped, timed, archive: Path) -> None:
-    """Looking for a dead daemon, it waited for ever."""
+    """mount checked whether a dead daemon had left a mount there, and waited forever."""
     done = timed("mount", archive, stopped.path)
     assert done.returncode == 1
     assert done.stderr == (
@@ -101,7 +101,7 @@ def test_mount_over_a_hanging_mount(stopped, timed, archive: Path) -> None:
 
 
 def test_ps_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: Path, tmp_path: Path) -> None:
-    """Other mounts are shown as they are."""
+    """ps shows "no answer" for the hanging mount, and the correct state of other mounts."""
     other = mount(archive, path=tmp_path / "other")
     done = timed("ps")
     assert (done.returncode, done.stderr) == (0, "")
@@ -111,7 +111,8 @@ def test_ps_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: P
 
 
 class HangingDaemon:
-    """A daemon that takes all requests and answers the first one only: a process that asks cannot be killed."""
+    """A daemon that reads all requests but answers only the first, so that a process with a request cannot be killed.
+    """
 
     def __init__(self, path: Path) -> None:
         path.mkdir()
@@ -121,7 +122,7 @@ class HangingDaemon:
         self.thread.start()
 
     def take_requests(self) -> None:
-        """Take requests until the mount is gone."""
+        """Reads requests until the mount is gone."""
         unique = struct.unpack_from("<Q", os.read(self.mount.device, 1 << 20), 8)[0]
         init_out = struct.pack("<IIIIHHII", 7, 31, 0, 0, 0, 0, 1 << 16, 1).ljust(64, b"\0")
         os.write(self.mount.device, struct.pack("<IiQ", 16 + len(init_out), 0, unique) + init_out)
@@ -130,7 +131,7 @@ class HangingDaemon:
                 os.read(self.mount.device, 1 << 20)
 
     def close(self) -> None:
-        """Unmount, which ends all requests."""
+        """Unmounts, which ends all requests."""
         unmount(str(self.path), force=True)
         self.thread.join()
         self.mount.close()
@@ -138,7 +139,7 @@ class HangingDaemon:
 
 @pytest.mark.parametrize("command", ["ps", "top --count 2 --interval 1", "top --count 2 --interval 1 PATH"])
 def test_ps_and_top_end_while_a_daemon_hangs_at_their_request(tmp_path: Path, command: str) -> None:
-    """They asked in threads, and a process does not end before its threads have left the kernel."""
+    """ps and top asked in threads, and a process cannot end while one of its threads is in a system call that hangs."""
     with contextlib.closing(HangingDaemon(tmp_path / "hanging")) as daemon:
         arguments = [str(daemon.path) if argument == "PATH" else argument for argument in command.split()]
         process = subprocess.Popen(
@@ -155,7 +156,7 @@ def test_ps_and_top_end_while_a_daemon_hangs_at_their_request(tmp_path: Path, co
 
 
 def test_top_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: Path, tmp_path: Path) -> None:
-    """It looked at the paths that it was given."""
+    """top accessed the paths given on its command line, and hung."""
     other = mount(archive, path=tmp_path / "other")
     (tmp_path / "link").symlink_to(stopped.path.name)
     done = timed("top", "--count", "3", "--interval", "1", tmp_path / "link", other.path)
@@ -166,13 +167,14 @@ def test_top_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: 
 
 
 def test_top_goes_on_with_a_mount_that_answers_again(stopped) -> None:
-    """Each look asks a hanging mount at most once: children that wait do not grow in number."""
+    """top has at most one child waiting per hanging mount, so that the number of its children does not grow."""
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "gompfs", "top", "--interval", "1", stopped.path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PACKAGE_PARENT},
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
+        # a shell starts background processes with SIGINT ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         assert process.stdout is not None
         for _ in range(3):
@@ -191,12 +193,12 @@ def test_umount_of_a_killed_daemon_that_is_in_use(mount, timed, archive: Path) -
     mounted.process.wait()
     assert timed("umount", mounted.path).returncode == 0
     assert mount_at(str(mounted.path)) is None
-    with contextlib.suppress(OSError):  # there is no daemon to tell
+    with contextlib.suppress(OSError):  # there is no daemon to answer the close
         os.close(descriptor)
 
 
-def test_a_mount_that_another_one_hides(mount, archive: Path, tmp_path: Path) -> None:
-    """Its directory is not the root of a mount as long as it is hidden."""
+def test_a_mount_hidden_by_another_mount(mount, archive: Path, tmp_path: Path) -> None:
+    """While another mount covers it, a mount point is not reported as a mount."""
     (tmp_path / "outer/inner").mkdir(parents=True)
     inner = mount(archive, path=tmp_path / "outer/inner")
     assert mount_at(str(inner.path)) is not None
@@ -207,7 +209,10 @@ def test_a_mount_that_another_one_hides(mount, archive: Path, tmp_path: Path) ->
 
 
 def test_a_missing_mount_point_is_made_and_removed(archive: Path, tmp_path: Path, gompfs_command) -> None:
-    """One that was there stays; one directory is made, not those above it."""
+    """mount creates the mount point's directory, but not its parents, and umount removes it.
+
+    A directory that existed before stays.
+    """
     made = tmp_path / "made"
     assert gompfs_command("mount", archive, made).returncode == 0
     assert (made / "file").read_text() == "content\n"

@@ -1,4 +1,4 @@
-"""What only the binding of `-o api=high` has to do; what both must show is tested in the other modules here."""
+"""Behaviour that only the binding of `-o api=high` has. Other modules test what both APIs have in common."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FUSE_APIS = ("high",)
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """A tree in which paths are long."""
+    """A tree with long paths."""
     place = tmp_path / "tree"
     for number in range(8):
         place /= f"{number}" * 200
@@ -33,7 +33,7 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path / "a.gomp"
 
 
-def test_where_libfuse_cannot_mount(archive: Path, tmp_path: Path) -> None:
+def test_an_error_where_libfuse_cannot_mount(archive: Path, tmp_path: Path) -> None:
     options = MountOptions(api="high")
     session = HighLevelSession(os.fspath(tmp_path / "missing"), "source", options)
     try:
@@ -47,7 +47,7 @@ def test_where_libfuse_cannot_mount(archive: Path, tmp_path: Path) -> None:
 
 
 def test_a_killed_daemon_ends(mount: Callable[..., Any], archive: Path) -> None:
-    """At once: it must not wait for an answer of its own."""
+    """The daemon ends at once. It must not wait for an answer that only itself could give."""
     for _ in range(3):
         mounted = mount(archive)
         mounted.process.kill()

@@ -1,4 +1,4 @@
-"""Holes through a mount: what a file takes, and where its data is, against the packed tree on a local file system."""
+"""Holes through a mount: st_blocks and SEEK_DATA/SEEK_HOLE, compared with the packed tree on a local file system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gompfs.archive import Archive
 FUSE_APIS = ("low", "high")
 
 KIB, GIB = 1 << 10, 1 << 30
-# Name: size, and where data is written
+# File name: its size, and the ranges (offset, size) where data is written.
 FILES: dict[str, tuple[int, list[tuple[int, int]]]] = {
     "only-a-hole": (10 * GIB, []),
     "begin": (2 * GIB, [(2 * GIB - 100 * KIB, 100 * KIB)]),
@@ -37,7 +37,7 @@ Ranges = list[tuple[int, int]]
 
 
 def seek(descriptor: int, file_offset: int, whence: int) -> int | None:
-    """What lseek answers; None for ENXIO: there is nothing of that kind."""
+    """Returns the result of lseek, or None for ENXIO (no data or hole from this offset on)."""
     try:
         return os.lseek(descriptor, file_offset, whence)
     except OSError as error:
@@ -77,7 +77,7 @@ def mounted(archive: Path, fuse_api: str, mount_type: type) -> Iterator[Path]:
 
 
 def data_ranges(path: Path) -> Ranges:
-    """The ranges of a file that hold data, as SEEK_DATA and SEEK_HOLE tell."""
+    """Returns the ranges (start, end) of a file that hold data according to SEEK_DATA and SEEK_HOLE."""
     ranges: Ranges = []
     with open(path, "rb") as file:
         size, end = os.fstat(file.fileno()).st_size, 0
@@ -89,7 +89,7 @@ def data_ranges(path: Path) -> Ranges:
 
 
 def check_ranges(found: Ranges, name: str, source: Path) -> None:
-    """All that was written is data, and no data is where the source has a hole."""
+    """Checks that everything written is data, and that no data is reported where the source has a hole."""
     outside = data_ranges(source)
     for start, count in FILES[name][1]:
         assert any(first <= start and start + count <= end for first, end in found), name
@@ -98,7 +98,7 @@ def check_ranges(found: Ranges, name: str, source: Path) -> None:
 
 
 def blocks_of(name: str, source: Path) -> tuple[int, int]:
-    """The least and the most blocks of 512 bytes that a file may take."""
+    """Returns the minimum and maximum number of 512-byte blocks that the file may report."""
     stored = sum(count for _, count in FILES[name][1])
     return -(-stored // 512), -(-sum(end - start for start, end in data_ranges(source)) // 512)
 
@@ -108,7 +108,7 @@ def output(*command: str | Path) -> str:
 
 
 def test_files_take_what_they_store(mounted: Path, tree: Path) -> None:
-    """A listing, a name, and an open file tell the same blocks, and none of them counts holes."""
+    """A listing, stat by name and fstat report the same blocks, and none of them counts holes."""
     listed = dict(line.split() for line in output("find", mounted, "-type", "f", "-printf", "%P %b\n").splitlines())
     for name in FILES:
         least, most = blocks_of(name, tree / name)
@@ -119,7 +119,7 @@ def test_files_take_what_they_store(mounted: Path, tree: Path) -> None:
     assert os.stat(mounted / "only-a-hole").st_size == 10 * GIB
 
 
-def test_names_that_nobody_listed(mount: Callable[..., Any], archive: Path, tree: Path) -> None:
+def test_blocks_of_names_that_were_not_listed(mount: Callable[..., Any], archive: Path, tree: Path) -> None:
     mounted = mount(archive)
     for name in FILES:
         least, most = blocks_of(name, tree / name)
@@ -129,10 +129,10 @@ def test_names_that_nobody_listed(mount: Callable[..., Any], archive: Path, tree
 @pytest.mark.parametrize(
     "option", ["follow", "uid=12", "subdir=below", "stats=visible", "umask=077"]
 )
-def test_whatever_else_the_mount_changes(
+def test_blocks_in_changed_directories_and_inodes(
     option: str, mount: Callable[..., Any], archive: Path, tree: Path
 ) -> None:
-    """Directories that are put together for the mount, and numbers that are changed, have the right blocks."""
+    """Directories that the mount assembles, and inode numbers that it changes, have the right blocks."""
     mounted = mount(archive, option)
     wanted = ["again"] if option == "subdir=below" else [*FILES, "below/again"]
     listed = dict(line.split() for line in output("find", mounted.path, "-printf", "%P %b\n").splitlines()[1:])
@@ -145,7 +145,7 @@ def test_whatever_else_the_mount_changes(
 
 
 def test_several_archives(archive: Path, tree: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
-    """Files of a merged directory, and of one that only one archive has."""
+    """Checks files of a directory merged from several archives, and of a directory that only one archive has."""
     (tmp_path / "more/below").mkdir(parents=True)
     with open(tmp_path / "more/below/more", "wb") as file:
         file.truncate(3 * GIB)
@@ -167,7 +167,7 @@ def test_several_archives(archive: Path, tree: Path, tmp_path: Path, gompfs_comm
 
 
 def test_du_counts_no_holes(mounted: Path, tree: Path) -> None:
-    """du said 14 GB for a tree that takes less than a megabyte."""
+    """du reported 14 GB for a tree that needs less than 1 MB."""
     stored = sum(count for _, ranges in FILES.values() for _, count in ranges)
     taken = int(output("du", "-s", "--block-size=1", mounted).split()[0])
     assert stored <= taken <= int(output("du", "-s", "--block-size=1", tree).split()[0]) + stored
@@ -182,7 +182,7 @@ def test_data_is_where_the_source_has_it(name: str, mounted: Path, tree: Path) -
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_offset_is_answered_as_the_source_does(name: str, mounted: Path, tree: Path) -> None:
-    """From inside data, inside holes, at their borders and at the end; what is a hole reads as zeros."""
+    """Seeks from inside data and holes, at their borders and at the end of the file. Holes read as zeros."""
     size, ranges = FILES[name]
     borders = {0, size, *(start for start, _ in ranges), *(start + count for start, count in ranges)}
     found = data_ranges(mounted / name)
@@ -202,7 +202,7 @@ def test_every_offset_is_answered_as_the_source_does(name: str, mounted: Path, t
 
 @pytest.mark.parametrize("way", ["auto", "always"])
 def test_cp_keeps_holes(way: str, mounted: Path, tree: Path, tmp_path: Path) -> None:
-    """cp --sparse=auto wrote all zeros of a file; it goes from data to data now."""
+    """cp --sparse=auto wrote all zeros of a file, since the mount reported no holes."""
     for name in FILES if way == "auto" else ("begin", "middle", "end", "many"):
         output("cp", f"--sparse={way}", mounted / name, tmp_path / name)
         status, original = os.stat(tmp_path / name), os.stat(tree / name)
@@ -234,7 +234,7 @@ def test_a_mount_is_packed_with_its_holes(mounted: Path, archive: Path, tmp_path
 
 
 def test_statistics_have_no_holes(mount: Callable[..., Any], archive: Path) -> None:
-    """Files that the mount makes are data from the beginning to the end."""
+    """Virtual files are data from the beginning to the end."""
     path = mount(archive) / "stats/info"
     size = os.stat(path).st_size
     with open(path, "rb") as file:
@@ -244,7 +244,7 @@ def test_statistics_have_no_holes(mount: Callable[..., Any], archive: Path) -> N
             os.lseek(file.fileno(), size, os.SEEK_DATA)
 
 
-def test_the_python_interface_tells_the_same(archive: Path, tree: Path) -> None:
+def test_blocks_in_the_python_interface(archive: Path, tree: Path) -> None:
     with gompfs.open(archive) as files:
         for name in FILES:
             least, most = blocks_of(name, tree / name)
@@ -252,7 +252,8 @@ def test_the_python_interface_tells_the_same(archive: Path, tree: Path) -> None:
 
 
 def test_one_file_is_answered_without_the_sizes_of_all(archive: Path, tree: Path) -> None:
-    """Those of all files took most of a mount's first listing."""
+    """The stored size of one file is computed alone. Computing those of all files took most of a mount's first listing.
+    """
     with Archive(archive) as opened:
         for name in FILES:
             inode = opened.resolve(name)
@@ -275,8 +276,11 @@ def test_one_file_is_answered_without_the_sizes_of_all(archive: Path, tree: Path
         "DELETE FROM extent",
     ],
 )
-def test_sums_of_an_attacker(statement: str, archive: Path, tmp_path: Path, mount: Callable[..., Any]) -> None:
-    """Sizes that are negative, or too large for 64 bits together: never more blocks than the size has, no crash."""
+def test_forged_extent_sizes(statement: str, archive: Path, tmp_path: Path, mount: Callable[..., Any]) -> None:
+    """Forged sizes are negative, or their sum exceeds 64 bits.
+
+    The mount does not crash, and never reports more blocks than the file size needs.
+    """
     forged = tmp_path / "forged.gomp"
     forged.write_bytes(archive.read_bytes())
     forge_index(forged, statement)

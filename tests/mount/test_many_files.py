@@ -1,4 +1,4 @@
-"""Archives of very many files: what `ls` and `find` see, how long the first answer takes, and the daemon's memory."""
+"""Archives of very many files: `ls` and `find` see all of them, the first answer comes soon, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ BLANK = bytearray(tarfile.TarInfo("name").tobuf(tarfile.USTAR_FORMAT))
 
 
 def tar_of(names: Iterable[bytes]) -> Iterator[bytes]:
-    """A tar whose members hold their own names; made by hand, as tarfile takes minutes for a million."""
+    """Yields a tar whose members contain their own names.
+
+    Made by hand, since tarfile takes minutes for a million members.
+    """
     for name in names:
         header = BLANK.copy()
         header[:100] = name.ljust(100, b"\0")
@@ -41,7 +44,7 @@ def pack_names(target: Path, names: Iterable[bytes]) -> Path:
 
 
 def found(path: Path) -> list[bytes]:
-    """All files, as `find` tells them."""
+    """Returns all files that `find` lists."""
     output = subprocess.run(["find", ".", "-type", "f"], cwd=path, capture_output=True, check=True).stdout
     return sorted(line.removeprefix(b"./") for line in output.splitlines())
 

@@ -1,4 +1,4 @@
-"""Files in memory: with large pages, and without where the system does not permit them."""
+"""Files in memory, with large pages, and with small pages where the system does not permit large ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_what_is_written_is_there(files: MemoryFiles) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_files_outlive_who_made_them(files: MemoryFiles) -> None:
+def test_an_open_file_outlives_its_maker(files: MemoryFiles) -> None:
     with files.create(10) as descriptor:
         files.close()
         files.close()
@@ -55,8 +55,8 @@ def test_errors_close_the_file(files: MemoryFiles) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_who_may_not_mount_gets_small_pages() -> None:
-    """In a child without the privilege."""
+def test_small_pages_without_the_privilege_to_mount() -> None:
+    """Runs in a child process that has given up its privileges."""
     if os.geteuid() != 0:
         pytest.skip("needs root, to give up its privileges")
     child = os.fork()

@@ -1,4 +1,4 @@
-"""What a mount counts, as stats/metrics tells it, and who looks at it from outside."""
+"""The counters in stats/metrics, and the functions that read them from outside."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def archive(tmp_path: Path) -> Path:
     return tmp_path / "a.gomp"
 
 
-def test_odd_labels_and_values_come_back() -> None:
+def test_odd_labels_and_values_survive_writing_and_parsing() -> None:
     text = MetricsText()
     labels = {"path": '\\"a\\n\nb,} 1', "empty": ""}
     text.describe("x", "gauge", "Something.")
@@ -49,12 +49,12 @@ def test_odd_labels_and_values_come_back() -> None:
     "line",
     ["", "x", "x nan", "x +Inf", "x 1e999", "x " + "9" * 400, 'x{a="b} 1', 'x{a="\\} 1', "x{} 1 2", "x -1", "# x 1"],
 )
-def test_lines_that_say_nothing(line: str) -> None:
+def test_invalid_lines_are_ignored(line: str) -> None:
     assert parse_metrics(f"{line}\ny 1\n") == {"y": [({}, 1.0)]}
 
 
 def test_the_text_is_what_prometheus_reads(mount, archive: Path) -> None:
-    """Each sample comes behind the type of its name, and every line is one or the other."""
+    """Each line is a comment or a sample, and the TYPE line of a metric precedes its samples."""
     kinds: dict[str, str] = {}
     for line in (mount(archive) / "stats/metrics").read_text().splitlines():
         if line.startswith("#"):
@@ -79,7 +79,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     assert first.value("gompfs_decoded_blocks_total") == 0
     assert first.value("gompfs_cache_capacity_bytes") == 256 << 20
     descriptor = os.open(mounted / "noise", os.O_RDONLY | os.O_DIRECT)
-    for _ in range(2):  # O_DIRECT: past the kernel's cache
+    for _ in range(2):  # O_DIRECT bypasses the page cache
         for offset in range(0, 400_000, 4096):
             assert os.pread(descriptor, 4096, offset) == CONTENT[offset : offset + 4096]
     os.close(descriptor)
@@ -87,7 +87,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     assert state.value("gompfs_decoded_blocks_total") == -(-400_000 // 16384)
     assert state.value("gompfs_decoded_bytes_total", engine="cpu") == 400_000
     assert 0 < state.value("gompfs_decode_seconds_total") < 60
-    assert 800_000 <= state.value("gompfs_read_bytes_total") < 900_000  # and what reads of metrics took
+    assert 800_000 <= state.value("gompfs_read_bytes_total") < 900_000  # plus the reads of the metrics themselves
     num_reads = state.value("gompfs_request_seconds_count", request="read")
     assert 196 <= num_reads < 210
     answered = state.value("gompfs_request_seconds_count", request="read", answered_by="cpp")
@@ -115,7 +115,8 @@ def test_the_work_of_each_engine_is_told_apart(archive: Path) -> None:
     assert 0.01 <= gpu_seconds < 10
 
 
-def test_mounts_that_say_nothing(mount, archive: Path) -> None:
+def test_mounts_without_metrics(mount, archive: Path) -> None:
+    """Mounts without statistics, with a dead daemon and with a stopped one are told apart."""
     hidden, dead, stopped = mount(archive, "stats=off"), mount(archive), mount(archive)
     assert observe(hidden.path).state == "stats=off"
     dead.process.kill()

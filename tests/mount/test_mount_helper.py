@@ -1,4 +1,4 @@
-"""mount(8), /etc/fstab and mount.fuse3 with the helper, each in a mount namespace of its own."""
+"""mount(8), /etc/fstab and mount.fuse3 with the mount helper. Each test has a mount namespace of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ InNamespace = Callable[[str], subprocess.CompletedProcess[str]]
 
 
 def can_have_a_namespace() -> bool:
-    """Whether this is root, and may make mounts that nobody else sees."""
+    """Returns whether this process is root and may make a mount namespace."""
     command = ["unshare", "--mount", "--propagation", "private", "true"]
     return os.geteuid() == 0 and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -28,7 +28,7 @@ needs_root = pytest.mark.skipif(not can_have_a_namespace(), reason="needs root, 
 
 
 def write_script(path: Path, module: str, function: str) -> None:
-    """What pip makes of an entry point."""
+    """Writes the script that pip makes from an entry point."""
     path.write_text(
         f"#!{sys.executable} -P\nimport sys\nsys.path.insert(0, {PACKAGE_PARENT!r})\n"
         f"from {module} import {function}\n{function}()\n"
@@ -48,14 +48,14 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def in_namespace(place: Path) -> InNamespace:
-    """Run a script of the shell where /sbin has the helper, and what is mounted ends with it."""
+    """Runs a shell script in a mount namespace in which /sbin contains the helper. Its mounts end with the script."""
     sbin = place / "sbin"
     sbin.mkdir()
     write_script(place / "mount.gompfs", "gompfs.cli.mount_helper", "main")
     write_script(place / "gompfs", "gompfs.cli", "main")
     for name in ("mount.gompfs", "mount.fuse.gompfs"):
         (sbin / name).symlink_to(place / "mount.gompfs")
-    (sbin / "gompfs").symlink_to(place / "gompfs")  # what mount.fuse3 looks for, in the path that mount(8) gives it
+    (sbin / "gompfs").symlink_to(place / "gompfs")  # mount.fuse3 looks for `gompfs` in the PATH that mount(8) sets
     for program in ("mount.fuse3", "mount.fuse"):
         if found := shutil.which(program):
             shutil.copy(found, sbin / program)
@@ -95,7 +95,7 @@ def test_mount(in_namespace: InNamespace, place: Path, command: str) -> None:
 
 @needs_root
 def test_fstab(in_namespace: InNamespace, place: Path) -> None:
-    """An entry with a space in its path and options of all kinds, by name, and with all others."""
+    """An fstab entry with a space in its path and options of all kinds is mounted by name, and by `mount -a`."""
     (place / "a.gomp").rename(place / "a b.gomp")
     (place / "fstab").write_text(
         f"{place}/a\\040b.gomp {place}/m gompfs ro,allow_other,noauto,nofail,_netdev,subdir=.,x-systemd.automount 0 0\n"
@@ -110,7 +110,10 @@ def test_fstab(in_namespace: InNamespace, place: Path) -> None:
 
 @needs_root
 def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
-    """In /etc/fstab and for mount(8): later ones win, colons in names are escaped, a second `mount -a` does nothing."""
+    """Several archives in /etc/fstab and on the command line of mount(8).
+
+    Later archives win, colons in names are escaped, and a second `mount -a` does nothing.
+    """
     for name in ("b", "c:d"):
         (place / name).mkdir()
         (place / name / "file").write_text(f"content of {name}\n")
@@ -167,14 +170,14 @@ def test_what_cannot_be_mounted(in_namespace: InNamespace, command: str, reason:
 @pytest.mark.skipif("autofs" not in Path("/proc/filesystems").read_text(), reason="the kernel has no autofs")
 @pytest.mark.parametrize("api", ["low", "high"])
 def test_an_automount(in_namespace: InNamespace, api: str) -> None:
-    """The daemon must not wait for itself."""
+    """The daemon must not access its own mount point, which would wait for the daemon."""
     automount = f"{sys.executable} {AUTOMOUNT} m mount -t gompfs a.gomp m -o api={api}"
     done = in_namespace(f"{automount}\nfindmnt -rn -o FSTYPE m\numount m")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["content", "autofs", "fuse.gompfs"]
 
 
-def test_how_it_is_called(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_arguments_of_the_helper(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     archive, directory = str(place / "a.gomp"), str(place / "m")
     assert mount([archive, directory, "-f", "-o", "rw"]) == 0
     for wrong in ([archive], [], [archive, directory, directory], [archive, directory, "-x"]):

@@ -1,4 +1,4 @@
-"""Mounting, unmounting, and what is said when either cannot be done."""
+"""Mounting, unmounting, and the messages when either fails."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_signal_while_files_are_open(mount, archive: Path) -> None:
     assert not os.path.ismount(mounted.path)
     with pytest.raises(OSError, match=r"not connected|aborted"):
         os.pread(descriptor, 4096, 4096)
-    with contextlib.suppress(OSError):  # the kernel says the same again
+    with contextlib.suppress(OSError):  # closing fails with the same error
         os.close(descriptor)
     assert mounted.log == ""
 
@@ -66,7 +66,7 @@ def test_a_signal_while_many_read(mount, archive: Path) -> None:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Path]:
-    """A mount point; what a failed test left there is detached."""
+    """A mount point. Anything that a failed test leaves mounted there is detached."""
     path = tmp_path / "place"
     path.mkdir()
     yield path
@@ -75,15 +75,15 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.timeout(600)
 def test_a_signal_while_mounting(archive: Path, place: Path, fuse_api: str) -> None:
-    """Whenever it comes: no mount is left that nobody serves."""
+    """At whatever moment the signal comes, it leaves no mount without a daemon."""
     command = [sys.executable, "-P", "-m", "gompfs", "mount", "-f", "-o", f"api={fuse_api}", archive, place]
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
     for number in range(6):
         with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) as server:
-            # Before there is a mount, a signal just ends the process: however slow the machine is, wait for it.
+            # Before the mount exists, a signal just ends the process. Wait for the mount, however slow the machine is.
             while not os.path.ismount(place):
                 assert server.poll() is None
-                time.sleep(0.0005)  # or else the server would have to share its core with this loop
+                time.sleep(0.0005)  # otherwise the server would share its core with this loop
             time.sleep(number / 1000)
             server.terminate()
             assert server.wait() == 0
@@ -131,7 +131,7 @@ def test_umount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command) -> 
 
 @pytest.mark.parametrize("arguments", [[], ["missing.gomp"]])
 def test_mount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command, arguments: list[str]) -> None:
-    """Also one that is still in use, and where nothing can be mounted then."""
+    """Also if the dead mount is still in use, or if the new mount then fails."""
     mounted = mount(archive)
     descriptor = os.open(mounted / "noise", os.O_RDONLY)
     mounted.process.kill()
@@ -143,7 +143,7 @@ def test_mount_clears_up_a_dead_mount(mount, archive: Path, gompfs_command, argu
     assert sorted(os.listdir(mounted.path)) == ([] if arguments else ["d", "noise"])
     with pytest.raises(OSError, match="not connected"):
         os.pread(descriptor, 1, 0)
-    with contextlib.suppress(OSError):  # the kernel says the same again
+    with contextlib.suppress(OSError):  # closing fails with the same error
         os.close(descriptor)
     if not arguments:
         assert gompfs_command("umount", mounted.path).returncode == 0
@@ -200,8 +200,8 @@ def test_a_mount_over_a_mount_is_refused(mount, archive: Path, gompfs_command) -
     )
 
 
-def test_odd_places_and_names(mount, archive: Path, tmp_path: Path, gompfs_command) -> None:
-    """Spaces, commas, backslashes, quotes and bytes that are no text, in the mount point and the archive."""
+def test_odd_mount_points_and_archive_names(mount, archive: Path, tmp_path: Path, gompfs_command) -> None:
+    """Spaces, commas, backslashes, quotes and bytes that are not UTF-8 in the paths of mount point and archive."""
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd, \\ \"'\xff\n=x"))
     odd.mkdir()
     archive.rename(odd / "a,b \\.gomp")
@@ -223,7 +223,7 @@ def test_relative_paths_and_links_to_the_mount_point(
     assert mounted.wait() == 0
 
 
-def test_what_is_in_proc_mounts(mount, archive: Path) -> None:
+def test_the_line_in_proc_mounts(mount, archive: Path) -> None:
     for options, source in (([], str(archive)), (["fsname=corpus"], "corpus")):
         mounted = mount(archive, *options)
         (line,) = (
@@ -236,7 +236,7 @@ def test_what_is_in_proc_mounts(mount, archive: Path) -> None:
 
 
 def test_adding_to_a_mounted_archive(mount, archive: Path, tmp_path: Path) -> None:
-    """The mount goes on showing what it was mounted with."""
+    """The mount keeps showing the generation that it was mounted with."""
     mounted = mount(archive)
     (tmp_path / "more").write_text("more")
     add(archive, tmp_path / "more")
@@ -261,7 +261,7 @@ def test_unmounting_nothing(tmp_path: Path) -> None:
         unmount(str(tmp_path))
 
 
-def test_it_ends_without_a_word_after_statistics(mount, archive: Path) -> None:
+def test_ending_after_statistics_logs_nothing(mount, archive: Path) -> None:
     mounted = mount(archive)
     assert (mounted / "stats/wordcount").read_bytes()
     assert mounted.stop() == 0

@@ -1,4 +1,4 @@
-"""What `mount -o` takes, and what the options change."""
+"""The options of `mount -o`: how they are parsed, and their effects."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
         ("stats=off,engine=cpu,fsname=a=b", {"stats": "off", "engine": "cpu", "fsname": "a=b"}),
     ],
 )
-def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
+def test_valid_options(text: str, expected: dict[str, object]) -> None:
     options = MountOptions.parse(text)
     assert options == MountOptions(**expected)  # type: ignore[arg-type]
 
@@ -97,7 +97,7 @@ def test_what_is_understood(text: str, expected: dict[str, object]) -> None:
         "umask=10000",
     ],
 )
-def test_what_is_not(text: str) -> None:
+def test_invalid_options(text: str) -> None:
     with pytest.raises(OptionError):
         MountOptions.parse(text)
 
@@ -151,8 +151,8 @@ def test_an_entry_called_stats_stays_what_it_is(mount, tree: Path, tmp_path: Pat
         assert "blocks" in (mounted / ".gompfs/stats/info").read_text()
 
 
-def test_statistics_that_a_damaged_block_hinders(mount, archive: Path) -> None:
-    """Without a grammar they need the files."""
+def test_statistics_of_an_archive_with_a_damaged_block(mount, archive: Path) -> None:
+    """Without a grammar, statistics need the files, so that a damaged block makes them fail with EIO."""
     with Archive(archive) as opened:
         place = int(opened.segments[0].places.archive_offsets[0]) + BLOCK_HEADER_SIZE
     content = archive.read_bytes()
@@ -170,7 +170,7 @@ def test_checking_contents(mount, tree: Path, archive: Path) -> None:
     assert (mounted / "d/file").read_bytes() == b"content\n" * 100
 
 
-def test_one_directory_alone(mount, tree: Path, tmp_path: Path) -> None:
+def test_subdir_mounts_one_directory(mount, tree: Path, tmp_path: Path) -> None:
     (tree / "d/e").mkdir()
     (tree / "d/e/link").symlink_to("../file")
     os.setxattr(tree / "d", "user.mine", b"yes")
@@ -194,7 +194,7 @@ def test_one_directory_alone(mount, tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("subdir", "reason"), [("missing", "no such file or directory"), ("d/file", "not a directory")]
 )
-def test_a_directory_that_is_none(gompfs_command, archive: Path, tmp_path: Path, subdir: str, reason: str) -> None:
+def test_invalid_subdir(gompfs_command, archive: Path, tmp_path: Path, subdir: str, reason: str) -> None:
     (tmp_path / "place").mkdir()
     done = gompfs_command("mount", "-o", f"subdir={subdir}", archive, tmp_path / "place")
     assert done.returncode == 1
@@ -202,18 +202,18 @@ def test_a_directory_that_is_none(gompfs_command, archive: Path, tmp_path: Path,
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root sets read-ahead")
-def test_how_far_the_kernel_reads_ahead(mount, archive: Path) -> None:
+def test_readahead_of_the_kernel(mount, archive: Path) -> None:
     for options, size in (([], 4096), (["readahead=256K"], 256)):
         mounted = mount_at(str(mount(archive, *options).path))
         assert mounted is not None
         setting = Path(f"/sys/class/bdi/{mounted.device}/read_ahead_kb")
         deadline = time.monotonic() + 10
         while int(setting.read_text()) != size and time.monotonic() < deadline:
-            time.sleep(0.01)  # it is set when the mount answers
+            time.sleep(0.01)  # the daemon sets it once the mount answers
         assert int(setting.read_text()) == size
 
 
-def test_who_speaks_to_the_kernel(mount, archive: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
+def test_api(mount, archive: Path, tmp_path: Path, gompfs_command, fuse_api: str) -> None:
     assert f"\nfuse_api\t{fuse_api}\n" in (mount(archive) / "stats/info").read_text()
     assert "fuse_api" not in gompfs_command("stats", archive, "info").stdout
     (tmp_path / "place").mkdir()
@@ -222,13 +222,13 @@ def test_who_speaks_to_the_kernel(mount, archive: Path, tmp_path: Path, gompfs_c
     assert done.stderr == f"gompfs: {tmp_path / 'place'}: passthrough_size needs api=low\n"
 
 
-def test_what_changes_has_its_true_size_while_it_is_open(mount, archive: Path) -> None:
+def test_the_size_of_an_open_metrics_file_is_exact(mount, archive: Path) -> None:
     mounted = mount(archive)
     for _ in range(4):
         with open(mounted / "stats/metrics", "rb") as file:
             size = os.fstat(file.fileno()).st_size
             assert len(file.read()) == size
-        time.sleep(1.1)  # for so long they stay as they are
+        time.sleep(1.1)  # metrics are cached for one second
 
 
 def test_nothing_can_be_written(mount, archive: Path) -> None:
@@ -240,7 +240,7 @@ def test_nothing_can_be_written(mount, archive: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to become somebody else")
 def test_other_users(mount, tree: Path, tmp_path: Path) -> None:
-    """They are kept out, or let in with the permissions of the files."""
+    """Other users are kept out. With allow_other, the permissions of the files decide."""
     for path, mode in ((tree, 0o755), (tree / "d", 0o755), (tree / "d/file", 0o644)):
         os.chmod(path, mode)
     (tree / "d/secret").write_text("secret")
@@ -249,7 +249,7 @@ def test_other_users(mount, tree: Path, tmp_path: Path) -> None:
     places = {allowed: mount(tmp_path / "b.gomp", *allowed) for allowed in ((), ("allow_other",))}
 
     def cat_as_nobody(path: Path) -> tuple[int, bytes]:
-        # A temporary directory of pytest is its user's alone: go there as root, become nobody there.
+        # Only its owner may enter pytest's temporary directory: go there as root, then become nobody.
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "cat", f"./{path.name}"]
         done = subprocess.run(command, cwd=path.parent, capture_output=True, check=False)
         return done.returncode, done.stdout
@@ -261,7 +261,7 @@ def test_other_users(mount, tree: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
 def test_users_do_not_see_the_names_of_trusted_attributes(mount, tmp_path: Path) -> None:
-    """listxattr named trusted.* to everybody; Linux names them to root alone."""
+    """listxattr returned trusted.* to every user; Linux returns them to root only."""
     (tmp_path / "tree").mkdir(mode=0o755)
     (tmp_path / "tree/file").write_text("x")
     os.setxattr(tmp_path / "tree/file", "user.note", b"1")

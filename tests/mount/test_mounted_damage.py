@@ -1,4 +1,4 @@
-"""Damaged archives under a mount: EIO on what is touched, all else readable, one line in the log."""
+"""Damaged archives under a mount: damaged blocks give EIO and one line in the log, everything else stays readable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FUSE_APIS = ("low", "high")
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> tuple[Path, int, int]:
-    """An archive, the number of its damaged block, and where that begins in the file `d/noise`."""
+    """An archive, the number of its damaged block, and the offset of that block's content in the file `d/noise`."""
     (tmp_path / "tree/d").mkdir(parents=True)
     (tmp_path / "tree/d/noise").write_bytes(os.urandom(2_000_000))
     (tmp_path / "tree/d/other").write_bytes(os.urandom(100_000))
@@ -43,7 +43,7 @@ def damaged(tmp_path: Path) -> tuple[Path, int, int]:
 
 
 def read_error(path: Path, start: int, size: int) -> int | None:
-    """The errno of a read that bypasses the page cache."""
+    """Returns the errno of a read that bypasses the page cache, or None."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
     try:
         os.pread(descriptor, size, start)

@@ -1,4 +1,4 @@
-"""Golden archives through a mount: names, metadata, bytes and word counts as their manifests say."""
+"""Golden archives through a mount: names, metadata, bytes and word counts are those of their manifests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that do more with a mount than read its files from front to back."""
+"""Programs that do more with a mount than read files from front to back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tree_helpers import list_directory, pack
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A program, a script that another script reads, a Python package, a long name, a large file."""
+    """A program, a script that another script sources, a Python package, a file with a long name, and a large file."""
     root = tmp_path / "tree"
     (root / "bin").mkdir(parents=True)
     shutil.copy2(shutil.which("true") or "/bin/true", root / "bin/program")
@@ -35,13 +35,14 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["passthrough_size=0", "passthrough_size=8M"])
 def mounted(tree: Path, tmp_path: Path, mount, request: pytest.FixtureRequest) -> Path:
-    """With all files read block by block, and with the large one read by the kernel itself where it can."""
+    """The mounted tree: once with all files read block by block, once with passthrough of the large file if possible.
+    """
     pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
     return mount(tmp_path / "a.gomp", request.param).path
 
 
 def test_programs_run_from_the_mount(mounted: Path) -> None:
-    """The kernel maps a program's pages; a shell finds files from its directory."""
+    """The kernel maps the pages of a program, and a shell script finds files relative to its own directory."""
     assert subprocess.run([mounted / "bin/program"], check=False).returncode == 0
     done = subprocess.run(["./script"], cwd=mounted / "bin", capture_output=True, check=True)
     assert done.stdout == b"found\n"
@@ -50,7 +51,7 @@ def test_programs_run_from_the_mount(mounted: Path) -> None:
 
 
 def test_python_imports_from_the_mount(mounted: Path) -> None:
-    """It cannot write its cache there, and goes on."""
+    """Python cannot write its bytecode cache to the mount, and continues without."""
     command = [sys.executable, "-c", "import package; print(package.answer)"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(command, cwd=mounted, capture_output=True, check=True, env={**environment, "PYTHONPATH": "."})
@@ -80,7 +81,7 @@ def test_the_kernel_copies_between_descriptors(tree: Path, mounted: Path, tmp_pa
 
 
 def test_copies_without_reading(tree: Path, mounted: Path, tmp_path: Path) -> None:
-    """copy_file_range: newer kernels refuse it between two kinds of file systems, and `cp` then reads."""
+    """copy_file_range. Newer kernels refuse it between different file systems; `cp` then reads."""
     expected = (tree / "large").read_bytes()
     with open(mounted / "large", "rb") as source, open(tmp_path / "part", "wb") as target:
         refused = 0
@@ -95,7 +96,7 @@ def test_copies_without_reading(tree: Path, mounted: Path, tmp_path: Path) -> No
 
 
 def test_reads_past_the_page_cache(tree: Path, mounted: Path) -> None:
-    """O_DIRECT, of whole pages and across the end, beside a reader that uses the page cache."""
+    """O_DIRECT reads of whole pages and across the end of the file, next to a reader that uses the page cache."""
     expected = (tree / "large").read_bytes()
     descriptor = os.open(mounted / "large", os.O_RDONLY | os.O_DIRECT)
     try:
@@ -109,7 +110,7 @@ def test_reads_past_the_page_cache(tree: Path, mounted: Path) -> None:
 
 
 def test_mapped_files(tree: Path, mounted: Path) -> None:
-    """From any place on, private and shared, also when the descriptor is closed; nobody may write."""
+    """Private and shared maps from any offset stay readable after the descriptor is closed. Writing is refused."""
     expected = (tree / "large").read_bytes()
     descriptor = os.open(mounted / "large", os.O_RDONLY)
     shared = mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ)
@@ -135,7 +136,7 @@ def test_advice_changes_no_byte(tree: Path, mounted: Path, advice: str) -> None:
 
 
 def test_eight_processes(tree: Path, mounted: Path) -> None:
-    """They compare the file with its source, each from another place on."""
+    """Eight processes compare the file with its source, each starting from another offset."""
     processes = [
         subprocess.Popen(["cmp", f"--ignore-initial={number * 150_001}", mounted / "large", tree / "large"])
         for number in range(8)
@@ -144,7 +145,7 @@ def test_eight_processes(tree: Path, mounted: Path) -> None:
 
 
 def test_directories_through_descriptors(tree: Path, mounted: Path) -> None:
-    """openat, fstatat, and a directory that is read from the start twice by one descriptor."""
+    """openat, fstatat, and one descriptor that reads a directory twice from the start."""
     descriptor = os.open(mounted / "bin", os.O_RDONLY | os.O_DIRECTORY)
     try:
         assert sorted(os.listdir(descriptor)) == sorted(os.listdir(descriptor)) == sorted(os.listdir(tree / "bin"))
@@ -160,7 +161,7 @@ def test_directories_through_descriptors(tree: Path, mounted: Path) -> None:
         file.read()
 
 
-def test_reading_at_and_behind_the_end(mounted: Path) -> None:
+def test_reading_at_and_after_the_end(mounted: Path) -> None:
     descriptor = os.open(mounted / "large", os.O_RDONLY)
     try:
         assert os.pread(descriptor, 100, 1_599_990) == b"9998\n0199999\n"[-10:]

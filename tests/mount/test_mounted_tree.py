@@ -1,4 +1,4 @@
-"""The mount shows the very tree that was packed, to all tools."""
+"""The mount shows exactly the tree that was packed, to many tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_diff_is_silent(shared_odd_tree: Path, odd_mount: Path) -> None:
-    special = ["-x", "fifo", "-x", "null", "-x", "loop"]  # diff tells of all that it cannot compare
+    special = ["-x", "fifo", "-x", "null", "-x", "loop"]  # diff reports every file that it cannot compare
     done = run("diff", "-r", "--no-dereference", *special, shared_odd_tree, odd_mount)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -48,7 +48,7 @@ def test_attributes(shared_odd_tree: Path, odd_mount: Path) -> None:
     assert len(expected) > 200
 
 
-def test_inode_numbers_tell_hard_links(shared_odd_tree: Path, odd_mount: Path) -> None:
+def test_hard_links_share_an_inode_number(shared_odd_tree: Path, odd_mount: Path) -> None:
     def groups(root: Path) -> set[frozenset[bytes]]:
         by_number: dict[int, set[bytes]] = {}
         for folder, _, files in os.walk(os.fsencode(root)):
@@ -201,7 +201,7 @@ def test_nothing_can_be_written(odd_mount: Path, write) -> None:
 
 
 def test_large_directories(tmp_path: Path, mount) -> None:
-    """More entries than one reply holds, read from the start, from the middle, and by two at a time."""
+    """Directories with more entries than fit in one reply, read from the start, from the middle, and by two readers."""
     tree = tmp_path / "tree"
     (tree / "many").mkdir(parents=True)
     for number in range(5000):

@@ -1,4 +1,4 @@
-"""Files that are decoded whole at open, and that the kernel then reads without the daemon."""
+"""Passthrough: files that the daemon decodes whole at open, and that the kernel then reads without the daemon."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ INIT = struct.Struct("<IIIII44x")
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files of 3 MiB and some, one with holes, and a small one."""
+    """Files of a little more than 3 MiB, one of them with holes, and a small file."""
     root = tmp_path_factory.mktemp("tree")
     rng = random.Random(1)
     for name in ("a", "b"):
@@ -49,7 +49,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def whole(mount, archive: Path) -> Callable[[str], Path]:
-    """Mount with some memory for whole files, where the kernel takes them."""
+    """Mounts with `size` of memory for whole files. Skips the test where the kernel has no passthrough."""
 
     def make(size: str) -> Path:
         mounted = mount(archive, f"passthrough_size={size}")
@@ -66,7 +66,10 @@ def state(path: Path) -> str:
 
 
 def comes_to_say(path: Path, expected: str) -> bool:
-    """Whether the state is that soon: what it says is a second old at most, and the kernel takes its time to close."""
+    """Returns whether `state` becomes `expected` within 10 s.
+
+    The state is cached for up to a second, and the kernel closes files with a delay.
+    """
     deadline = time.monotonic() + 10
     while not (found := state(path)).startswith(expected) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -75,7 +78,7 @@ def comes_to_say(path: Path, expected: str) -> bool:
 
 @contextmanager
 def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Let a process do nothing for a while."""
+    """Stops a process for the duration of the `with` body."""
     process.send_signal(signal.SIGSTOP)
     try:
         yield
@@ -96,7 +99,7 @@ def test_the_kernel_reads_without_the_daemon(whole, tree: Path, name: str) -> No
 
 
 def test_holes_of_files_that_are_passed_through(whole, tree: Path) -> None:
-    """The kernel asks the daemon for holes, whatever it reads from."""
+    """The kernel asks the daemon for holes, even if it reads the file by passthrough."""
     with open(whole("64M") / "holes", "rb") as file, open(tree / "holes", "rb") as source:
         for start in (0, 100_001, 200_000, MIB, 2 * MIB, 2 * MIB + 5, 3 * MIB - 1):
             for whence in (os.SEEK_DATA, os.SEEK_HOLE):
@@ -110,7 +113,7 @@ def test_holes_of_files_that_are_passed_through(whole, tree: Path) -> None:
         assert os.fstat(file.fileno()).st_blocks == os.fstat(source.fileno()).st_blocks
 
 
-def test_small_files_are_read_as_ever(whole, tree: Path) -> None:
+def test_small_files_are_not_passed_through(whole, tree: Path) -> None:
     mounted = whole("64M")
     for _ in range(3):
         assert (mounted / "small").read_bytes() == b"small\n"
@@ -119,7 +122,7 @@ def test_small_files_are_read_as_ever(whole, tree: Path) -> None:
 
 
 def test_memory_is_bounded_and_used_again(whole, tree: Path) -> None:
-    """Whoever opens a file while there is no room reads it block by block, as all who open it meanwhile."""
+    """A file that is opened while there is no space is read block by block, also by everyone who opens it meanwhile."""
     mounted = whole("4M")
     a, b = (tree / "a").read_bytes(), (tree / "b").read_bytes()
     with open(mounted / "a", "rb") as first, open(mounted / "b", "rb") as second:
@@ -145,7 +148,7 @@ def test_a_file_larger_than_the_memory(whole, tree: Path) -> None:
 
 
 def test_many_open_at_once(whole, tree: Path) -> None:
-    """With room for one of three files: whatever each reader gets, the bytes are right."""
+    """There is space for one of three files. Whether passed through or not, every reader gets the right bytes."""
     mounted = whole("4M")
     script = 'for i in 1 2 3 4 5 6; do for name in "$@"; do cmp "$0/$name" "$name" || exit 1; done; done'
     orders = [("a", "b", "holes"), ("b", "a", "holes"), ("holes", "b", "a"), ("a", "holes", "b")]
@@ -153,7 +156,7 @@ def test_many_open_at_once(whole, tree: Path) -> None:
     assert [reader.wait(timeout=60) for reader in readers] == [0] * len(readers)
 
 
-def test_damage_stays_where_it_is(whole, archive: Path, tree: Path) -> None:
+def test_only_damaged_blocks_are_unreadable(whole, archive: Path, tree: Path) -> None:
     with Archive(archive) as opened:
         (extent,) = opened.extents(opened.resolve("b").ino)
         block = extent.stream_offset // opened.block_size + 60
@@ -190,8 +193,8 @@ def test_it_is_off_by_default(mount, archive: Path) -> None:
     assert state(mount(archive).path) == "off"
 
 
-def test_where_the_kernel_has_none(archive: Path) -> None:
-    """All else works as before, and it is said why."""
+def test_a_kernel_without_passthrough(archive: Path) -> None:
+    """Everything else works, and stats/info says why passthrough is off."""
     device = os.open(os.devnull, os.O_RDWR)
     with Archive(archive) as opened:
         assert describe_passthrough(opened) is None
@@ -202,7 +205,7 @@ def test_where_the_kernel_has_none(archive: Path) -> None:
     os.close(device)
 
 
-def test_what_is_agreed_with_the_kernel() -> None:
+def test_features_negotiated_with_the_kernel() -> None:
     offered = Feature.READDIRPLUS | Feature.INIT_EXT | Feature.PASSTHROUGH | (1 << 40)
     request = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF, offered >> 32)
     wanted = Feature.READDIRPLUS | Feature.PASSTHROUGH | Feature.ASYNC_READ | Feature.INIT_EXT

@@ -1,6 +1,6 @@
-"""What system calls on a read-only tree must answer: the part of pjdfstest's list that concerns reading and refusal.
+"""What system calls on a read-only tree must return: the tests of pjdfstest's list that concern reading and refusal.
 
-The same calls go to the packed tree itself, through a read-only bind mount of the kernel's: it is the oracle.
+The expected results come from the same calls on the packed tree itself, through a read-only bind mount.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def mounted(archive: Path, fuse_api: str, mount_type: type) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def original(tree: Path) -> Iterator[Path]:
-    """The tree itself, as read-only as the mount."""
+    """The packed tree itself, bind-mounted read-only."""
     place = tree.parent / "original"
     place.mkdir()
     for command in (["mount", "--bind", tree, place], ["mount", "-o", "remount,ro,bind", place]):
@@ -98,7 +98,7 @@ def original(tree: Path) -> Iterator[Path]:
 
 
 def outcome(call: Call, root: Path) -> Any:
-    """What a call returns, or the name of its error."""
+    """Returns the result of a call, or the name of its error."""
     try:
         return call(root)
     except OSError as error:
@@ -114,7 +114,7 @@ def opened(flags: int, name: str) -> Call:
 
 
 def on(name: str, call: Callable[[int], Any], flags: int = 0) -> Call:
-    """Call with a descriptor of that file."""
+    """Returns a call on a descriptor of that file."""
     return lambda root: with_descriptor(root / name, call, flags)
 
 
@@ -155,7 +155,7 @@ REFUSED: dict[str, Call] = {
 
 
 def stat_behind_a_listing(directory: Path) -> None:
-    """A listed directory's names may be answered for elsewhere."""
+    """Looks up a name after its directory was listed, since listed names may be answered in another way."""
     assert os.listdir(directory)
     os.stat(directory / ("x" * 256))
 
@@ -274,7 +274,7 @@ VALUES: dict[str, Call] = {
 
 
 def access(path: Path, mode: int) -> str:
-    """access(2), with its errno."""
+    """Calls access(2). Raises OSError with its errno."""
     library = ctypes.CDLL(None, use_errno=True)
     if library.access(os.fsencode(path), mode) != 0:
         raise OSError(ctypes.get_errno(), "access")
@@ -299,12 +299,12 @@ def seek(path: Path, file_offset: int, whence: int) -> int:
 
 def private_map(descriptor: int) -> bytes:
     with mmap.mmap(descriptor, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE) as view:
-        view[:3] = b"new"  # in this process only
+        view[:3] = b"new"  # changes this process's copy only
         return view[:20] + os.pread(descriptor, 20, 0)
 
 
 def padded(root: Path, length: int) -> str:
-    """A path to `file` of so many bytes."""
+    """Returns a path to `file` that is `length` bytes long."""
     rest = length - len(os.fsencode(root)) - len("file")
     return f"{root}{'/' * (rest % 2)}{'/.' * ((rest - rest % 2 - 2) // 2)}{'/' * 2}file"
 
@@ -314,9 +314,9 @@ def hard_links(root: Path) -> list[Path]:
 
 
 class DirectoryStream:
-    """opendir(3) and its relatives, which Python hides."""
+    """opendir(3), readdir(3), telldir(3) and seekdir(3), which Python does not offer."""
 
-    _NAME = 19  # of struct dirent: d_ino, d_off, d_reclen, d_type
+    _NAME = 19  # offset of d_name in struct dirent, after d_ino, d_off, d_reclen and d_type
 
     def __init__(self, path: Path) -> None:
         self._library = ctypes.CDLL(None, use_errno=True)
@@ -374,7 +374,7 @@ def test_what_was_refused_has_changed_nothing(mounted: Path, tree: Path) -> None
 
 
 def test_positions_in_a_directory(mounted: Path) -> None:
-    """telldir, seekdir and rewinddir lead to the same entries again, in any order."""
+    """telldir, seekdir and rewinddir lead back to the same entries, in any order."""
     stream = DirectoryStream(mounted / "many")
     places, names = [stream.tell()], []
     while (name := stream.next()) is not None:
@@ -398,7 +398,7 @@ def test_inode_numbers_of_entries_are_those_of_stat(mounted: Path) -> None:
 
 
 def test_a_map_ends_with_the_last_page(mounted: Path) -> None:
-    """Behind the end of the file the last page is zeros."""
+    """After the end of the file, the rest of the last page is zeros."""
     library = ctypes.CDLL(None, use_errno=True)
     library.mmap.restype = ctypes.c_void_p
     library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -413,7 +413,7 @@ def test_a_map_ends_with_the_last_page(mounted: Path) -> None:
 
 
 def test_another_user_sees_what_the_modes_allow(archive: Path, mount_type: type) -> None:
-    """With allow_other the kernel checks permissions, so that a mount of root's gives nothing away."""
+    """With allow_other the kernel checks permissions, so that a mount made by root discloses nothing."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     served = mount_type(archive, folder / "mounted", "allow_other")

@@ -1,4 +1,4 @@
-"""Analytics count the files that an archive shows, not those that were replaced."""
+"""Statistics count the files that an archive shows, not files that were replaced."""
 
 from __future__ import annotations
 

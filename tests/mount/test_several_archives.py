@@ -1,4 +1,4 @@
-"""Several archives in one mount, as a union or each in a directory."""
+"""Several archives in one mount: merged, or each in a directory of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTENTS = {name: os.urandom(100_000) for name in NAMES}
 
 @pytest.fixture
 def archives(tmp_path: Path) -> list[Path]:
-    """Trees that share directories, files of one path, and entries of different types."""
+    """Archives of trees that share directories, have files of the same path, and entries of different types."""
     for name in NAMES:
         tree = tmp_path / name
         (tree / "shared/deep").mkdir(parents=True)
@@ -34,7 +34,7 @@ def archives(tmp_path: Path) -> list[Path]:
         (tree / f"mixed/{name}").write_text(name)
         os.chmod(tree / "shared", {"one": 0o700, "two": 0o711, "three": 0o755}[name])
     os.setxattr(tmp_path / "three/shared", "user.mine", b"three")
-    # A file hides the directories below it, also from those above.
+    # A file hides the directories of the same path in all archives before it.
     (tmp_path / "two/mixed/two").unlink()
     (tmp_path / "two/mixed").rmdir()
     (tmp_path / "two/mixed").write_text("a file")
@@ -47,7 +47,7 @@ def archives(tmp_path: Path) -> list[Path]:
 
 @pytest.fixture
 def mount_all(tmp_path: Path, fuse_api: str, gompfs_command) -> Iterator[Callable[..., Path]]:
-    """Mount archives with a daemon."""
+    """Mounts archives with a daemon."""
     place = tmp_path / "place"
     place.mkdir()
 
@@ -71,7 +71,7 @@ def test_union(mount_all, archives: list[Path], tmp_path: Path) -> None:
     assert (place / "link").read_text() == "of three\n"
     assert os.stat(place / "shared").st_mode & 0o777 == 0o755
     assert os.getxattr(place / "shared", "user.mine") == b"three"
-    for _ in range(2):  # decoded by then
+    for _ in range(2):  # the second time, the blocks are cached
         for name in NAMES:
             assert (place / f"shared/deep/{name}").read_bytes() == CONTENTS[name]
             assert (place / f"only-{name}/d/file").read_bytes() == CONTENTS[name]
@@ -83,11 +83,14 @@ def test_union(mount_all, archives: list[Path], tmp_path: Path) -> None:
 
 
 def test_directories_that_were_read_ahead(mount_all, archives: list[Path]) -> None:
-    """An archive's own directories come from its index in batches; those that are merged are not taken from there."""
+    """Directories of a single archive come from its index in batches.
+
+    Merged directories must not be taken from a batch.
+    """
     place = mount_all(archives, "--union")
     for name in NAMES:
         assert os.listdir(place / f"only-{name}") == ["d"]
-        time.sleep(0.2)  # for the next batch, which has `shared`
+        time.sleep(0.2)  # time for the next batch, which contains `shared`
     assert sorted(os.listdir(place / "shared/deep")) == sorted(NAMES)
     assert sorted(os.listdir(place / "shared")) == ["deep", "file"]
     assert len({os.stat(place / path).st_ino for path in (".", "shared", "shared/deep", "mixed")}) == 4
@@ -96,7 +99,10 @@ def test_directories_that_were_read_ahead(mount_all, archives: list[Path]) -> No
 
 
 def test_the_union_is_what_copying_one_over_the_other_gives(mount_all, archives: list[Path], tmp_path: Path) -> None:
-    """In the order of the archives; of a directory that a file replaces, nothing stays."""
+    """The union equals copying the archives over each other in order.
+
+    If a file replaces a directory, nothing of it stays.
+    """
     merged = tmp_path / "merged"
     merged.mkdir()
     for name in ("one", "three"):
@@ -121,7 +127,7 @@ def test_a_directory_for_each(mount_all, archives: list[Path], tmp_path: Path) -
 
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
 def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str, fuse_api: str) -> None:
-    """Without the interpreter; but for those that are merged."""
+    """The C++ core, not Python, answers lookups, except in merged directories."""
     archives = []
     for name in ("one", "two"):
         for directory in range(200):
@@ -144,7 +150,7 @@ def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path
 
 
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
-def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str) -> None:
+def test_each_archive_has_its_statistics(mount_all, archives: list[Path], how: str) -> None:
     place = mount_all(archives, how, "-o", "stats=visible,cache_size=48M")
     assert {".gompfs", "stats"} <= set(os.listdir(place))
     assert sorted(os.listdir(place / "stats")) == sorted(NAMES)
@@ -159,7 +165,7 @@ def test_statistics_are_those_of_each(mount_all, archives: list[Path], how: str)
     assert state.label("archive") is None
     assert state.mount.source == ":".join(map(str, archives))
     assert state.value("gompfs_cache_capacity_bytes") == 48 << 20
-    # The engine is the same for all: what it did is not counted three times.
+    # All archives share one engine, whose work must not be counted three times.
     one = parse_metrics((place / "stats/one/metrics").read_text())
     ((_, num_blocks),) = one["gompfs_decoded_blocks_total"]
     assert state.value("gompfs_decoded_blocks_total") <= num_blocks
@@ -182,7 +188,7 @@ def test_one_archive_alone(mount_all, archives: list[Path]) -> None:
     assert os.stat(place / "one/shared/file").st_uid == 7
 
 
-def test_what_is_refused(archives: list[Path], tmp_path: Path, gompfs_command) -> None:
+def test_invalid_combinations_are_refused(archives: list[Path], tmp_path: Path, gompfs_command) -> None:
     place = tmp_path / "place"
     place.mkdir()
     (tmp_path / "d").mkdir()
@@ -203,7 +209,7 @@ def test_what_is_refused(archives: list[Path], tmp_path: Path, gompfs_command) -
 
 
 def test_damage_in_one_of_them(mount_all, archives: list[Path]) -> None:
-    """The others stay readable."""
+    """The other archives stay readable."""
     content = bytearray(archives[1].read_bytes())
     content[200] ^= 1
     archives[1].write_bytes(content)

@@ -1,9 +1,9 @@
-"""Reading at random, all of it compared with the source; slow tests take times and files from the environment.
+"""Random reading, with every byte compared with the source. The environment configures the slow tests:
 
-    GOMPFS_SOAK_SECONDS      how long the many readers read: 600
-    GOMPFS_SOAK_TREE         what they read: a tree made for it
-    GOMPFS_SOAK_OPERATIONS   how many operations the one reader does: 1,000,000
-    GOMPFS_SOAK_FILE         on which file: one of 64 MB
+    GOMPFS_SOAK_SECONDS      how long test_many_readers reads; default 600
+    GOMPFS_SOAK_TREE         the tree that it reads; default: one made for it
+    GOMPFS_SOAK_OPERATIONS   the operations of test_a_million_operations; default 1,000,000
+    GOMPFS_SOAK_FILE         the file that it reads; default: one of 64 MB
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MountArchive = Callable[..., Any]
 
 
 class Usage(NamedTuple):
-    """What the server of a mount takes: resident memory in bytes, threads, descriptors."""
+    """The resources that the server of a mount uses: resident memory in bytes, threads, file descriptors."""
 
     memory: int
     threads: int
@@ -45,7 +45,7 @@ def usage(pid: int) -> Usage:
 
 
 def mixed_file(path: Path, size: int) -> Path:
-    """Text, noise and zeros in pieces of all sizes."""
+    """Writes text, noise and zeros in pieces of many sizes."""
     rng = random.Random(4)
     with open(path, "wb") as file:
         while file.tell() < size:
@@ -66,7 +66,7 @@ def test_reading_in_all_ways(tmp_path: Path, mount: MountArchive, seed: int) -> 
 
 
 def test_a_wrong_byte_is_found(tmp_path: Path, mount: MountArchive) -> None:
-    """The reader itself: it must not pass over a difference."""
+    """Tests the reader itself: it must notice a difference."""
     source = mixed_file(tmp_path / "file", 1 << 20)
     content = source.read_bytes()
     middle = len(content) // 2
@@ -106,7 +106,7 @@ def test_many_readers(tmp_path: Path, mount: MountArchive, corpora: ModuleType) 
     for reader in readers:
         _, errors = reader.communicate()
         assert reader.returncode == 0, errors
-    fifth = len(seen) // 5  # the readers take the first of it to begin, and what is bounded fills up in the second
+    fifth = len(seen) // 5  # the readers start during the first fifth; in the second, bounded caches fill up
     early, late = seen[2 * fifth : 3 * fifth], seen[-fifth:]
     print(*seen[::fifth], sep="\n")  # noqa: T201 - for who runs this by hand
     growth = statistics.median(used.memory for used in late) - statistics.median(used.memory for used in early)

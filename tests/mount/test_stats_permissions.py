@@ -1,4 +1,4 @@
-"""With allow_other, statistics do not tell other users what is in files that they may not read."""
+"""With allow_other, statistics do not disclose the content of files that a user may not read."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Reader = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def as_user(directory: Path, *command: str, uid: int = NOBODY) -> subprocess.CompletedProcess[str]:
-    """Run a command as another user; a temporary directory of pytest is its user's alone, so root goes there."""
+    """Runs a command as another user. Only root may enter pytest's temporary directory, so root changes to it first."""
     become = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
     return subprocess.run([*become, *command], cwd=directory, capture_output=True, text=True, timeout=20, check=False)
 
 
 def cat(root: Path, path: str, uid: int = NOBODY) -> str | None:
-    """A file below `root` as another user reads it; None where that is refused."""
+    """Returns the text of a file below `root` as another user reads it, or None if that is refused."""
     done = as_user(root, "cat", f"./{path}", uid=uid)
     if done.returncode == 0:
         return done.stdout
@@ -52,7 +52,7 @@ def cat(root: Path, path: str, uid: int = NOBODY) -> str | None:
 
 
 def make_tree(root: Path, files: dict[str, tuple[str, int]], directories: dict[str, int]) -> Path:
-    """A tree of files with content and mode, and directories that have other modes than 0755."""
+    """Makes a tree from files with (content, mode) and from directories whose mode is not 0755."""
     for name, (content, mode) in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content)
@@ -65,7 +65,7 @@ def make_tree(root: Path, files: dict[str, tuple[str, int]], directories: dict[s
 
 @pytest.fixture
 def protected(tmp_path: Path) -> Path:
-    """An archive with a file that is its owner's alone, and the tree that it is of."""
+    """An archive of a tree with a file that only its owner may read."""
     files = {
         "private/shadow": ("secret words of the shadow\n", 0o600),
         "private/listed": ("a file for all in a directory for one\n", 0o644),
@@ -82,7 +82,7 @@ def protected(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_archive(tmp_path: Path) -> Path:
-    """An archive whose files everybody may read."""
+    """An archive whose files every user may read."""
     pack(tmp_path / "open.gomp", make_tree(tmp_path / "open", {"d/file": ("open words for all\n", 0o644)}, {}))
     return tmp_path / "open.gomp"
 
@@ -92,7 +92,8 @@ def pack_with_grammar(target: Path, source: Path) -> None:
 
 
 def check_protected(stats: Path, uid: int = NOBODY) -> None:
-    """Another user reads no statistic over all files, and of single files those of what the user may read."""
+    """Checks that another user can read no statistics over all files, and only statistics of files that user may read.
+    """
     for task in TASKS:
         assert cat(stats, task, uid) is None
     for directory in ("word", "phrase"):
@@ -106,7 +107,7 @@ def check_protected(stats: Path, uid: int = NOBODY) -> None:
     assert cat(stats, "files/public/open/wordcount", uid) == "all\t1\nfor\t1\nopen\t1\nwords\t1\n"
     facts = (cat(stats, "info", uid) or "") + (cat(stats, "metrics", uid) or "")
     assert "shadow" not in facts
-    # The user who mounted reads all.
+    # The user who mounted can read all statistics.
     assert "secret\t1\n" in (stats / "wordcount").read_text()
     assert (stats / "word/secret").read_text() == "private/shadow\t1\n"
     assert (stats / "files/private/shadow/wordcount").stat().st_mode & 0o777 == 0o400
@@ -116,7 +117,7 @@ def check_protected(stats: Path, uid: int = NOBODY) -> None:
 
 @pytest.mark.parametrize("options", [(), ("follow",)], ids=" ".join)
 def test_protected_files(mount, protected: Path, options: tuple[str, ...]) -> None:
-    """Another user read words, sequences and paths of a file of mode 0600 in a directory of mode 0700."""
+    """Another user could read words, sequences and paths of a file of mode 0600 in a directory of mode 0700."""
     mounted = mount(protected, "allow_other", *options)
     assert cat(mounted.path, "private/shadow") is None
     check_protected(mounted / "stats")
@@ -141,7 +142,7 @@ def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
 
 
 def test_a_hard_link_does_not_tell_its_other_paths(mount, protected: Path) -> None:
-    """The file may be read by a path in a directory for all; its other name is in one that is not."""
+    """A file has one name in a public directory and one in a private directory; the private path is not disclosed."""
     mounted = mount(protected, "allow_other")
     line = cat(mounted / "stats", "files/public/link/term_vector")
     assert line is not None
@@ -149,7 +150,7 @@ def test_a_hard_link_does_not_tell_its_other_paths(mount, protected: Path) -> No
 
 
 def test_a_refusal_is_not_computed_first(mount, tmp_path: Path) -> None:
-    """Who may not read a statistic hears so at once, and makes the daemon count nothing."""
+    """A user who may not read a statistic is refused at once, and the daemon does not compute the statistic."""
     words = " ".join(f"w{number * 7919 % 50_021}" for number in range(2_000_000))
     pack(tmp_path / "many.gomp", make_tree(tmp_path / "many", {"text": (words, 0o600)}, {}))
     mounted = mount(tmp_path / "many.gomp", "allow_other")
@@ -179,7 +180,7 @@ def test_open_archives_stay_open(mount, open_archive: Path) -> None:
         ("subdir=d", False),
     ],
 )
-def test_the_modes_that_are_shown_count(mount, open_archive: Path, option: str, is_open: bool) -> None:
+def test_permissions_follow_the_modes_shown(mount, open_archive: Path, option: str, is_open: bool) -> None:
     mounted = mount(open_archive, "allow_other", option)
     name = "file" if option == "subdir=d" else "d/file"
     assert (cat(mounted.path, name) is not None) == (is_open or option == "subdir=d")
@@ -201,14 +202,14 @@ def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("mode", [0o700, 0o711, 0o744])
 def test_directories_count(mount, tmp_path: Path, mode: int) -> None:
-    """One that may not be searched, or not be listed, keeps the names in it, and maybe the files."""
+    """A directory that may not be searched or listed hides the names in it, and perhaps the files."""
     pack(tmp_path / "a.gomp", make_tree(tmp_path / "tree", {"d/file": ("words\n", 0o644)}, {"d": mode}))
     mounted = mount(tmp_path / "a.gomp", "allow_other")
     assert cat(mounted / "stats", "inverted_index") is None
     assert "file" not in as_user(mounted / "stats", "ls", "files/d").stdout or mode == 0o744
 
 
-def test_public_statistics_are_a_choice(mount, protected: Path) -> None:
+def test_statistics_can_be_made_public(mount, protected: Path) -> None:
     for options in (("stats=public",), ("stats=visible", "stats=public")):
         mounted = mount(protected, "allow_other", *options)
         stats = mounted / "stats"
@@ -223,7 +224,7 @@ def test_public_statistics_are_a_choice(mount, protected: Path) -> None:
 def test_several_archives(
     gompfs_command, protected: Path, open_archive: Path, tmp_path: Path, several: str, fuse_api: str
 ) -> None:
-    """The statistics of each have permissions by its own files."""
+    """The permissions of each archive's statistics follow from its own files."""
     place = tmp_path / "both"
     place.mkdir()
     options = f"api={fuse_api},allow_other,{several}"
@@ -247,7 +248,7 @@ def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path
 
 
 def test_paths_of_binary_files(mount, tmp_path: Path) -> None:
-    """`info` names them."""
+    """`info` lists these paths, and so must be protected too."""
     root = make_tree(tmp_path / "tree", {"private/key": ("\0binary\0" * 100, 0o600)}, {"private": 0o700})
     pack_with_grammar(tmp_path / "a.gomp", root)
     mounted = mount(tmp_path / "a.gomp", "allow_other")

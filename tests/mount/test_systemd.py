@@ -1,4 +1,4 @@
-"""The units of systemd/, as systemd reads them, and what a mount tells it. systemd itself is never started."""
+"""The units of systemd/ as `systemd-analyze` reads them, and the messages of a mount to systemd. Starts no systemd."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="
 
 
 class Listener:
-    """The socket to which a service writes."""
+    """The socket that a service writes its notifications to."""
 
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -31,7 +31,7 @@ class Listener:
         self.socket.settimeout(20)
 
     def messages(self, last: str) -> list[str]:
-        """What comes, up to a message with `last`."""
+        """Returns the messages received, up to the first one that contains `last`."""
         found: list[str] = []
         while not found or last not in found[-1]:
             found.append(self.socket.recv(1 << 16).decode())
@@ -74,7 +74,7 @@ def test_an_unmount_by_hand_is_told(mount, archive: Path, listener: Listener) ->
 
 
 @pytest.mark.parametrize("missing", ["archive", "mountpoint"])
-def test_what_is_missing_is_told(gompfs_command, archive: Path, listener: Listener, missing: str) -> None:
+def test_systemd_is_told_what_is_missing(gompfs_command, archive: Path, listener: Listener, missing: str) -> None:
     tmp_path = archive.parent
     places = {"archive": archive, "mountpoint": tmp_path}
     places[missing] = tmp_path / "missing" / "missing\nline"
@@ -85,8 +85,8 @@ def test_what_is_missing_is_told(gompfs_command, archive: Path, listener: Listen
     assert re.search(rf"missing\\nline: ({reason})$", status)
 
 
-def test_nobody_listens(mount, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It mounts nevertheless, and says so in the log."""
+def test_nobody_reads_the_notify_socket(mount, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive is mounted nevertheless, with a line in the log."""
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "nowhere"))
     mounted = mount(archive)
     assert (mounted / "file").read_text() == "content\n"
@@ -96,7 +96,7 @@ def test_nobody_listens(mount, archive: Path, tmp_path: Path, monkeypatch: pytes
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """All units, with a program in the place of gompfs that is there for sure."""
+    """All units, with gompfs replaced by a program that certainly exists."""
     target = tmp_path / "units"
     shutil.copytree(UNITS, target)
     for unit in target.rglob("*.service"):
@@ -142,7 +142,7 @@ def settings(unit: str) -> dict[str, str]:
 
 
 def test_nothing_hides_the_mount() -> None:
-    """What gives a service a namespace of mounts, after systemd.exec(5)."""
+    """No unit has a setting that gives the service a mount namespace of its own (systemd.exec(5))."""
     hiding = re.compile(
         "Protect|Private|ReadOnlyPaths|ReadWritePaths|InaccessiblePaths|ExecPaths|NoExecPaths|TemporaryFileSystem|Bind"
         "|Root|DynamicUser|Mount|.*Directory$|Extension"
@@ -153,8 +153,8 @@ def test_nothing_hides_the_mount() -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount as somebody else would")
 @pytest.mark.parametrize("unit", ["gompfs@.service", "user/gompfs@.service"])
-def test_only_a_dead_mount_is_let_go(mount, archive: Path, unit: str) -> None:
-    """ExecStopPost is run after a start that failed, too."""
+def test_execstoppost_detaches_only_a_dead_mount(mount, archive: Path, unit: str) -> None:
+    """systemd runs ExecStopPost after a failed start too, when the mount may belong to another daemon."""
     mounted = mount(archive)
     program, flag, script, _ = shlex.split(settings(unit)["ExecStopPost"].removeprefix("-").replace("$$", "$"))
     command = [program, flag, script, mounted.path]
@@ -168,7 +168,7 @@ def test_only_a_dead_mount_is_let_go(mount, archive: Path, unit: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up capabilities")
 def test_the_capabilities_of_the_unit_are_enough(tmp_path: Path, archive: Path, gompfs_command) -> None:
-    """Of an archive of somebody else that only they may read, too."""
+    """Also for an archive that belongs to another user, who alone may read it."""
     os.chmod(archive, 0o400)
     os.chown(archive, 65534, 65534)
     kept = settings("gompfs@.service")["CapabilityBoundingSet"].lower().replace("cap_", "+").replace(" ", ",")

@@ -1,4 +1,4 @@
-"""Virtual files while they are computed: nobody waits in a thread, and everybody is told."""
+"""Virtual files while they are computed: no thread waits for them, and all waiting readers are notified."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MIB = 1 << 20
 
 
 class SlowReport(Report):
-    """Gives pieces as a test hands them over; None is the end, an exception is raised."""
+    """A report whose pieces come from the test. None ends the report, and an exception is raised."""
 
     def __init__(self, size: int | None) -> None:
         self._size = size
@@ -47,14 +47,14 @@ class SlowReport(Report):
 
 
 def slow_file(monkeypatch: pytest.MonkeyPatch, *reports: SlowReport) -> VirtualFile:
-    """A virtual file whose contents, one computation after the other, are these."""
+    """Returns a virtual file whose computations return these reports, one after another."""
     waiting = iter(reports)
     monkeypatch.setattr(virtual_files, "compute", lambda name, archive: next(waiting))
     return VirtualFile(b"wordcount", None)  # type: ignore[arg-type]
 
 
 def wait(ask: Callable[[], Any]) -> Any:
-    """Ask until there is an answer, in the way that the mount does."""
+    """Asks until there is an answer, as the mount does."""
     while True:
         try:
             return ask()
@@ -86,7 +86,7 @@ def test_the_beginning_is_read_while_the_rest_is_made(monkeypatch: pytest.Monkey
     assert file.read(10, 1) == b""
 
 
-def test_a_size_that_only_the_end_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_size_that_is_known_only_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     report = SlowReport(None)
     file = slow_file(monkeypatch, report)
     report.pieces.put(b"ab")
@@ -103,8 +103,8 @@ def test_a_size_that_only_the_end_tells(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("error", [StatsUnavailableError("no"), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
-def test_a_failure_is_told_and_forgotten(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    """Whoever has asked hears of it; later it is tried again."""
+def test_a_failed_computation_is_tried_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """Every waiting reader gets the error. A later read starts a new computation."""
     failing, good = SlowReport(5), SlowReport(5)
     file = slow_file(monkeypatch, failing, good)
     assert wait(file.size) == 5
@@ -119,7 +119,7 @@ def test_a_failure_is_told_and_forgotten(monkeypatch: pytest.MonkeyPatch, error:
 
 
 def test_a_long_text_goes_to_a_file(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a name, where $TMPDIR says; memory holds the first MiB."""
+    """Text after the first MiB goes to an unnamed file in $TMPDIR."""
     place = tmp_path_factory.mktemp("spool")
     monkeypatch.setenv("TMPDIR", os.fspath(place))
     text = bytes(range(256)) * (3 * MIB // 256) + b"end"
@@ -139,8 +139,8 @@ def exists(descriptor: str) -> bool:
     return os.path.islink(f"/proc/self/fd/{descriptor}")
 
 
-def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is an error of the file, not a short text."""
+def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk gives an error, not a short text."""
     report = SlowReport(2 * MIB)
     file = slow_file(monkeypatch, report)
 
@@ -156,7 +156,7 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def many_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive whose sequences take seconds to count, beside the file that it is of."""
+    """An archive whose sequences take seconds to count, next to the text that was packed."""
     place = tmp_path_factory.mktemp("words")
     rng = random.Random(1)
     words = [b"%d" % number for number in range(40_000)]
@@ -166,7 +166,7 @@ def many_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_reader_that_is_killed(mount: Callable[..., Any], many_words: Path) -> None:
-    """It need not wait for the end of what it asked for, and neither need others."""
+    """A killed reader does not wait for the computation that it started, and other readers are not affected."""
     mounted = mount(many_words)
     readers = [subprocess.Popen(["cat", mounted / "stats/ranked_inverted_index"], stdout=subprocess.DEVNULL)]
     readers += [subprocess.Popen(["stat", mounted / f"stats/{name}"]) for name in ("sequence_count", "inverted_index")]
@@ -183,7 +183,7 @@ def test_a_reader_that_is_killed(mount: Callable[..., Any], many_words: Path) ->
 
 
 def test_a_mount_that_ends_meanwhile(mount: Callable[..., Any], many_words: Path) -> None:
-    """It does not wait for the statistic, and neither does who has asked."""
+    """Neither the end of the mount nor the reader waits for the computation."""
     mounted = mount(many_words)
     command = ["cat", mounted / "stats/ranked_inverted_index"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as reader:

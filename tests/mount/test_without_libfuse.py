@@ -1,4 +1,4 @@
-"""How the kernel is reached: by mount(2) or fusermount3, and libfuse only with api=high."""
+"""How a mount reaches the kernel: through mount(2) or fusermount3; only api=high uses libfuse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from test_mount_helper import needs_root
 from tree_helpers import PACKAGE_PARENT, pack
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-# libfuse 2 beside libfuse 3 looks so to mfusepy: "fuse" is found, and has none of the functions of libfuse 3.
+# Simulates libfuse 2 installed next to libfuse 3: mfusepy finds "fuse", which lacks the functions of libfuse 3.
 OTHER_LIBRARY = "import ctypes.util; ctypes.util.find_library = lambda name: 'libc.so.6'"
 NO_LIBRARY = """
 import ctypes, ctypes.util
@@ -63,7 +63,7 @@ def place(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def in_namespace(archive: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Run a script of the shell in a mount namespace, with the functions `user` and `root` for gompfs."""
+    """Runs a shell script in a mount namespace, with the functions `user` and `root` that run gompfs."""
 
     def run(script: str) -> subprocess.CompletedProcess[str]:
         command = ["unshare", "--mount", "--propagation", "private", "sh", "-euc", IN_NAMESPACE + script]
@@ -76,14 +76,14 @@ def in_namespace(archive: Path) -> Callable[[str], subprocess.CompletedProcess[s
 
 
 def run_after(prelude: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run gompfs in a process that first runs `prelude`."""
+    """Runs gompfs in a process that executes `prelude` first."""
     command = [sys.executable, "-P", "-c", f"{prelude}\n{MAIN}", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT)
 
 
 @pytest.mark.parametrize("api", ["low", "high"])
 def test_a_mount_where_another_libfuse_is_installed_too(archive: Path, place: Path, api: str) -> None:
-    """It failed with `libfuse.so.2: undefined symbol: fuse_session_mount`."""
+    """Mounting failed with `libfuse.so.2: undefined symbol: fuse_session_mount`."""
     done = run_after(OTHER_LIBRARY, "mount", "-o", f"api={api}", archive, place)
     assert (done.returncode, done.stderr) == (0, "")
     assert (place / "file").read_text() == "content\n"
@@ -111,7 +111,7 @@ def test_the_default_loads_no_libfuse() -> None:
 
 @needs_root
 def test_a_user_mounts_and_unmounts(in_namespace) -> None:
-    """By fusermount3, with names that must be escaped for it; the mount looks as one of libfuse."""
+    """A user mounts by fusermount3, with names that must be escaped for it. The mount looks like one of libfuse."""
     done = in_namespace(
         r"""
         cp /mnt/a.gomp '/mnt/mine/a,b \.gomp'
@@ -135,7 +135,7 @@ def test_a_user_mounts_and_unmounts(in_namespace) -> None:
 
 @needs_root
 def test_a_user_unmounts_automatically(in_namespace) -> None:
-    """After a crash, by the fusermount3 that mounted."""
+    """After a crash, the fusermount3 process that mounted also unmounts."""
     done = in_namespace(
         """
         user mount -o auto_unmount /mnt/a.gomp /mnt/m
@@ -182,8 +182,8 @@ mount --move /mnt/devices /dev
         ),
     ],
 )
-def test_why_it_cannot_be_mounted(in_namespace, script: str, reason: str) -> None:
-    """It said `libfuse could not mount here` only, and the path twice."""
+def test_the_reason_why_a_mount_fails(in_namespace, script: str, reason: str) -> None:
+    """The message was only `libfuse could not mount here`, with the path twice."""
     done = in_namespace(script)
     assert done.returncode == 1
     assert done.stderr.startswith("gompfs: /mnt/m: ")
@@ -194,7 +194,10 @@ def test_why_it_cannot_be_mounted(in_namespace, script: str, reason: str) -> Non
 @needs_root
 @pytest.mark.skipif(not os.path.islink("/etc/mtab"), reason="/etc/mtab is no link that can be hidden")
 def test_unmounting_without_mtab(in_namespace) -> None:
-    """Root needs none; for users, fusermount3 does. It said `No such file or directory` of the mount point."""
+    """Root unmounts without /etc/mtab, and fusermount3 does it for users.
+
+    The error was `No such file or directory` for the mount point.
+    """
     done = in_namespace(
         """
         mkdir /mnt/etc /mnt/work

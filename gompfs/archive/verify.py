@@ -16,7 +16,8 @@ from gompfs.errors import CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 
 _BATCH_BYTES = 16 << 20
-# Paths that damaged blocks name in a report: a forged index may have each of a million files touch each block.
+# Limit for the paths that a report names for damaged blocks. In a forged index, every file of a million may lie in
+# every block.
 _MAX_TOUCHED = 1 << 20
 
 

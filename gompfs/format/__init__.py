@@ -1,4 +1,4 @@
-"""The frame of an archive file: superblock in front, footers at the ends of generations (docs/format.md)."""
+"""The frame of an archive file: superblock at its start, footer at the end of each generation (docs/format.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the bytes of an archive are: a local file, or whatever else gives ranges of bytes."""
+"""Access to the bytes of an archive: in a local file, or in anything else that can return ranges of bytes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from gompfs.errors import ArchiveFormatError
 
 
 class ArchiveFile(Protocol):
-    """The bytes of one archive. Methods may be called by several threads at once; they raise OSError."""
+    """The bytes of one archive. Thread-safe. Methods raise OSError."""
 
     def size(self) -> int:
-        """How many bytes there are now."""
+        """Returns the current size in bytes."""
 
     def read(self, size: int, archive_offset: int) -> bytes:
-        """Up to `size` bytes from `archive_offset` on: fewer only where the file ends, or above 2 GiB."""
+        """Returns up to `size` bytes from `archive_offset` on.
+
+        Fewer only if the file ends, or if `size` is above 2 GiB.
+        """
 
     def read_into(self, buffer: memoryview, archive_offset: int) -> int:
-        """Read so many bytes as the buffer has room for, to its beginning; likewise. Returns how many came."""
+        """Read from `archive_offset` on until `buffer` is full, with the limits of `read`.
+
+        Returns the number of bytes.
+        """
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
 
 
 class LocalFile:
-    """An open file descriptor; see ArchiveFile."""
+    """An archive in a local file. Implements ArchiveFile."""
 
     def __init__(self, descriptor: int) -> None:
         """Read from `descriptor`, which `close` closes."""
@@ -34,8 +40,8 @@ class LocalFile:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> LocalFile:
-        """Open the file at `path`; raises OSError, or ArchiveFormatError for what is no regular file."""
-        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # which does not wait at a FIFO
+        """Open the file at `path`. Raises OSError, or ArchiveFormatError if it is not a regular file."""
+        file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # O_NONBLOCK: do not wait at a FIFO
         if not stat.S_ISREG(os.fstat(file._descriptor).st_mode):
             file.close()
             raise ArchiveFormatError("this is no regular file", archive=path)
@@ -54,7 +60,7 @@ class LocalFile:
         return os.preadv(self._descriptor, [buffer], archive_offset)
 
     def duplicate(self) -> int:
-        """A descriptor of the same file, which the caller closes."""
+        """Returns a duplicate of the descriptor, which the caller closes."""
         return os.dup(self._descriptor)
 
     def close(self) -> None:

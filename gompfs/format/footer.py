@@ -1,4 +1,4 @@
-"""The footer: 64 bytes at the end of each generation, which say where its index lies."""
+"""The footer: the last 64 bytes of each generation, which locate its index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHECKSUM = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Footer:
-    """Where the index of one generation lies; offsets and sizes in bytes, `previous_footer` 0 for none."""
+    """Locates the index of one generation. Offsets and sizes in bytes; `previous_footer` is 0 if there is none."""
 
     generation: int
     index_offset: int
@@ -31,7 +31,7 @@ class Footer:
     previous_footer: int
 
     def fits(self, archive_offset: int) -> bool:
-        """Whether a footer that lies at `archive_offset` belongs there: on the next multiple of 64 after its index."""
+        """Returns whether `archive_offset` is where this footer must be: the next multiple of 64 after its index."""
         index_end = self.index_offset + self.index_size
         return (
             self.index_offset >= SUPERBLOCK_SIZE
@@ -39,7 +39,7 @@ class Footer:
         )
 
     def to_bytes(self) -> bytes:
-        """The 64 bytes as they lie in the file."""
+        """Returns the 64 bytes that are stored in the file."""
         fields = _FIELDS.pack(
             FOOTER_MAGIC,
             self.generation,
@@ -54,7 +54,7 @@ class Footer:
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Footer:
-        """Read a footer; raises ArchiveFormatError when the bytes are none."""
+        """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
         if len(raw) < FOOTER_SIZE or not raw.startswith(FOOTER_MAGIC):
             raise ArchiveFormatError("this is no footer")
         (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
@@ -67,14 +67,14 @@ class Footer:
 
 
 def footer_at(file: ArchiveFile, archive_offset: int) -> Footer | None:
-    """The valid footer at `archive_offset`, if there is one; a packed file may hold such bytes too."""
+    """Returns the valid footer at `archive_offset`, or None. It may also be part of a packed file."""
     if archive_offset < SUPERBLOCK_SIZE or archive_offset % FOOTER_SIZE:
         return None
     return _footer_of(file.read(FOOTER_SIZE, archive_offset), archive_offset)
 
 
 def last_footer(file: ArchiveFile) -> Footer:
-    """The footer that the last 64 bytes are; raises ArchiveFormatError. It is not known to be the archive's own."""
+    """Returns the footer in the last 64 bytes. Raises ArchiveFormatError. It may be part of a packed file."""
     footer = footer_at(file, file.size() - FOOTER_SIZE)
     if footer is None:
         raise ArchiveFormatError("the file does not end in a valid footer")
@@ -82,23 +82,23 @@ def last_footer(file: ArchiveFile) -> Footer:
 
 
 def read_index(file: ArchiveFile, footer: Footer) -> bytes:
-    """The image of the index that a footer leads to; raises CorruptIndexError where its checksum is another."""
+    """Returns the index image that a footer locates. Raises CorruptIndexError if its checksum does not match."""
     image = read_image(file, footer.index_offset, footer.index_size)
     check_index(image, footer)
     return image
 
 
 def check_index(image: bytes, footer: Footer) -> None:
-    """Raise CorruptIndexError unless `image` is the index that a footer was written for."""
+    """Raise CorruptIndexError unless `image` has the checksum of the index in `footer`."""
     if xxh3_64_intdigest(image) != footer.index_xxh3:
         raise CorruptIndexError("the index is damaged: its checksum does not match")
 
 
 def read_image(file: ArchiveFile, index_offset: int, index_size: int) -> bytes:
-    """The image of an index, unchecked; shorter only where the file ends."""
+    """Returns an index image without checking it. It is shorter than `index_size` only if the file ends."""
     pieces = []
     size = 0
-    # One call reads 2 GiB at most.
+    # One read returns at most 2 GiB.
     while size < index_size and (piece := file.read(index_size - size, index_offset + size)):
         pieces.append(piece)
         size += len(piece)
@@ -106,7 +106,7 @@ def read_image(file: ArchiveFile, index_offset: int, index_size: int) -> bytes:
 
 
 def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
-    """What is wrong with the generations before that of `footer`: their footers and indexes, newest first."""
+    """Yields the defects in the footers and indexes of the generations before that of `footer`, newest first."""
     while footer.generation > 1 or footer.previous_footer:
         place = footer.previous_footer
         earlier = None
@@ -123,7 +123,7 @@ def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
 
 
 def _footer_of(raw: bytes, archive_offset: int) -> Footer | None:
-    """The valid footer that these bytes at `archive_offset` are, if they are one."""
+    """Returns the footer in these bytes, or None if they are not a valid footer for `archive_offset`."""
     try:
         footer = Footer.from_bytes(raw)
     except ArchiveFormatError:

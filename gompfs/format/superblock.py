@@ -21,20 +21,20 @@ _CHECKSUM = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Superblock:
-    """What holds for the whole archive; `block_size` in bytes."""
+    """Properties of the whole archive. `block_size` in bytes."""
 
     block_size: int
     uuid: UUID
     version: int = FORMAT_VERSION
 
     def to_bytes(self) -> bytes:
-        """The 64 bytes as they lie in the file."""
+        """Returns the 64 bytes that are stored in the file."""
         fields = _FIELDS.pack(SUPERBLOCK_MAGIC, self.version, self.block_size, self.uuid.bytes, bytes(24))
         return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
 
     @classmethod
     def from_bytes(cls, raw: bytes) -> Superblock:
-        """Read a superblock; raises ArchiveFormatError, UnsupportedVersionError for a version from later."""
+        """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for an unknown format version."""
         if len(raw) < SUPERBLOCK_SIZE or not raw.startswith(SUPERBLOCK_MAGIC):
             raise ArchiveFormatError("this is no gompfs archive")
         _, version, block_size, uuid, reserved = _FIELDS.unpack_from(raw)

@@ -1,13 +1,14 @@
-"""Walks through an archive from its begin, without searching: every structure says where the next one lies.
+"""Walks through an archive from its start, without searching: every structure says where the next one is.
 
-A block's header gives its size, a SQLite image its own, and a footer follows at the next multiple of 64. So bytes that
-a packed file holds, which may be blocks, indexes and footers of somebody's making, are never looked at. The walk ends
-at the first thing that is neither a block at the next multiple of 16 nor an index at the next multiple of 4096.
+A block's header gives the block's size, a SQLite image gives its own size, and a footer follows at the next multiple of
+64. So the walk never looks at the bytes inside packed files, which may contain forged blocks, indexes and footers. The
+walk ends at the first structure that is neither a block at the next multiple of 16 nor an index at the next multiple of
+4096.
 
-A page of zeros may be a page that was lost, with a block's header on it: what follows is then the content of a packed
-file. So no gap holds a whole page. If nevertheless the page before an index is all zeros, the last block, which ends on
-that page, must match its checksum, and must not be one of those whose last bytes a packed file chooses, and after which
-another may follow: stored and full.
+A page of zeros may be a page that was lost, and with it the header of a block; the bytes after it would then be the
+content of a packed file. So a gap never covers a whole page. If the page before an index is nevertheless all zeros, the
+last block, which ends on that page, must match its checksum. In addition, it must not be a stored block of the full
+size: a packed file can choose the last bytes of such a block, and another block may follow it.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ DATABASE_MAGIC = b"SQLite format 3\0"
 _DATABASE_HEADER_SIZE = 100
 _MIN_PAGE_SIZE, _MAX_PAGE_SIZE = 512, 65536
 
-# Of a block's header: magic, codec, reserved bytes, size of the payload, uncompressed size.
+# The fields of a block header: magic, codec, reserved bytes, payload size, uncompressed size.
 _BLOCK_FIELDS = struct.Struct("<4sB3sII")
 _NO_RESERVED = bytes(3)
 _MAX_CODEC = max(Codec)
 _ZEROS = bytes(INDEX_ALIGNMENT)
-# How much is read at once: a store answers few large requests sooner than many small ones.
+# Bytes to read at once: remote storage answers a few large requests sooner than many small ones.
 _LOCAL_READ_SIZE, _STORE_READ_SIZE = 4096, 1 << 20
 
 
 @dataclass(frozen=True)
 class WalkedGeneration:
-    """One generation as the walk met it; `num_blocks` blocks were walked through up to its index.
+    """One generation found by the walk. `num_blocks` is the number of blocks in the archive up to its index.
 
-    `footer` is None if no valid footer follows the index, or one that is not of this index and generation.
+    `footer` is None if the index is not followed by a valid footer for this index and generation.
     """
 
     number: int
@@ -51,16 +52,17 @@ class WalkedGeneration:
 
     @property
     def footer_offset(self) -> int:
-        """Where the footer lies, or should."""
+        """The offset of the footer, whether or not it is valid."""
         return align(self.index_offset + self.index_size, FOOTER_SIZE)
 
 
 class ArchiveWalk:
-    """All that can be walked through of the first `size` bytes of an archive.
+    """The structures that a walk through the first `size` bytes of an archive finds.
 
-    `generations` has those that have a footer, in order, and `unfinished` the index after them that has none.
-    `block_offsets` and `block_sizes` are of all blocks in order, sizes with their headers. `position` is the end of
-    the last structure that could be read; `is_in_block` says whether a block follows that the end of the file cuts.
+    `generations` holds the generations with a footer, in order; `unfinished` the index after them that has none.
+    `block_offsets` and `block_sizes` describe all blocks in order; sizes include the headers. `position` is the end of
+    the last structure that could be read. `is_in_block` is whether a block follows that is cut off by the end of the
+    file.
     """
 
     def __init__(self, file: ArchiveFile, block_size: int, size: int) -> None:
@@ -81,11 +83,11 @@ class ArchiveWalk:
 
     @property
     def last_footer(self) -> int:
-        """The archive_offset of the last footer; 0 if there is none."""
+        """The archive_offset of the last footer, or 0 if there is none."""
         return self.generations[-1].footer_offset if self.generations else 0
 
     def ends_at_index_of(self, footer: Footer) -> bool:
-        """Whether the walk ended where the index of `footer` begins, the generations before being the right ones."""
+        """Returns whether the walk ended where the index of `footer` begins, with the right generations before it."""
         return not self.is_in_block and (
             footer.generation == len(self.generations) + 1
             and footer.previous_footer == self.last_footer
@@ -93,7 +95,7 @@ class ArchiveWalk:
         )
 
     def _take_generation(self) -> bool:
-        """Walk to the end of a generation; False if the walk ends before."""
+        """Walk to the end of a generation. Returns False if the walk ends before."""
         self._take_blocks()
         index_offset = align(self.position, INDEX_ALIGNMENT)
         if self.is_in_block or not self._is_index_start(index_offset):
@@ -112,7 +114,7 @@ class ArchiveWalk:
         return True
 
     def _take_blocks(self) -> None:
-        """Walk through blocks as far as they follow each other."""
+        """Walk through consecutive blocks."""
         while True:
             start = align(self.position, BLOCK_ALIGNMENT)
             raw = self._read(self.position, BLOCK_ALIGNMENT + BLOCK_HEADER_SIZE)
@@ -128,7 +130,7 @@ class ArchiveWalk:
             self.position = start + size
 
     def _block_size_at(self, raw: bytes, place: int) -> int | None:
-        """The size of the block whose header lies at `place` of these bytes, if there is one that makes sense."""
+        """Returns the size of the block with the header at offset `place` of `raw`, or None if it is invalid."""
         if len(raw) < place + BLOCK_HEADER_SIZE:
             return None
         magic, codec, reserved, payload_size, uncompressed_size = _BLOCK_FIELDS.unpack_from(raw, place)
@@ -139,7 +141,7 @@ class ArchiveWalk:
         return BLOCK_HEADER_SIZE + int(payload_size)
 
     def _is_index_start(self, index_offset: int) -> bool:
-        """Whether the zeros before `index_offset` are a gap and no lost page."""
+        """Returns whether the zeros before `index_offset` are a gap rather than a lost page."""
         gap = index_offset - self.position
         if self._read(self.position, gap) != _ZEROS[:gap]:
             return False
@@ -154,7 +156,7 @@ class ArchiveWalk:
         return header.codec is not Codec.STORED or header.uncompressed_size < self._block_size
 
     def _read(self, archive_offset: int, size: int) -> bytes:
-        """Up to `size` bytes, fewer at the end of the archive; neighbours come from one read."""
+        """Returns up to `size` bytes, fewer at the end of the archive. Nearby ranges share one read."""
         size = max(min(size, self._size - archive_offset), 0)
         start = archive_offset - self._window_start
         if start < 0 or start + size > len(self._window):
@@ -164,12 +166,12 @@ class ArchiveWalk:
 
 
 def align(archive_offset: int, alignment: int) -> int:
-    """The first multiple of `alignment` that is not before `archive_offset`."""
+    """Returns the first multiple of `alignment` at or after `archive_offset`."""
     return -(-archive_offset // alignment) * alignment
 
 
 def database_size(image: bytes) -> int | None:
-    """The size in bytes that a SQLite image says it has in its first 100 bytes; None if it is no such image."""
+    """Returns the size in bytes that the first 100 bytes of a SQLite image give, or None if they are not valid."""
     if len(image) < _DATABASE_HEADER_SIZE or not image.startswith(DATABASE_MAGIC):
         return None
     page_size = int.from_bytes(image[16:18], "big")
@@ -181,10 +183,10 @@ def database_size(image: bytes) -> int | None:
 
 
 def ends_in_block(content: bytes, max_payload_size: int) -> bool:
-    """Whether `content` may end inside a block, as it has what looks like the header of one that goes on after it."""
+    """Returns whether `content` may end inside a block: whether it holds what may be the header of a cut-off block."""
     place = content.find(BLOCK_MAGIC)
     while place >= 0:
-        # A header that is itself cut off may be of any block.
+        # A header that is itself cut off may belong to a block of any size.
         payload_size = int.from_bytes(content[place + 8 : place + 12], "little")
         is_cut = place + BLOCK_HEADER_SIZE > len(content)
         if is_cut or (payload_size <= max_payload_size and place + BLOCK_HEADER_SIZE + payload_size > len(content)):

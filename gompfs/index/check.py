@@ -1,4 +1,4 @@
-"""Finds what an index has and docs/format.md rules out, by questions to whole tables: for `gompfs verify`."""
+"""Finds violations of docs/format.md in an index, by queries over whole tables, for `gompfs verify`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PRIMARY_KEYS = {
 
 
 class _Rule(NamedTuple):
-    """A question for the rows that break a rule: an inode number or NULL, then what `reason` has places for."""
+    """A query for rows that break a rule. A row holds an inode number or NULL, then the values for `reason`."""
 
     reason: str
     query: str
@@ -204,7 +204,7 @@ _CONTENTS = (
 
 
 def find_problems(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
-    """All that is wrong, in one sort after the other; `query` answers SQL, or raises CorruptIndexError."""
+    """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError."""
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_database(query),
         lambda: check_facts(query),
@@ -227,14 +227,14 @@ def _ask(query: Query, rule: _Rule) -> Iterator[Problem]:
 
 
 def _problem(reason: str, ino: object) -> Problem:
-    """A problem of an inode, whose number may be none."""
+    """Returns a problem of an inode. `ino` may be None, or of a wrong type."""
     if ino is None or isinstance(ino, int):
         return Problem(reason, ino)
     return Problem(f"inode {_shown(ino)}: {reason}")
 
 
 def _with_types(query: str) -> str:
-    """The query with each {not_TYPE:COLUMNS} as SQL."""
+    """Returns the query with each {not_TYPE:COLUMNS} replaced by SQL."""
     head, brace, rest = query.partition("{not_")
     if not brace:
         return query
@@ -249,14 +249,14 @@ def _shown(value: object) -> str:
 
 
 def _check_database(query: Query) -> Iterator[Problem]:
-    """SQLite's own check of its pages and keys."""
+    """Run SQLite's own check of pages and keys."""
     for (line,) in query("PRAGMA integrity_check"):
         if line != "ok":
             yield Problem(f"the index is damaged: {_shown(line)}")
 
 
 def check_facts(query: Query) -> Iterator[Problem]:
-    """What is wrong with the facts that the next generation builds on."""
+    """Yields the problems in the facts of table meta that the next generation needs."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
     if facts.get("words") not in WORD_RULES:
         yield Problem(f"meta: words is none of {', '.join(WORD_RULES)}")
@@ -271,7 +271,7 @@ def check_facts(query: Query) -> Iterator[Problem]:
 
 
 def _check_places(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
-    """Does each extent lie in one segment?"""
+    """Check that each extent lies in one segment."""
     starts = [segment.first_block * block_size for segment in segments]
     ends = [start + segment.places.uncompressed_size for start, segment in zip(starts, segments, strict=True)]
     for rows in read_extents(query):
@@ -283,7 +283,7 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
 
 
 def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows of the table extent by inode and file_offset, some at a time: as tuples they take much memory."""
+    """Yields the rows of the table extent by inode and file_offset, in batches, since tuples take much memory."""
     last: tuple[Any, ...] = (-1e300, -1e300)
     while rows := query(
         "SELECT ino, file_offset, stream_offset, size FROM extent WHERE (ino, file_offset) > (?, ?)"
@@ -297,5 +297,5 @@ def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:
 
 
 def _rank(key: tuple[Any, ...]) -> list[tuple[int, Any]]:
-    """A key in a form that Python compares as SQLite does: numbers before texts before bytes."""
+    """Returns a key that Python orders as SQLite does: numbers before texts before bytes."""
     return [(isinstance(field, str) + 2 * isinstance(field, bytes), field) for field in key]

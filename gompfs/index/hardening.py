@@ -1,11 +1,11 @@
-"""Settings of SQLite for images that come out of archives."""
+"""SQLite settings for images from archives, which are untrusted."""
 
 from __future__ import annotations
 
 import sqlite3
 import sys
 
-_MAX_RECORD = 1 << 30  # bytes: about SQLite's own default
+_MAX_RECORD = 1 << 30  # bytes: about SQLite's default
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: _MAX_RECORD,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 16,
@@ -16,7 +16,7 @@ _LIMITS = {
 
 
 def harden(connection: sqlite3.Connection) -> None:
-    """Have SQLite trust nothing of what a database says; before the first query."""
+    """Configure a connection not to trust the database. Must be called before the first query."""
     for category, limit in _LIMITS.items():
         connection.setlimit(category, limit)
     connection.execute("PRAGMA trusted_schema = OFF")

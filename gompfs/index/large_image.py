@@ -1,4 +1,4 @@
-"""An index that is too large for SQLite's memory, as a file without a name."""
+"""Opens an index that exceeds SQLite's limit for databases in memory, through a temporary file."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 
 def connect_to_file(image: bytes) -> sqlite3.Connection:
-    """The database of an image; raises sqlite3.Error, or OSError where there is no room."""
+    """Returns a connection to the database in `image`. Raises sqlite3.Error, or OSError if the disk is full."""
     with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
         file.write(image)
         file.flush()
         uri = f"file:{quote(file.name)}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-        connection.execute("PRAGMA schema_version")  # which opens the file
+        connection.execute("PRAGMA schema_version")  # opens the file, before it is unlinked
     return connection

@@ -1,4 +1,4 @@
-"""Reads an index. Its image comes out of an archive, and an archive is untrusted input."""
+"""Reads the index of an archive. The index is untrusted input."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from gompfs.model import (
     Segment,
 )
 
-# What sqlite3 raises for a damaged image; UnicodeDecodeError where the message quotes it.
+# The exceptions that sqlite3 raises for a damaged image; UnicodeDecodeError if the message quotes the image.
 _SQLITE_ERRORS = (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError)
 _BYTES_OR_NONE = {bytes, type(None)}
 _ANY, _ANY_32 = (1 << 63) - 1, (1 << 32) - 1
 _LIMITS = ((1, 0xFFFF), (2, _ANY_32), (3, _ANY_32), (4, _ANY), (6, _ANY_32), (7, _ANY))
-_FILE_TYPES = {0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14}  # of modes, without the permissions
+_FILE_TYPES = {0o1, 0o2, 0o4, 0o6, 0o10, 0o12, 0o14}  # mode >> 12
 _DIRECTORY_TYPE, _SYMLINK_TYPE = 0o4, 0o12
 _NO_NAMES = {b"", b".", b".."}
-_MAX_IN_MEMORY = 0x7FFFFEFF  # bytes that SQLite allocates at once
-# Steps of SQLite's virtual machine that a query may take: it goes through each table a few times at most.
+_MAX_IN_MEMORY = 0x7FFFFEFF  # the largest allocation of SQLite, in bytes
+# Limit for the steps of SQLite's virtual machine in one query: a valid query scans each table at most a few times.
 _MIN_STEPS, _STEPS_OF_BYTE, _STEPS_AT_ONCE = 10_000_000, 1000, 1_000_000
 _INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
 _TABLES = {
@@ -59,9 +59,9 @@ _ENTRIES_QUERY = f"""
 
 
 def _packed(columns: Sequence[str], tables: str, order: str) -> str:
-    """A question for PackedRows, by the first column; SQLite puts each column together.
+    """Returns a query for PackedRows, sorted by the first column, in which SQLite concatenates each column.
 
-    Python would take four times as long to make objects of all fields.
+    Creating Python objects for all fields would take four times as long.
     """
     texts = [f"CAST(GROUP_CONCAT(c{n}, '{'/' if name == 'name' else ','}') AS BLOB)" for n, name in enumerate(columns)]
     renamed = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
@@ -84,7 +84,7 @@ _INODE_NUMBERS_QUERY = """
     SELECT group_concat(ino), MAX(ino) FROM (SELECT ino FROM inode WHERE ino > ? ORDER BY ino LIMIT ?)
 """
 _NUMBERS_AT_ONCE = 1 << 20
-# Sums are floats: those of integers fail where an attacker's sizes are too large for 64 bits.
+# Sums are floats: an integer sum fails if forged sizes overflow 64 bits.
 _HAS_HOLES_QUERY = """
     SELECT (SELECT TOTAL(size) FROM extent) != (SELECT TOTAL(size) FROM inode WHERE mode & 61440 = 32768)
 """
@@ -96,18 +96,18 @@ _MAX_MODE = 0xFFFF
 
 
 class IndexReader:
-    """Answers questions about an archive's entries. Methods may be called by several threads."""
+    """Queries on the entries of an archive. Thread-safe. Methods raise CorruptIndexError if the index is damaged."""
 
     def __init__(self, image: bytes, archive: str, data_end: int, block_size: int) -> None:
-        """Take the SQLite `image`; blocks must lie before `data_end` in the file.
+        """Open the SQLite `image`. All blocks must lie before `data_end`, an archive offset.
 
-        Raises CorruptIndexError, naming `archive`, when the image is not what an index must be.
+        Raises CorruptIndexError, with `archive`, if the image is not a valid index.
         """
         self._archive = archive
         self._data_end = data_end
         self._block_size = block_size
         self._lock = ForkLock()
-        self._check_pages(image, [])  # what SQLite reads to learn of the tables
+        self._check_pages(image, [])  # the pages that SQLite reads for the schema
         try:
             with self._lock:
                 self._connection = _connect(image)
@@ -125,7 +125,7 @@ class IndexReader:
             raise
 
     def close(self) -> None:
-        """Free the image, when no other thread reads it any more."""
+        """Free the image, after other threads have finished their queries."""
         with self._lock:
             self._connection.close()
 
@@ -136,7 +136,7 @@ class IndexReader:
             raise self._corrupt(str(error)) from None
 
     def _check_schema(self) -> list[tuple[int, int]]:
-        """Refuse all but the known tables and columns; the root page of each table, and the columns of its key."""
+        """Refuse unknown tables and columns. Returns the root page and the number of key columns of each table."""
         objects = self._query("SELECT type, name, tbl_name, rootpage FROM sqlite_master")
         if {name for kind, name, _, _ in objects if kind != "index"} != set(_TABLES) or any(
             type(page) is not int or not 0 < page < 1 << 32 or kind not in ("table", "index")
@@ -159,16 +159,16 @@ class IndexReader:
         return [(page, len(PRIMARY_KEYS[table])) for _, _, table, page in objects]
 
     def _count_steps(self) -> bool:
-        """Told by SQLite after each _STEPS_AT_ONCE steps of a query; it ends the query when that returns true."""
+        """Called by SQLite after every _STEPS_AT_ONCE steps of a query. Returning True ends the query."""
         self._num_steps += _STEPS_AT_ONCE
         return self._num_steps > self._max_steps
 
     def meta(self) -> dict[str, str]:
-        """Facts about the archive by name."""
+        """Returns the facts about the archive by name."""
         return {str(key): str(value) for key, value in self._query("SELECT key, value FROM meta")}
 
     def inodes(self, first: int, count: int) -> dict[int, Inode]:
-        """The inodes of numbers from `first` on, `count` numbers in all."""
+        """Returns the inodes with numbers `first` to `first` + `count` - 1, by number."""
         rows = self._query(
             f"SELECT {_INODE_COLUMNS} FROM inode WHERE ino BETWEEN ? AND ?", first, first + count - 1
         )
@@ -181,25 +181,25 @@ class IndexReader:
         return dict(zip(columns[0], map(Inode._make, rows), strict=True))
 
     def inode(self, ino: int) -> Inode | None:
-        """The inode of that number."""
+        """Returns the inode of a number, or None."""
         return self.inodes(ino, 1).get(ino)
 
     def directory(self, ino: int) -> list[DirectoryEntry]:
-        """The entries of a directory, by name in byte order."""
+        """Returns the entries of a directory in byte order of their names."""
         return self._entries(self._query(f"{_ENTRIES_QUERY} WHERE parent = ? ORDER BY name", ino))
 
     def directories(self, first: int, max_entries: int) -> PackedRows:
-        """Whole directories from inode number `first` on; they have `max_entries` entries in all, or there is one.
+        """Returns whole directories from inode number `first` on, with at most `max_entries` entries or one directory.
 
-        Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev; by parent and name.
+        Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev; sorted by parent and name.
         """
         return self._packed_rows(_PACKED_DIRECTORIES, first, max_entries)
 
     def layouts(self, first: int, max_extents: int) -> PackedRows:
-        """Where files lie, from inode number `first` on; they have `max_extents` extents in all, or there is one.
+        """Returns the extents of files from inode number `first` on: at most `max_extents`, or those of one file.
 
-        Columns: ino, size, file_offset, stream_offset, size of the extent; by ino and file_offset. A file without
-        extents has a row whose last three fields are -1.
+        Columns: ino, size, file_offset, stream_offset, size of the extent; sorted by ino and file_offset. A file
+        without extents has one row, whose last three fields are -1.
         """
         return self._packed_rows(_PACKED_LAYOUTS, first, max_extents)
 
@@ -212,7 +212,7 @@ class IndexReader:
             raise self._corrupt("it has entries that lead to inodes that are not there")
         if count < max_rows:
             return PackedRows(first, most + 1, True, tuple(columns))
-        if least == most:  # one that may go on
+        if least == most:  # a single directory or file, which may have more rows
             ((_, _, _, *columns),) = self._query(sql, least, least, -1)
             most = least + 1
         if most <= first:
@@ -231,10 +231,10 @@ class IndexReader:
         return list(map(DirectoryEntry._make, zip(names, map(Inode._make, zip(*columns, strict=True)), strict=True)))
 
     def child(self, parent: int, name: bytes) -> Inode | None:
-        """The inode that a directory has under a name."""
+        """Returns the inode that a directory has under a name, or None."""
         rows = self._query("SELECT ino FROM dirent WHERE parent = ? AND name = ?", parent, name)
         if not rows:
-            # Names of other types come before all bytes.
+            # SQLite sorts names of other types before all byte strings.
             if self._query("SELECT 1 FROM dirent WHERE parent = ? AND name < x'' LIMIT 1", parent):
                 raise self._corrupt("it has a name that is no bytes")
             return None
@@ -247,9 +247,9 @@ class IndexReader:
         return inode
 
     def extents(self, first: int, count: int) -> dict[int, list[Extent]]:
-        """The stored pieces of files, for inode numbers from `first` on, `count` numbers in all.
+        """Returns the extents of the files with inode numbers `first` to `first` + `count` - 1.
 
-        They come by file_offset, lie inside the stream and do not overlap.
+        The extents of each file are sorted by file_offset and do not overlap; they are not checked against the stream.
         """
         rows = self._query(
             "SELECT ino, file_offset, stream_offset, size FROM extent WHERE ino BETWEEN ? AND ?"
@@ -272,7 +272,7 @@ class IndexReader:
         return extents
 
     def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
-        """All regular files as rows of ino and size, by ino, in lists of many."""
+        """Yields lists of rows (ino, size) of all regular files, by ino."""
         last = 0
         while rows := self._query(
             "SELECT ino, size FROM inode WHERE ino > ? AND mode & 61440 = 32768 ORDER BY ino LIMIT 65536", last
@@ -285,9 +285,10 @@ class IndexReader:
             last = rows[-1][0]
 
     def stored_sizes(self) -> Iterator[list[tuple[int, int]]]:
-        """The files that have holes, as rows of ino and the bytes that their extents store, by ino, in lists of many.
+        """Yields lists of rows (ino, stored bytes) of the files that have holes, by ino.
 
-        Where the extents of all files are as large as the files, no file has a hole: most archives are told by that.
+        If the total size of all extents equals that of all files, no file has a hole. For most archives, this one query
+        is enough.
         """
         last = 0
         ((has_holes,),) = self._query(_HAS_HOLES_QUERY)
@@ -299,13 +300,16 @@ class IndexReader:
             last = rows[-1][0]
 
     def all_extents(self) -> Iterator[list[tuple[int, int, int, int]]]:
-        """All extents as rows of ino, file_offset, stream_offset, size, by the first two; only types are checked."""
+        """Yields lists of rows (ino, file_offset, stream_offset, size) of all extents, by ino and file_offset.
+
+        Only the types of the fields are checked.
+        """
         for rows in read_extents(self._query):
             self._check_integers(zip(*rows, strict=True), "table extent")
             yield rows
 
     def files_of_block(self, block: int) -> list[int]:
-        """The inodes that have bytes in a block of the stream."""
+        """Returns the inodes that have bytes in a block of the stream."""
         start = block * self._block_size
         rows = self._query(
             "SELECT DISTINCT ino FROM extent WHERE stream_offset < ? AND stream_offset + size > ?",
@@ -316,7 +320,7 @@ class IndexReader:
         return [row[0] for row in rows]
 
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
-        """The extended attributes of an inode."""
+        """Returns the extended attributes of an inode."""
         rows = self._query("SELECT name, value FROM xattr WHERE ino = ? ORDER BY name", ino)
         for name, value in rows:
             is_possible = type(name) is type(value) is bytes and 0 < len(name) <= MAX_XATTR_NAME_SIZE
@@ -325,11 +329,11 @@ class IndexReader:
         return dict(rows)
 
     def has_xattrs(self) -> bool:
-        """Whether any inode has extended attributes."""
+        """Returns whether any inode has extended attributes."""
         return bool(self._query("SELECT 1 FROM xattr LIMIT 1"))
 
     def inodes_with_xattrs(self) -> list[int]:
-        """The inodes that have extended attributes, by number."""
+        """Returns the numbers of the inodes that have extended attributes, in ascending order."""
         rows = self._query("SELECT DISTINCT ino FROM xattr ORDER BY ino")
         self._check_integers(rows, "table xattr")
         if rows and rows[0][0] < 0:
@@ -337,7 +341,7 @@ class IndexReader:
         return [row[0] for row in rows]
 
     def segments(self) -> list[Segment]:
-        """All segments in order, with the places of their blocks checked against the file."""
+        """Returns all segments in order. The positions of their blocks are checked against the size of the file."""
         rows = self._query(
             "SELECT number, first_block, num_blocks, uncompressed_size, archive_offsets, compressed_sizes,"
             " codecs FROM segment ORDER BY number"
@@ -359,7 +363,7 @@ class IndexReader:
         return segments
 
     def sections(self) -> list[Section]:
-        """All sections, by segment and kind."""
+        """Returns all sections, by segment and kind."""
         rows = self._query(
             "SELECT segment, kind, archive_offsets, compressed_sizes, uncompressed_size FROM section"
             " ORDER BY segment, kind"
@@ -372,11 +376,11 @@ class IndexReader:
         ]
 
     def binary_files(self) -> list[int]:
-        """The inodes that the grammar leaves out."""
+        """Returns the inodes of the binary files, which the grammar leaves out."""
         return [int(row[0]) for row in self._query("SELECT ino FROM binary_file ORDER BY ino")]
 
     def totals(self) -> tuple[int, int]:
-        """How many inodes there are, and the sum of the sizes of regular files in bytes, which may be above 2^63."""
+        """Returns the number of inodes, and the total size of regular files in bytes, which may exceed 2^63."""
         ((count, is_possible, high, low),) = self._query(
             "SELECT COUNT(*), MIN(typeof(size) = 'integer' AND size >= 0), SUM(size >> 32), SUM(size & 4294967295)"
             " FROM (SELECT CASE WHEN mode & 61440 = 32768 THEN size ELSE 0 END AS size FROM inode)"
@@ -386,7 +390,7 @@ class IndexReader:
         return count, (high or 0) * (1 << 32) + (low or 0)
 
     def modes(self) -> list[int]:
-        """The modes that there are, each once; raises CorruptIndexError."""
+        """Returns the modes of all inodes, each different one once. Raises CorruptIndexError."""
         rows = self._query("SELECT DISTINCT mode FROM inode LIMIT ?", _MAX_MODE + 2)
         self._check_integers(rows, "table inode")
         modes = [int(row[0]) for row in rows]
@@ -395,9 +399,9 @@ class IndexReader:
         return modes
 
     def inode_numbers(self) -> Iterator[str]:
-        """The numbers of all inodes, ascending, as lists of many with commas between them.
+        """Yields the numbers of all inodes in ascending order, as strings of many numbers with commas between them.
 
-        So many rows would keep other threads from the interpreter for longer than text does.
+        Fetching that many rows would block other threads from the interpreter for longer than fetching text does.
         """
         last = -1
         while True:
@@ -410,7 +414,7 @@ class IndexReader:
             last = highest
 
     def name_of(self, ino: int) -> tuple[int, bytes] | None:
-        """A parent of an inode, and its name there."""
+        """Returns a parent of an inode and its name there, or None if it has no name."""
         rows = self._query("SELECT parent, name FROM dirent WHERE ino = ? LIMIT 1", ino)
         if not rows:
             return None
@@ -418,7 +422,7 @@ class IndexReader:
         return rows[0][0], rows[0][1]
 
     def names(self) -> Iterator[tuple[int, bytes, int]]:
-        """Every (parent, name, ino), in the order of the index."""
+        """Returns every (parent, name, ino), in the order of the index."""
         rows = self._query("SELECT parent, name, ino FROM dirent")
         if rows:
             parents, names, inos = zip(*rows, strict=True)
@@ -427,14 +431,14 @@ class IndexReader:
         return iter(rows)
 
     def check_before_adding(self) -> None:
-        """Raise CorruptIndexError for what other commands refuse, and for facts that no generation can go on from."""
+        """Raise CorruptIndexError if segments, sections, or the facts that the next generation needs are invalid."""
         self.segments()
         self.sections()
         for problem in check_facts(self._query):
             raise self._corrupt(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
-        """What docs/format.md rules out and the index has nevertheless; goes through all tables."""
+        """Yields violations of docs/format.md. Reads all tables."""
         return find_problems(self._query, self.segments(), self._block_size)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
@@ -457,7 +461,7 @@ class IndexReader:
         return places
 
     def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
-        """Raise CorruptIndexError unless the columns of one or more inodes make sense; fast for many."""
+        """Raise CorruptIndexError unless the columns of one or more inodes are valid. Fast for many inodes."""
         self._check_integers(columns[:8], what)
         if not _BYTES_OR_NONE.issuperset(map(type, columns[8])):
             raise self._corrupt(f"{what} has fields of impossible types")
@@ -496,12 +500,12 @@ class IndexReader:
 
 
 def _can_be_target(target: bytes | None) -> bool:
-    """Whether a symbolic link can lead there."""
+    """Returns whether bytes are a valid target of a symlink."""
     return target is not None and 0 < len(target) <= MAX_SYMLINK_TARGET_SIZE and b"\0" not in target
 
 
 def _connect(image: bytes) -> sqlite3.Connection:
-    """The database of an image: in memory, or in a file without a name where SQLite's memory is too small for it."""
+    """Returns a connection to the database in `image`: in memory or, if it is too large for SQLite, in a file."""
     if len(image) <= _MAX_IN_MEMORY:
         connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         connection.deserialize(image)

@@ -1,4 +1,4 @@
-"""The guard of every walk through directories."""
+"""Makes walks through the directories of an untrusted index end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gompfs.errors import CorruptIndexError
 class VisitedDirectories:
     """The directories that a walk has entered.
 
-    In a hostile index, a directory may have two names, or be inside itself: a walk would not end.
+    In a forged index, a directory may have two names or contain itself; without this check, a walk might not end.
     """
 
     def __init__(self, archive: str | None = None) -> None:
@@ -16,7 +16,7 @@ class VisitedDirectories:
         self._inos: set[int] = set()
 
     def enter(self, ino: int, path: bytes | None = None) -> None:
-        """Remember a directory; raises CorruptIndexError, naming `path`, if the walk has been in it already."""
+        """Record a directory. Raises CorruptIndexError, with `path`, if the walk has entered it before."""
         if ino in self._inos:
             reason = "the index is damaged: a directory has two names"
             raise CorruptIndexError(reason, archive=self._archive, path=path)

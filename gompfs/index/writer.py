@@ -1,4 +1,4 @@
-"""Writes an index, as a SQLite file whose bytes become part of the archive."""
+"""Writes an index as a SQLite file, whose bytes become part of the archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, s
 
 
 class _Connection(sqlite3.Connection):
-    """Raises OSError, with the name of the folder, where SQLite cannot write its files."""
+    """Raises OSError with the name of the folder if SQLite cannot write its files."""
 
     folder = ""
 
@@ -53,9 +53,9 @@ class _Connection(sqlite3.Connection):
 
 
 class IndexWriter:
-    """Collects the rows of an archive's index in the SQLite file at `path`; the caller numbers the inodes.
+    """Collects the rows of an archive's index in the SQLite file at `path`. The caller numbers the inodes.
 
-    `base` is the image of the index to go on from, for `add`.
+    `base` is the index image to extend, for `add`.
     """
 
     def __init__(self, path: Path, base: bytes | None = None) -> None:
@@ -63,7 +63,7 @@ class IndexWriter:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
         self._connection.folder = str(path.parent)
-        # Before harden(): a defensive connection keeps its journal, and refuses to write to a file without a name.
+        # Before harden(): a defensive connection keeps its journal, and cannot write to a file without a name.
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         harden(self._connection)
         self._database = sqlite_utils.Database(self._connection)
@@ -75,7 +75,7 @@ class IndexWriter:
         self._extents: list[tuple[int, int, int, int]] = []
 
     def add_inode(self, inode: Inode) -> None:
-        """Store an inode; its nlink is counted by `finish`."""
+        """Store an inode. `finish` sets its link count."""
         self._inodes.append(
             (
                 inode.ino,
@@ -93,11 +93,11 @@ class IndexWriter:
             self._flush()
 
     def add_name(self, parent: int, name: bytes, ino: int) -> None:
-        """Give an inode a name; a name that the directory has already moves to the new inode."""
+        """Give an inode a name. If the directory has an entry of that name, it is replaced."""
         self._dirents.append((parent, name, ino))
 
     def add_extents(self, ino: int, extents: Iterable[Extent]) -> None:
-        """Store where the bytes of a regular file lie."""
+        """Store the extents of a regular file."""
         self._extents.extend(
             (ino, extent.file_offset, extent.stream_offset, extent.size) for extent in extents
         )
@@ -109,11 +109,11 @@ class IndexWriter:
         )
 
     def remove_xattrs(self, ino: int) -> None:
-        """Forget the extended attributes of an inode, before it gets others."""
+        """Remove the extended attributes of an inode, before it gets new ones."""
         self._connection.execute("DELETE FROM xattr WHERE ino = ?", (ino,))
 
     def add_binary_file(self, ino: int) -> None:
-        """Note that the grammar leaves this file out."""
+        """Record that the grammar leaves this file out."""
         self._connection.execute("INSERT OR REPLACE INTO binary_file VALUES (?)", (ino,))
 
     def add_segment(
@@ -155,7 +155,7 @@ class IndexWriter:
         )
 
     def finish(self) -> None:
-        """Drop inodes that lost their last name, count links, and close the file."""
+        """Delete inodes that have no name left, set the link counts, and close the file."""
         self._flush()
         self._connection.executescript(
             """
@@ -177,7 +177,7 @@ class IndexWriter:
         self._connection.close()
 
     def abandon(self) -> None:
-        """Close without finishing."""
+        """Close the file without finishing."""
         self._connection.close()
 
     def _flush(self) -> None:

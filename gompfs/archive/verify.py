@@ -16,8 +16,8 @@ from gompfs.errors import CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 
 _BATCH_BYTES = 16 << 20
-# Limit for the paths that a report names for damaged blocks. In a forged index, every file of a million may lie in
-# every block.
+# Limit for the paths that a report names for damaged blocks. In a forged index, each of a million files may touch every
+# block.
 _MAX_TOUCHED = 1 << 20
 
 

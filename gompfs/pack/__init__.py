@@ -1,4 +1,4 @@
-"""Packing: sources of entries, and the pipeline that turns them into an archive."""
+"""Packing: the sources of entries, and the pipeline that writes them to an archive."""
 
 from __future__ import annotations
 

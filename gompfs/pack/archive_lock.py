@@ -1,4 +1,4 @@
-"""The lock that a command has on an archive while it changes or replaces it."""
+"""The lock that a command holds on an archive while it changes or replaces the archive."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _MAX_TRIES = 10
 
 @contextmanager
 def locked_archive(archive: Path, *, to_write: bool = True) -> Iterator[int]:
-    """A descriptor of the archive at that path, with the lock, until the body ends.
+    """Lock the archive at `archive`, and yield its descriptor. The lock is released when the body ends.
 
-    The path leads to that file when the lock is taken: another command may have replaced it just before. Without
-    `to_write`, a file that may only be read will do. Raises PackError, or OSError.
+    After locking, it checks that `archive` still names the locked file: another command may have replaced it just
+    before. Without `to_write`, read permission is enough. Raises PackError, or OSError.
     """
     descriptor = _lock(archive, to_write)
     try:
@@ -40,7 +40,7 @@ def _lock(archive: Path, to_write: bool) -> int:
             if os.path.samestat(status, os.stat(archive)):
                 return descriptor
         except FileNotFoundError:
-            pass  # it was removed, or is just being replaced
+            pass  # the archive was removed, or is being replaced
         except BlockingIOError:
             os.close(descriptor)
             raise PackError("another process is adding to the archive or replacing it", path=archive) from None
@@ -52,7 +52,7 @@ def _lock(archive: Path, to_write: bool) -> int:
 
 
 def _open(archive: Path, to_write: bool) -> int:
-    flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # to open a FIFO would wait
+    flags = os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY  # O_NONBLOCK: do not wait at a FIFO
     try:
         return os.open(archive, os.O_RDWR | flags)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Appends a generation to an archive: until its footer is written, the generation before counts."""
+"""Appends a generation to an archive. It becomes valid when its footer is written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ BUFFER_SIZE = 1 << 20
 
 @dataclass(frozen=True)
 class NewGeneration:
-    """An archive that grows: `base` is its index as it was, `index` goes on from there, `writer` is at its end."""
+    """A generation that is being appended.
+
+    `base` is the index before; `index` extends it; `writer` is at the file's end.
+    """
 
     status: os.stat_result
     base: IndexReader
@@ -41,11 +44,11 @@ class NewGeneration:
 
 @contextmanager
 def new_generation(archive: Path) -> Iterator[NewGeneration]:
-    """Append to `archive` what the body writes to `writer` and `index`, which becomes valid when the body has ended.
+    """Append what the body writes to `writer` and `index`; it becomes valid when the body has ended.
 
-    The old index and footer stay where they are until the new footer is written and synced, so that a crash leaves
-    the archive as it was; so does an exception. Nothing is cut but what was appended here. Raises PackError, also
-    where something lies after the newest generation, or ArchiveFormatError for a damaged archive.
+    The old index and footer stay in place until the new footer is written and synced, so that a crash or an exception
+    leaves the archive as it was. Only bytes appended here are ever cut off. Raises PackError, also if bytes follow the
+    newest generation, or ArchiveFormatError for a damaged archive.
     """
     with naming(archive), locked_archive(archive) as descriptor:
         newest = find_newest(LocalFile(descriptor))
@@ -63,14 +66,14 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
                 footer = write_index(writer, index.finish(), number, newest.footer_offset)
                 file.flush()
                 os.ftruncate(descriptor, writer.archive_offset + FOOTER_SIZE)
-                # A footer must not reach the disk before what it leads to.
+                # The footer must not reach the disk before the data that it refers to.
                 os.fsync(descriptor)
                 os.pwrite(descriptor, footer.to_bytes(), writer.archive_offset)
                 os.fsync(descriptor)
         except BaseException as error:
             if isinstance(error, GompfsError):
                 error.archive = error.archive or str(archive)
-            with suppress(OSError):  # what stays is after the newest generation, and does not count
+            with suppress(OSError):  # bytes that stay are after the newest generation, and are ignored
                 os.ftruncate(descriptor, newest.size)
             raise
         finally:
@@ -78,15 +81,15 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
 
 
 def open_appending(descriptor: int) -> BinaryIO:
-    """The file at `descriptor`, to be written from its end on."""
+    """Returns the file at `descriptor`, opened for writing at its end."""
     return io.BufferedWriter(_ZerosAfter(descriptor), BUFFER_SIZE)
 
 
 class _ZerosAfter(io.FileIO):
-    """Appends to a file whose last 64 bytes are always zeros.
+    """Appends to a file, whose last 64 bytes are kept zero.
 
-    What is written is the content of packed files, which may hold a footer. Were that the end of the file when the
-    process is killed, a reader would have to find out that it is not the archive's own.
+    The bytes written are content of packed files, which may contain a footer. If the process is killed when the file
+    ends in such a footer, a reader must find out that the footer is not the archive's own.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -94,7 +97,7 @@ class _ZerosAfter(io.FileIO):
         self._size = self._position = self.seek(0, os.SEEK_END)
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write some of `data`; returns how much."""
+        """Write some of `data`. Returns the number of bytes."""
         end = self._position + memoryview(data).nbytes
         if end + FOOTER_SIZE > self._size:
             os.ftruncate(self.fileno(), end + BUFFER_SIZE)
@@ -105,7 +108,7 @@ class _ZerosAfter(io.FileIO):
 
 
 def write_index(writer: BlockWriter, image: bytes, generation: int, previous_footer: int) -> Footer:
-    """Write an index up to the place of the footer that leads to it."""
+    """Write an index and the padding after it. Returns the footer, which must be written next."""
     writer.pad(INDEX_ALIGNMENT)
     index_offset = writer.append(image)
     writer.digest.update(image)

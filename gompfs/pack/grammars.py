@@ -1,4 +1,4 @@
-"""Gives an archive that was packed without stats the grammars that the analytics need."""
+"""Adds the grammars that statistics use to an archive that was packed without them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class SegmentText(Protocol):
     """The files of a segment."""
 
     binary_files: list[int]
-    """The inodes that are known to be of binary files; of all after `collect`."""
+    """The inodes of the binary files found so far; complete after `collect`."""
 
     def collect(self, collector: GrammarCollector) -> Iterator[int]:
-        """Give all files to a collector; the size of each piece that it took."""
+        """Pass all files to a collector. Yields the size of each piece."""
 
 
 def add_grammars(
@@ -33,10 +33,11 @@ def add_grammars(
     engine: Engine,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Append the grammars of segments, by number, that have none in the archive's `generation`; their compressed size.
+    """Append grammars to segments that have none. Returns their compressed size in bytes.
 
-    `progress` gets the size of each piece of text. A crash leaves the archive as it was (`new_generation`). Raises
-    PackError, also where somebody has added to the archive meanwhile, or the error of a file that is damaged.
+    `texts` maps segment numbers to their files. The archive must be at `generation`. `progress` is called with the size
+    of each piece of text. A crash leaves the archive as it was (see new_generation). Raises PackError, also if another
+    process has added to the archive, or the error of a damaged file.
     """
     with new_generation(archive) as grown:
         if grown.number != generation + 1:

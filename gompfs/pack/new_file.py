@@ -1,4 +1,4 @@
-"""Files that a writer makes: they appear whole or not at all, and nothing of them is left when it is killed."""
+"""Creates files that appear complete or not at all, and of which nothing is left if the process is killed."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from gompfs.index.writer import IndexWriter
 
 _INDEX_PREFIX = "gompfs-index-"
 _ACL = "system.posix_acl_access"
-# What O_TMPFILE, or giving such a file a name, fails with where the file system cannot do it.
+# Errors of O_TMPFILE, or of linking such a file, if the file system does not support it.
 _CANNOT = (errno.EOPNOTSUPP, errno.EISDIR, errno.ENOENT, errno.EINVAL, errno.EPERM, errno.EXDEV, errno.ENOSYS)
 
 
 @contextmanager
 def naming(archive: Path) -> Iterator[None]:
-    """Make errors of the system PackErrors: they name their own file, or else `archive`."""
+    """Turn system errors into PackErrors. They name the file of the error if it is known, or else `archive`."""
     try:
         yield
     except GompfsError as error:
@@ -40,17 +40,17 @@ def naming(archive: Path) -> Iterator[None]:
 
 
 class NewFile:
-    """A file that will be at `path`, written through `descriptor`; until `publish`, it has no name.
+    """A new file for `path`, written through `descriptor`. It has no name until `publish`.
 
-    Where the file system has no files without names, it has a hidden one beside `path`. It is locked, so a file of such
-    a name that is not locked is of a process that was killed, and is removed by the next one.
+    If the file system does not support files without names, the file has a hidden name in the same folder, and is
+    locked. A file with such a name and without a lock is left over from a killed process; the next NewFile removes it.
     """
 
     def __init__(self, path: Path) -> None:
         """Raises OSError, which names the folder."""
         self.path = path
         self.warnings: list[str] = []
-        self._name: str | None = None  # in the folder, beside `path`
+        self._name: str | None = None  # the hidden name in the folder of `path`, if there is one
         self._folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             _remove_stale(path.parent, rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}\.tmp")
@@ -72,9 +72,9 @@ class NewFile:
         os.close(self._folder)
 
     def take_permissions(self, old: int) -> None:
-        """Give the file the mode, owner, group and access list of the open file that it replaces, as far as allowed.
+        """Copy mode, owner, group and access list of the open file that will be replaced, as far as permitted.
 
-        Where it cannot have the group or the list, group and others have the same rights, the lesser ones.
+        If the group or the access list cannot be copied, group and others both get only the rights that both have.
         """
         status = os.fstat(old)
         mode = stat.S_IMODE(status.st_mode)
@@ -94,9 +94,9 @@ class NewFile:
             os.fchmod(self.descriptor, mode & 0o700 | both << 3 | both)
 
     def publish(self, *, replace: bool) -> None:
-        """Sync the file and give it its name; raises OSError, and FileExistsError without `replace`.
+        """Sync the file and give it its name. Raises OSError, and FileExistsError without `replace`.
 
-        The folder is synced, too. If that fails, the file is there, and `warnings` says so.
+        The folder is synced, too. If that fails, the file exists, and `warnings` says so.
         """
         try:
             os.fsync(self.descriptor)
@@ -142,7 +142,7 @@ class NewFile:
         return descriptor
 
     def _can_link(self) -> bool:
-        """Whether files without names can get one here; it would be late to find that out at the end."""
+        """Returns whether a file without a name can be linked here, to know it before the file is written."""
         name = _temporary_name(self.path)
         descriptor = os.open(".", os.O_RDWR | os.O_CLOEXEC | os.O_TMPFILE, 0o600, dir_fd=self._folder)
         try:
@@ -161,10 +161,10 @@ class NewFile:
 
 
 class TemporaryIndex:
-    """A new index, written by `writer` to a file in $TMPDIR that has no name any more."""
+    """A new index, which `writer` writes to an unlinked file in $TMPDIR."""
 
     def __init__(self, base: bytes | None = None) -> None:
-        """`base` is the image of the index to go on from. Raises OSError, which names the folder."""
+        """`base` is the index image to extend. Raises OSError, which names the folder."""
         folder = tempfile.gettempdir()
         try:
             _remove_stale(Path(folder), rf"{_INDEX_PREFIX}[a-z0-9_]{{8}}")
@@ -189,16 +189,16 @@ class TemporaryIndex:
         os.close(self._descriptor)
 
     def finish(self) -> bytes:
-        """Finish the index; its image."""
+        """Finish the index. Returns its image."""
         self.writer.finish()
         with open(self._descriptor, "rb", closefd=False) as file:
             return file.read()
 
 
 def _create_locked(create: Callable[[], tuple[int, str]]) -> tuple[int, str]:
-    """The descriptor and name of a new file that is locked.
+    """Returns the descriptor and name of a new, locked file.
 
-    Until it is locked, another writer may take it for stale and remove it: then a further one is created.
+    Before the file is locked, another process may take it for stale and remove it; then another file is created.
     """
     while True:
         descriptor, name = create()
@@ -213,7 +213,7 @@ def _temporary_name(path: Path) -> str:
 
 
 def _remove_stale(folder: Path, pattern: str) -> None:
-    """Remove the files of such names that this user's processes left when they were killed: nobody has their lock."""
+    """Remove this user's files with such names that are not locked: processes that were killed have left them."""
     is_temporary = re.compile(pattern).fullmatch
     with os.scandir(folder) as listing:
         names = [item.name for item in listing if is_temporary(item.name) and item.is_file(follow_symlinks=False)]
@@ -228,6 +228,6 @@ def _remove_stale(folder: Path, pattern: str) -> None:
             if os.fstat(descriptor).st_uid == os.geteuid():
                 path.unlink(missing_ok=True)
         except OSError:
-            pass  # it is being written
+            pass  # locked: it is being written
         finally:
             os.close(descriptor)

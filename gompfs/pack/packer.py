@@ -1,4 +1,4 @@
-"""Makes an archive of sources, or adds a segment to one; nothing that it does loses the archive before it."""
+"""Packs sources into a new archive, or adds a segment to one. On failure, the archive stays as it was before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gompfs.pack.stream import BlockWriter
 
 @dataclass
 class PackProgress:
-    """How far packing is: entries and bytes taken from the sources, bytes written to the archive."""
+    """The progress of a pack: entries and bytes read from the sources, bytes written to the archive."""
 
     num_entries: int = 0
     size: int = 0
@@ -33,7 +33,7 @@ class PackProgress:
 
 @dataclass
 class PackReport:
-    """What was packed; sizes in bytes, `seconds` of wall clock."""
+    """The result of a pack. Sizes in bytes; `seconds` of wall-clock time."""
 
     num_entries: int = 0
     size: int = 0
@@ -56,11 +56,11 @@ def pack_archive(
     engine: Engine,
     progress: ProgressCallback | None = None,
 ) -> PackReport:
-    """Pack `sources` into a new archive at `target`, which appears whole or not at all.
+    """Pack `sources` into a new archive at `target`, which appears complete or not at all.
 
-    The same entries and options give the same bytes. With `options.force`, an archive that is there already is
-    replaced, and its mode and owner are kept; where a symbolic link leads to it, the link stays. Raises PackError;
-    also where `target` is there already without `options.force`, or is no archive.
+    The same entries and options give the same bytes. With `options.force`, an existing archive is replaced, and its
+    mode and owner are kept; if `target` is a symlink to it, the symlink stays. Raises PackError; also if `target`
+    exists without `options.force`, or is not an archive.
     """
     started = time.monotonic()
     with naming(target), ExitStack() as stack:
@@ -84,7 +84,10 @@ def pack_archive(
 
 
 def _final_target(target: Path, *, force: bool) -> Path:
-    """The path of the file to make: that which a symbolic link leads to. Raises PackError if it must not be made."""
+    """Returns the path of the file to create: `target` with symlinks resolved.
+
+    Raises PackError if it must not be created.
+    """
     if os.path.lexists(target) and not force:
         raise PackError("the file exists; --force replaces it", path=target)
     if target.is_symlink() and not target.exists():
@@ -93,7 +96,7 @@ def _final_target(target: Path, *, force: bool) -> Path:
 
 
 def _lock_old(stack: ExitStack, target: Path) -> int:
-    """The archive that is to be replaced, with its lock: nobody adds to it meanwhile."""
+    """Lock the archive that will be replaced, so that no process adds to it. Returns its descriptor."""
     old = stack.enter_context(locked_archive(target, to_write=False))
     if os.fstat(old).st_size and os.pread(old, len(SUPERBLOCK_MAGIC), 0) != SUPERBLOCK_MAGIC:
         raise PackError("this is no gompfs archive, so --force does not replace it", path=target)
@@ -125,9 +128,9 @@ def add_to_archive(
     engine: Engine,
     progress: ProgressCallback | None = None,
 ) -> PackReport:
-    """Append a segment with the entries of `sources`; a path that is there already leads to the new entry.
+    """Append a segment with the entries of `sources`. An entry replaces the archive's entry of the same path.
 
-    A crash leaves the archive as it was (`new_generation`). Raises PackError, or ArchiveFormatError for a damaged
+    A crash leaves the archive as it was (see new_generation). Raises PackError, or ArchiveFormatError for a damaged
     archive.
     """
     started = time.monotonic()
@@ -142,7 +145,7 @@ def add_to_archive(
 
 
 def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
-    """Keep the archive itself out of the archive."""
+    """Make the sources leave out the archive itself."""
     for source in sources:
         source.skip_inodes.add((status.st_dev, status.st_ino))
 

@@ -1,7 +1,7 @@
-"""Makes an archive whole again whose end is damaged, or whose last `add` was interrupted.
+"""Repairs an archive whose end is damaged, or whose last `add` was interrupted.
 
-Every step leaves an archive that the same command can go on with: a footer is written where none is valid, and bytes
-are cut off only when a copy of them is on the disk.
+After every step, the same command can continue the repair: a footer is written where none is valid, and bytes are cut
+off only after a copy of them is on disk.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from gompfs.pack.new_file import NewFile, naming
 
 _COPY_SIZE = 64 << 20
 _COMPARE_SIZE = 1 << 20
-# What copy_file_range fails with where the file system does not have it.
+# Errors of copy_file_range if the file system does not support it.
 _CANNOT_COPY = (errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM)
 
 
 def repair_archive(archive: Path, *, dry_run: bool = False, discard: bool = False) -> Iterator[str]:
-    """Make the newest generation that can be had the end of the archive; yields what is wrong and what was done.
+    """Repair the end of the archive. Yields a line for each defect, with what was done; nothing if there is no defect.
 
-    Nothing comes if nothing is wrong. A generation whose index is whole gets its footer back. Whatever then lies after
-    the newest whole generation is moved to the file ARCHIVE.cut, or dropped if `discard` is set. With `dry_run`,
-    nothing is changed. Raises PackError, and ArchiveFormatError if no generation can be had.
+    A generation whose index is intact gets a new footer. All bytes after the newest intact generation are moved to the
+    file ARCHIVE.cut, or dropped if `discard` is set. With `dry_run`, nothing is changed. Raises PackError, and
+    ArchiveFormatError if no generation can be repaired.
     """
     kept = archive.with_name(archive.name + ".cut")
     with naming(archive), locked_archive(archive, to_write=not dry_run) as descriptor:
@@ -60,7 +60,7 @@ def repair_archive(archive: Path, *, dry_run: bool = False, discard: bool = Fals
 
 
 def _is_complete(file: LocalFile, unfinished: Unfinished) -> bool:
-    """Whether all of a generation was written: its footer too, as it has some bytes there, or else every block."""
+    """Returns whether a generation was written completely: its footer has non-zero bytes, or all blocks are intact."""
     if file.read(FOOTER_SIZE, unfinished.footer_offset).strip(b"\0"):
         return True
     return all(check_block(file.read(size, offset))[1] is BlockStatus.OK for offset, size in unfinished.blocks)
@@ -76,9 +76,9 @@ def _describe_cut(found: Survey, newest: Newest, kept: Path | None, dry_run: boo
 
 
 def _keep(descriptor: int, newest: Newest, kept: Path) -> None:
-    """Copy what is to be cut off to the file `kept`; raises PackError if that has other bytes."""
+    """Copy the bytes that will be cut off to the file `kept`. Raises PackError if it exists with other bytes."""
     if os.path.lexists(kept):
-        # A repair that was interrupted has made the copy, and may not have come to the cut.
+        # An interrupted repair may have made the copy without cutting the archive.
         if not _is_copy(descriptor, newest, kept):
             raise PackError("the file exists: move it away, or use --discard", path=kept)
         return
@@ -101,7 +101,7 @@ def _is_copy(descriptor: int, newest: Newest, kept: Path) -> bool:
 
 
 def _copy(source: int, target: int, start: int, size: int) -> None:
-    """Copy `size` bytes from `start` on to the begin of another file, sharing them where the file system can."""
+    """Copy `size` bytes from `start` on to the start of another file, as a reflink if the file system supports it."""
     done = 0
     try:
         while done < size:

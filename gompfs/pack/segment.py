@@ -1,4 +1,4 @@
-"""Builds one segment: entries become inodes and names, their bytes the stream, their text the grammar."""
+"""Builds a segment: writes entries to the index, their content to the stream, and their text to the grammar."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
 
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
-    """What builds the grammar that options ask for, on the engine's device if it has one for that."""
+    """Returns a collector that builds the grammar for `options`, on the engine's device if it has one for that."""
     how = options.grammar_builder, options.words, options.jobs
     return GrammarCollector(GrammarBuilder(*how, engine.build_rules, engine.allocate))
 
 
 def grammar_codec(options: PackOptions) -> CodecOptions:
-    """How a grammar is compressed: its numbers hardly repeat, higher levels take twice the time to win 3%."""
+    """Returns the codec options for grammars: the lowest level. Higher levels take twice as long and save only 3%."""
     return replace(options.codec, level=MIN_LEVEL)
 
 
 def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
-    """Write the grammar of all collected text as the section of a segment; its compressed size."""
+    """Write the grammar of all collected text as a section of a segment. Returns its compressed size in bytes."""
     for piece in grammar.finish():
         section.append(piece)
     for ino in grammar.binary_files:
@@ -49,7 +49,7 @@ def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter
 
 
 class SegmentBuilder:
-    """Takes entries in any order that has a hard link after its first name."""
+    """Takes the entries of a segment in any order in which a hard link follows the entry that it names."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SegmentBuilder:
         *,
         base: IndexReader | None = None,
     ) -> None:
-        """Write rows to `index` and blocks to `writer`; `base` is the index that `index` goes on from."""
+        """Write rows to `index` and blocks to `writer`. `base` is the index that `index` extends."""
         self.writer = writer
         self.warnings: list[str] = []
         self.num_duplicates = 0
@@ -85,10 +85,10 @@ class SegmentBuilder:
         self.stream = StreamWriter(writer, engine, block_size, options.codec)
 
     def _take_over(self, base: IndexReader) -> None:
-        """Know the directories and the inode numbers of the archive that is added to."""
+        """Take over the directories and the next inode number of the archive to which the segment is added."""
         base.check_before_adding()
         names = list(base.names())
-        # A number is never used again: the grammars of older segments still have files that were replaced.
+        # Inode numbers are never reused: the grammars of older segments still contain files that were replaced.
         self._next_ino = int(base.meta()[NEXT_INO])
         children: dict[int, list[tuple[bytes, int]]] = {}
         for parent, name, ino in names:
@@ -105,7 +105,7 @@ class SegmentBuilder:
                 pending.extend((prefix + name, child) for name, child in children.get(ino, ()))
 
     def add(self, entry: SourceEntry) -> int:
-        """Store an entry; the bytes that it had. Raises PackError."""
+        """Store an entry. Returns the size of its content in bytes. Raises PackError."""
         kind = stat.S_IFMT(entry.mode)
         if kind != stat.S_IFDIR and entry.path in self._directories:
             raise PackError("a directory of the archive stands in the place of this entry", path=entry.path)
@@ -130,7 +130,7 @@ class SegmentBuilder:
         return size if kind == stat.S_IFREG else 0
 
     def _add_link(self, entry: SourceEntry, first_path: bytes) -> int:
-        """Store a further name of an inode."""
+        """Store another name of an inode."""
         if first_path in self._left_out:
             return self._leave_out(entry, "it is a name of a file that cannot be read")
         ino = self._linkable.get(first_path)
@@ -141,13 +141,13 @@ class SegmentBuilder:
         return 0
 
     def _leave_out(self, entry: SourceEntry, reason: str) -> int:
-        """Go on without an entry, whose inode number stays unused: what was read of the file belongs to no name."""
+        """Skip an entry, with a warning. Its inode number stays unused, and bytes already read belong to no file."""
         self._left_out.add(entry.path)
         self.warnings.append(f"{display_path(entry.path)}: {reason}; left out")
         return 0
 
     def finish(self) -> None:
-        """Write the rest of the stream and the grammar, and store where all lies."""
+        """Write the rest of the stream and the grammar, and store their positions in the index."""
         self._directory(b"")
         blocks = self.stream.finish()
         self._index.add_segment(self._number, self._first_block, self.stream.size, blocks)
@@ -157,7 +157,7 @@ class SegmentBuilder:
             self.grammar_size = write_grammar(self._grammar, self._number, section, self._index)
 
     def abandon(self) -> None:
-        """Stop all work that is under way."""
+        """Stop all work in progress."""
         self.stream.abandon()
         self._index.abandon()
 
@@ -187,7 +187,7 @@ class SegmentBuilder:
         self._index.add_name(self._directory(parent), name, ino)
 
     def _directory(self, path: bytes) -> int:
-        """The inode number of a directory, which is made with default attributes where no entry did."""
+        """Returns the inode number of a directory. Creates it with default attributes if no entry did."""
         ino = self._directories.get(path)
         if ino is None:
             entry = SourceEntry(path, _DEFAULT_DIRECTORY_MODE, mtime_ns=self._options.mtime_ns or 0)
@@ -221,7 +221,7 @@ class SegmentBuilder:
     # Contents
 
     def _add_content(self, ino: int, entry: SourceEntry) -> int:
-        """Store a regular file's bytes; the size that it really had."""
+        """Store the content of a regular file. Returns the size that was stored."""
         if entry.size == 0 and entry.can_reopen:
             return 0
         if entry.size <= _WHOLE_FILE_SIZE and entry.data_ranges is None:
@@ -253,13 +253,13 @@ class SegmentBuilder:
         return len(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
-        """Store a large or sparse file as it is read; holes get no extent."""
+        """Store a large or sparse file piece by piece. Holes get no extent."""
         extents = []
         digest = hashlib.sha256()
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
         grammar = self._grammar
         if grammar is not None and sum(size for _, size in ranges) < entry.size:
-            grammar.leave_out(ino)  # holes read as NULs, of which a text has none
+            grammar.leave_out(ino)  # holes read as NULs, which text does not contain
             grammar = None
         position = 0
         with entry.open() as file, _text_of(ino, grammar):
@@ -309,14 +309,14 @@ class SegmentBuilder:
             self._sizes.add(key[0])
 
     def _share(self, ino: int, size: int, stream_offset: int) -> None:
-        """Let a file have the bytes of an identical one."""
+        """Give a file the same extent as an identical file."""
         self.num_duplicates += 1
         self._index.add_extents(ino, [Extent(0, stream_offset, size)])
 
 
 @contextmanager
 def _text_of(ino: int, grammar: GrammarCollector | None) -> Iterator[None]:
-    """A file whose text the body gives to the grammar, in which it ends there even if the rest cannot be read."""
+    """Begin a file in the grammar, and end it when the body ends, even if the rest of the file cannot be read."""
     if grammar is not None:
         grammar.begin_file(ino)
     try:

@@ -1,4 +1,4 @@
-"""Writes blocks: cuts the solid stream into them, compresses batches beside the reader, keeps places."""
+"""Writes blocks: cuts a stream into blocks, compresses batches in a thread, and records the blocks' positions."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _MAX_BATCHES = 2
 
 
 class BlockWriter:
-    """Appends compressed blocks to a file, and remembers where each lies."""
+    """Appends compressed blocks to a file, and records the position of each."""
 
     def __init__(self, file: BinaryIO, archive_offset: int) -> None:
-        """Write at `archive_offset`, where the file stands."""
+        """`archive_offset` is the current position of `file`."""
         self._file = file
         self.archive_offset = archive_offset
         self.digest = xxh3_128()
 
     def write(self, blocks: Sequence[EncodedBlock]) -> list[tuple[int, int, int]]:
-        """Write blocks, each aligned to BLOCK_ALIGNMENT; (archive_offset, compressed_size, codec) of each."""
+        """Write blocks, each aligned to BLOCK_ALIGNMENT. Returns (archive_offset, compressed_size, codec) of each."""
         places = []
         for block in blocks:
             self.pad(BLOCK_ALIGNMENT)
@@ -36,11 +36,11 @@ class BlockWriter:
         return places
 
     def pad(self, alignment: int) -> None:
-        """Fill up with zeros to a multiple of `alignment`."""
+        """Write zeros up to the next multiple of `alignment`."""
         self._write(bytes(-self.archive_offset % alignment))
 
     def append(self, data: bytes) -> int:
-        """Write plain bytes; the archive_offset at which they lie."""
+        """Write plain bytes. Returns their archive_offset."""
         place = self.archive_offset
         self._write(data)
         return place
@@ -51,7 +51,7 @@ class BlockWriter:
 
 
 class StreamWriter:
-    """The solid stream of a segment: bytes go in, blocks come out in the file, compressed meanwhile."""
+    """The solid stream of a segment: appended bytes are cut into blocks, compressed in a thread, and written."""
 
     def __init__(self, writer: BlockWriter, engine: Engine, block_size: int, codec: CodecOptions) -> None:
         self._writer = writer
@@ -66,7 +66,7 @@ class StreamWriter:
         self.size = 0
 
     def append(self, data: bytes | memoryview) -> int:
-        """Add bytes to the stream; their offset in it, from the start of the segment."""
+        """Append bytes to the stream. Returns their offset from the start of the segment."""
         start = self.size
         self.size += len(data)
         self._buffer += data
@@ -77,7 +77,7 @@ class StreamWriter:
         return start
 
     def finish(self) -> list[tuple[int, int, int]]:
-        """Write what is left; the places of all blocks."""
+        """Write the remaining bytes. Returns (archive_offset, compressed_size, codec) of all blocks."""
         if self._buffer:
             self._submit(bytes(self._buffer))
             self._buffer.clear()
@@ -87,7 +87,7 @@ class StreamWriter:
         return self.places
 
     def abandon(self) -> None:
-        """Stop compressing; nothing more is written."""
+        """Stop compressing. Nothing more is written."""
         self._executor.shutdown(cancel_futures=True)
 
     def _submit(self, batch: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Where entries come from: directories, files, tar and zip archives, a tar on standard input."""
+"""Sources of entries: directories, files, tar and zip archives, a tar on standard input."""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""What a source hands to the packer: entries, in an order, with their content.
+"""The interface between sources and the packer: entries with their content.
 
 A source is a directory, a single file, a tar stream or a zip archive; the packer sees only `Source` and
-`SourceEntry`. The rules that all sources keep:
+`SourceEntry`. All sources follow these rules:
 
 * Paths are bytes, relative, without `.`, `..` or empty components; `b""` is the root. A directory's entry
-  comes before the entries inside it, and `hard_link_to` names an entry that came before.
-* A source that is `sorted` yields depth-first, names of a directory in byte order. One that is not (tar, zip)
-  yields in archive order, because a tar stream cannot seek; there a path may come again, and the later entry
-  replaces the earlier one as `tar -x` would do (a directory keeps its children and takes the new metadata).
-  Hard links made to the earlier one keep its content.
-* The content of an entry can be read until the next entry is taken from the iterator. Local files may be read
-  again and again until then, members of a tar once, from front to back.
-* Content has exactly `size` bytes. A file that shrinks while it is read is filled up with zeros, one that
-  grows is cut, and both are told in `Source.warnings`. A read may raise UnreadableFileError: the file is left out
-  then, and so are its further names.
+  comes before the entries inside it, and `hard_link_to` names an earlier entry.
+* A source that is `sorted` yields entries depth first, the names of a directory in byte order. Others (tar, zip)
+  yield entries in archive order, because a tar stream cannot seek. There a path may occur again; the later entry
+  replaces the earlier one as in `tar -x` (a directory keeps its children and takes the new metadata).
+  Hard links to the earlier entry keep its content.
+* The content of an entry can be read until the next entry is taken from the iterator: repeatedly for local files,
+  once and forward for members of a tar.
+* Content has exactly `size` bytes. A file that shrinks while it is read is padded with zeros, one that grows is
+  truncated; both add to `Source.warnings`. A read may raise UnreadableFileError; the file and its other names are
+  then left out.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ DEFAULT_PIECE_SIZE = 1 << 20
 
 @dataclass(slots=True)
 class SourceEntry:
-    """One entry of a source; sizes in bytes, `mode` with its type bits, times in ns since the epoch.
+    """One entry of a source. Sizes in bytes, `mode` with type bits, times in ns since the epoch.
 
-    `data_ranges` lists the (file_offset, size) that hold data, ascending and disjoint; None means all of
-    it. A hard link has `hard_link_to` set and neither metadata of its own that counts nor content.
-    `may_be_linked` is False where it is known that no hard link to the entry follows.
+    `data_ranges` lists the (file_offset, size) of the ranges that hold data, ascending and disjoint; None means the
+    whole file. If `hard_link_to` is set, the entry has no content, and its own metadata are ignored. `may_be_linked` is
+    False if no hard link to the entry follows.
     """
 
     path: bytes
@@ -63,28 +63,28 @@ class SourceEntry:
 
     @property
     def has_content(self) -> bool:
-        """Whether `open` and `read_all` make sense: a regular file that is not a further name of another."""
+        """Whether the entry is a regular file and not a hard link, so that `open` and `read_all` can be used."""
         return stat.S_ISREG(self.mode) and self.hard_link_to is None
 
     def read_at(self, file_offset: int, size: int) -> bytes:
-        """`size` bytes from `file_offset`, which lie wholly in the file; holes are zeros.
+        """Returns `size` bytes from `file_offset` on. The range must lie inside the file. Holes are zeros.
 
-        Sources override it; here it raises PackError, since only their regular files have content.
+        Sources with content override this method. Here it raises PackError.
         """
         raise PackError("has no content of its own", path=self.path)
 
     def read_all(self) -> bytes:
-        """The whole content (holes are zeros) in one call; the fast way for small files."""
+        """Returns the whole content in one call, which is fast for small files. Holes are zeros."""
         return self.read_at(0, self.size)
 
     def open(self) -> BinaryIO:
-        """The content as a stream of `size` bytes (holes are zeros); seek only forward in a tar."""
+        """Returns the content as a stream of `size` bytes. Holes are zeros. A member of a tar can only seek forward."""
         if not self.has_content:
             raise PackError("has no content of its own", path=self.path)
         return cast(BinaryIO, ContentStream(self.read_at, self.size))
 
     def read_pieces(self, piece_size: int = DEFAULT_PIECE_SIZE) -> Iterator[tuple[int, bytes]]:
-        """Yield (file_offset, data) of all that is no hole, in order, at most `piece_size` bytes each."""
+        """Yield (file_offset, data) of all data ranges in order, at most `piece_size` bytes each."""
         ranges = [(0, self.size)] if self.data_ranges is None else self.data_ranges
         for file_offset, size in ranges:
             range_end = file_offset + size
@@ -95,10 +95,10 @@ class SourceEntry:
 
 
 class Source(Protocol):
-    """Something to pack.
+    """A source of entries to pack.
 
-    `name` is for messages. `total_size` is about how many bytes of content there are, for progress, None
-    when unknown (asking a directory walks it). `skip_inodes` takes the (st_dev, st_ino) of files to leave
+    `name` is for messages. `total_size` is the approximate size of the content in bytes, for progress, or None if
+    unknown; for a directory, its first use walks the tree. `skip_inodes` holds the (st_dev, st_ino) of files to leave
     out, such as the archive that is being written. `warnings` grows while entries are taken.
     """
 
@@ -109,10 +109,10 @@ class Source(Protocol):
 
     @property
     def total_size(self) -> int | None:
-        """About how many bytes of content the entries have, or None."""
+        """The approximate size of the content of all entries in bytes, or None if unknown."""
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the entries; raises PackError for what cannot be read."""
+        """Yield the entries. Raises PackError for an entry that cannot be read."""
 
 
 class ContentStream(io.RawIOBase):
@@ -129,15 +129,15 @@ class ContentStream(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Always True; a tar member raises PackError from the read after a seek backwards."""
+        """Always True. In a tar member, the read after a seek backwards raises PackError."""
         return True
 
     def tell(self) -> int:
-        """The file_offset of the next read."""
+        """Returns the file_offset of the next read."""
         return self._file_offset
 
     def seek(self, target: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move to another file_offset; nothing is read yet."""
+        """Set the file_offset of the next read, and return it."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._file_offset, io.SEEK_END: self._size}[whence]
         if start + target < 0:
             raise ValueError(f"negative file position {start + target}")
@@ -145,7 +145,7 @@ class ContentStream(io.RawIOBase):
         return self._file_offset
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Up to `size` bytes (all that is left for -1 or None); only the end of the file makes it shorter."""
+        """Returns up to `size` bytes, or the rest for -1 or None. Fewer only at the end of the file."""
         left = max(0, self._size - self._file_offset)
         wanted = left if size is None or size < 0 else min(size, left)
         data = self._read_at(self._file_offset, wanted) if wanted else b""
@@ -153,11 +153,11 @@ class ContentStream(io.RawIOBase):
         return data
 
     def readall(self) -> bytes:
-        """All that is left."""
+        """Returns the rest of the file."""
         return self.read(-1)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Fill `buffer` as far as the file goes and return the number of bytes."""
+        """Fill `buffer` up to the end of the file. Returns the number of bytes."""
         view = memoryview(buffer).cast("B")
         data = self.read(len(view))
         view[: len(data)] = data

@@ -1,9 +1,9 @@
 """A directory tree of the local file system, or one file of it, as a source.
 
-The walk goes depth-first, names of a directory in byte order, and addresses everything relative to an open
-directory, so that paths may be longer than PATH_MAX and a directory renamed meanwhile does no harm. At most
-`_MAX_OPEN_DIRECTORIES` levels are kept open; those above are opened again through `..` and checked to be
-the same.
+The walk goes depth first, through the names of each directory in byte order. It accesses everything relative to an open
+directory, so paths may be longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At most
+`_MAX_OPEN_DIRECTORIES` levels stay open. Closed levels are opened again through `..` and checked to be the same
+directories.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["DirectorySource", "FileSource"]
 _MAX_OPEN_DIRECTORIES = 64
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _ENCODING = sys.getfilesystemencoding()
-# What opening says when the name was replaced by a link, a socket or a FIFO since it was listed.
+# Errors of opening a file that was replaced by a symlink, a socket or a FIFO after it was listed.
 _TYPE_CHANGED = (errno.ELOOP, errno.ENXIO, errno.ENOTDIR)
 
 
@@ -38,7 +38,7 @@ class _Kind(enum.IntEnum):
 
 @dataclass(slots=True)
 class _OpenDirectory:
-    """One level of the walk: where it is and which names are still to come; `descriptor` -1 while closed."""
+    """One level of the walk: its path prefix and the remaining names. `descriptor` is -1 while it is closed."""
 
     prefix: bytes
     descriptor: int
@@ -47,7 +47,7 @@ class _OpenDirectory:
 
 
 class _LocalSource:
-    """What the sources on the local file system share: turning names into entries."""
+    """The part that both local sources share: turns names into entries."""
 
     sorted = True
 
@@ -66,7 +66,7 @@ class _LocalSource:
         self.warnings.append(f"{display_path(self._local_path(path))}: {text}")
 
     def _leave_out(self, path: bytes, error: OSError) -> None:
-        """Warn of an entry that cannot be had, or raise PackError if that must stop the pack."""
+        """Warn of an entry that cannot be read, or raise PackError if that must stop the pack."""
         if error.errno == errno.ENOENT:
             self._warn(path, "vanished before it was read; left out")
         elif error.errno in _TYPE_CHANGED:
@@ -77,7 +77,7 @@ class _LocalSource:
             raise PackError(f"cannot read: {error.strerror}", path=self._local_path(path)) from error
 
     def _regular_entry(self, name: bytes, path: bytes, directory: int | None) -> LocalFileEntry | None:
-        """Open a regular file; the caller releases the entry. None, with a warning, if it is left out."""
+        """Open a regular file. The caller releases the entry. Returns None, with a warning, if it is left out."""
         descriptor = -1
         try:
             descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)
@@ -118,12 +118,12 @@ class _LocalSource:
         )
 
     def _first_name(self, status: os.stat_result, path: bytes) -> bytes | None:
-        """The path under which the inode of several names came before; None for the first of them."""
+        """Returns the earlier path of an inode with several names, or None if this is its first path."""
         first = self._first_names.setdefault((status.st_dev, status.st_ino), path)
         return None if first is path else first
 
     def _other_entry(self, name: bytes, path: bytes, directory: int | None) -> SourceEntry | None:
-        """The entry of a link, FIFO or device; None, with a warning, if it is to be left out."""
+        """Returns the entry of a symlink, FIFO or device, or None, with a warning, if it is left out."""
         try:
             status = os.stat(name, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISSOCK(status.st_mode):
@@ -131,7 +131,7 @@ class _LocalSource:
                 return None
             is_link = stat.S_ISLNK(status.st_mode)
             target = os.readlink(name, dir_fd=directory) if is_link else None
-            # There is no listxattr relative to a directory, but its descriptor has a path.
+            # No call lists extended attributes relative to a directory, but its descriptor has a path in /proc.
             xattrs = read_xattrs(name if directory is None else b"/proc/self/fd/%d/%s" % (directory, name))
         except OSError as error:
             self._leave_out(path, error)
@@ -152,7 +152,7 @@ class _LocalSource:
 
 
 class FileSource(_LocalSource):
-    """One regular file, under its base name; a link given by name is followed."""
+    """One regular file, under its base name. If `file` is a symlink, it is followed."""
 
     def __init__(self, file: bytes, *, skip_unreadable: bool = False) -> None:
         """`file` need not exist before `entries` is called."""
@@ -162,14 +162,14 @@ class FileSource(_LocalSource):
 
     @property
     def total_size(self) -> int | None:
-        """The size of the file, or None if it cannot be seen."""
+        """The size of the file, or None if it cannot be read."""
         try:
             return os.stat(self._file).st_size
         except OSError:
             return None
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the file; raises PackError if it cannot be read."""
+        """Yield the file. Raises PackError if it cannot be read."""
         entry = self._regular_entry(os.path.realpath(self._file), os.path.basename(self._file), None)
         if entry is not None:
             try:
@@ -179,7 +179,7 @@ class FileSource(_LocalSource):
 
 
 class DirectorySource(_LocalSource):
-    """All that lies in a directory; its own entry is the root."""
+    """A directory with everything below it. The directory becomes the root."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class DirectorySource(_LocalSource):
         one_file_system: bool = False,
         skip_unreadable: bool = False,
     ) -> None:
-        """With `one_file_system`, mount points come as empty directories."""
+        """With `one_file_system`, mount points are packed as empty directories."""
         super().__init__(root, skip_unreadable)
         self._rules = rules or ExcludeRules()
         self._one_file_system = one_file_system
@@ -197,7 +197,7 @@ class DirectorySource(_LocalSource):
 
     @property
     def total_size(self) -> int | None:
-        """The sum of the sizes of the regular files, each name counted; walks the tree at the first call."""
+        """The total size of the regular files, counting each name. The first access walks the tree."""
         if self._total_size is None:
             self._total_size = self._measure(self._root, b"")
         return self._total_size
@@ -216,11 +216,11 @@ class DirectorySource(_LocalSource):
                     elif item.is_file(follow_symlinks=False):
                         total += item.stat(follow_symlinks=False).st_size
         except OSError:
-            return total  # an estimate for progress only; the walk itself reports what it cannot read
+            return total  # only an estimate for progress: the walk reports unreadable directories
         return total
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield root first, then the tree; raises PackError for what cannot be read."""
+        """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""
         levels: list[_OpenDirectory] = []
         self._first_names.clear()
         try:
@@ -261,7 +261,7 @@ class DirectorySource(_LocalSource):
                 self._leave(levels)
 
     def _enter(self, levels: list[_OpenDirectory], name: bytes, path: bytes) -> SourceEntry | None:
-        """Open a directory and push it; None, with a warning, if it is to be left out."""
+        """Open a directory and push it. Returns its entry, or None, with a warning, if it is left out."""
         parent = levels[-1] if levels else None
         flags = _DIRECTORY_FLAGS | (os.O_NOFOLLOW if parent else 0)
         descriptor = -1
@@ -291,7 +291,7 @@ class DirectorySource(_LocalSource):
         )
 
     def _leave(self, levels: list[_OpenDirectory]) -> None:
-        """Pop the directory that is done, and open the one above if it was closed."""
+        """Pop a finished directory, and open its parent again if that was closed."""
         done = levels.pop()
         try:
             if levels and levels[-1].descriptor < 0:
@@ -311,7 +311,7 @@ class DirectorySource(_LocalSource):
 
 
 def _list_names(descriptor: int) -> list[tuple[bytes, _Kind]]:
-    """The names of an open directory in byte order, with what each was when listed."""
+    """Returns the names of an open directory in byte order, with the kind of each."""
     names = []
     with os.scandir(descriptor) as listing:
         for item in listing:

@@ -1,19 +1,19 @@
-"""Which entries a pack leaves out: the patterns of `--exclude` and `--exclude-from`.
+"""Exclude patterns: which entries `--exclude` and `--exclude-from` leave out.
 
-The rules are those of `.gitignore`, read against the path inside the source:
+The rules are those of `.gitignore`, applied to the path inside the source:
 
-* `*` matches any run of bytes but `/`, `?` one byte but `/`, `[a-z]`, `[!a-z]` and `[[:digit:]]` one byte
-  of a set; a backslash takes the next byte literally.
-* A pattern without `/` matches an entry's name at any depth. One with `/` at its front or in its middle is
+* `*` matches any run of bytes except `/`; `?` one byte except `/`; `[a-z]`, `[!a-z]` and `[[:digit:]]` one byte
+  of a set. A backslash makes the next byte literal.
+* A pattern without `/` matches an entry's name at any depth. A pattern with `/` at the start or in the middle is
   matched against the whole path from the root of the source.
-* `**/` at the front means in any directory, `/**` at the end all that is inside, `/**/` any number of
+* `**/` at the start means in any directory, `/**` at the end everything inside, `/**/` any number of
   directories.
 * A trailing `/` restricts the pattern to directories.
-* `!` in front takes back an exclusion; of all patterns that match, the last one decides. What lies in an
-  excluded directory is left out with it and cannot be taken back.
+* `!` at the start includes an entry again; of all matching patterns, the last one decides. Everything in an
+  excluded directory is left out with it and cannot be included again.
 
-In a file of patterns, empty lines and lines that start with `#` say nothing, and blanks at a line's end do
-not count unless a backslash precedes them.
+In a pattern file, empty lines and lines that start with `#` are ignored, and so are blanks at the end of a line unless
+a backslash precedes them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _POSIX_CLASSES = {
     b"upper": b"A-Z",
     b"xdigit": b"0-9A-Fa-f",
 }
-# A set in brackets: the first item may be `]` itself, named classes may hold `]` too.
+# A set in brackets. Its first item may be `]`, and named classes may contain `]` too.
 _BRACKET = re.compile(rb"\[([!^]?)(\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 _BRACKET_ITEM = re.compile(rb"\[:([a-z]+):\]|\\(.)|(.)", re.DOTALL)
 
 
 def read_patterns(file: str | os.PathLike[str]) -> list[bytes]:
-    """The patterns of an `--exclude-from` file, one a line; raises OptionError when it cannot be read."""
+    """Returns the patterns of an `--exclude-from` file, one per line. Raises OptionError if it cannot be read."""
     try:
         with open(file, "rb") as lines:
             content = lines.read()
@@ -63,10 +63,10 @@ def _strip_blanks(line: bytes) -> bytes:
 
 
 class ExcludeRules:
-    """A list of patterns, compiled; false when there are none."""
+    """A compiled list of patterns. Its truth value is False if the list is empty."""
 
     def __init__(self, patterns: Iterable[str | bytes] = ()) -> None:
-        """Raises OptionError for a pattern that says nothing (empty, or a bare `/` or `!`)."""
+        """Raises OptionError for an empty pattern, including a bare `/` or `!`."""
         self._runs: list[tuple[bool, re.Pattern[bytes]]] = []
         self._directories: dict[bytes, bool] = {b"": False}
         run: list[bytes] = []
@@ -82,19 +82,19 @@ class ExcludeRules:
             self._add_run(run_excludes, run)
 
     def _add_run(self, excludes: bool, expressions: list[bytes]) -> None:
-        # The last pattern that matches decides, so the runs are kept last first.
+        # The last pattern that matches decides, so the last run comes first.
         self._runs.insert(0, (excludes, re.compile(b"|".join(expressions), re.DOTALL)))
 
     def __bool__(self) -> bool:
         return bool(self._runs)
 
     def excludes(self, path: bytes, is_directory: bool) -> bool:
-        """Whether the entry itself is left out, given that the directories above it are not."""
+        """Returns whether the entry itself is left out. The directories above it must not be excluded."""
         candidate = path + b"/" if is_directory else path
         return next((excludes for excludes, run in self._runs if run.fullmatch(candidate)), False)
 
     def excludes_with_parents(self, path: bytes, is_directory: bool) -> bool:
-        """Whether the entry or a directory above it is left out; for sources that do not descend."""
+        """Returns whether the entry or a directory above it is left out, for sources that do not descend."""
         if not self._runs:
             return False
         parent = path.rpartition(b"/")[0]
@@ -104,7 +104,7 @@ class ExcludeRules:
 
 
 def _translate(pattern: bytes) -> tuple[bool, bytes]:
-    """(whether it excludes, a regular expression for the full path with `/` after a directory)."""
+    """Returns whether a pattern excludes, and a regular expression for the full path, with `/` after directories."""
     excludes = not pattern.startswith(b"!")
     body = pattern if excludes else pattern[1:]
     directories_only = body.endswith(b"/")
@@ -154,7 +154,7 @@ def _translate_bracket(negation: bytes, items: bytes) -> bytes:
             parts.append(b"-" if item.start() > 0 and item.end() < len(items) else rb"\-")
         else:
             parts.append(re.escape(escaped if plain is None else plain))
-    # The look-ahead keeps a set, negated or not, from matching the separator.
+    # The lookahead keeps a set, negated or not, from matching the separator.
     members = b"".join(parts)
     try:
         re.compile(b"[" + members + b"]")

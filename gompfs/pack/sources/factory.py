@@ -1,4 +1,4 @@
-"""Tells by what it is given which source reads it."""
+"""Chooses the source for a path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BUFFER_SIZE = 1 << 20
 
 
 class PrefixedSource:
-    """Another source whose root becomes the directory `prefix`."""
+    """A source whose root becomes the directory `prefix`."""
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         self.name = source.name
@@ -60,14 +60,13 @@ def open_source(
     one_file_system: bool = False,
     skip_unreadable: bool = False,
 ) -> Source:
-    """The source for a directory, a file, an archive to unpack (.tar of any compression, .zip) or `-`.
+    """Returns the source for a directory, a file, an archive to unpack (.tar of any compression, .zip) or `-`.
 
-    A directory that is packed `alone` becomes the root; beside others it keeps its base name. Members of
-    tar and zip archives always go by their own names. `-`, or a path that is a pipe, is a tar of any
-    compression. `exclude` are patterns, `exclude_from` files of them (see `gompfs.pack.sources.exclude`);
-    they apply to a directory's and an archive's entries. With `one_file_system` mount points stay empty,
-    with `skip_unreadable` a local file that may not be read is a warning. Raises PackError if there is
-    nothing at `spec`, OptionError for a bad pattern.
+    A directory that is packed `alone` becomes the root; with other sources, it keeps its base name. Members of tar and
+    zip archives always keep their own names. `-`, or a path of a pipe, is a tar of any compression. `exclude` are
+    patterns, `exclude_from` pattern files (see `gompfs.pack.sources.exclude`); they apply to the entries of a directory
+    or an archive. With `one_file_system`, mount points stay empty. With `skip_unreadable`, an unreadable local file is
+    only a warning. Raises PackError if nothing is at `spec`, OptionError for a bad pattern.
     """
     rules = ExcludeRules([*exclude, *(pattern for file in exclude_from for pattern in read_patterns(file))])
     if os.fspath(spec) == STANDARD_INPUT:

@@ -1,4 +1,4 @@
-"""Reads a possibly compressed stream from front to back, with positions in the uncompressed bytes."""
+"""Reads a possibly compressed stream forward. Positions count uncompressed bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gompfs.errors import PackError
 __all__ = ["ForwardReader", "uncompressed"]
 
 _PIECE_SIZE = 1 << 20
-# A header that says it is longer than this is damaged or hostile; the longest honest ones hold xattrs.
+# A header that claims to be longer is damaged or hostile. The longest valid ones contain extended attributes.
 _MAX_HEADER_SIZE = 16 << 20
 _DECODER_ERRORS = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 
@@ -26,7 +26,7 @@ class _Readable(Protocol):
 
 
 def uncompressed(stream: BinaryIO) -> _Readable:
-    """A decoder for the compression (gzip, bzip2, xz, zstd) that the first bytes tell, or `stream` itself.
+    """Returns a decoder for `stream`, chosen by its first bytes (gzip, bzip2, xz, zstd), or `stream` itself.
 
     `stream` is a `BufferedReader`.
     """
@@ -46,10 +46,10 @@ def uncompressed(stream: BinaryIO) -> _Readable:
 
 
 class ForwardReader:
-    """As much of a file object as tarfile needs, plus `read_data`; seeks forward only.
+    """The part of the file interface that tarfile needs, plus `read_data`. It can only seek forward.
 
-    `is_at_end` tells whether a read has met the end of the stream. Raises PackError, naming `name`, when
-    the stream is damaged or cannot be read.
+    `is_at_end` is True after a read has reached the end of the stream. Methods raise PackError, with `name`, if the
+    stream is damaged or cannot be read.
     """
 
     def __init__(self, stream: _Readable, name: str) -> None:
@@ -61,17 +61,17 @@ class ForwardReader:
         self.is_at_end = False
 
     def tell(self) -> int:
-        """How many bytes were read or passed over."""
+        """Returns the number of bytes read or skipped so far."""
         return self._position
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes of a header; shorter only at the end of the stream."""
+        """Returns up to `size` bytes of a header, fewer only at the end of the stream."""
         if not 0 <= size <= _MAX_HEADER_SIZE:
             raise PackError(f"a header of {size} bytes is not credible", path=self.name)
         return self.read_data(size)
 
     def read_data(self, size: int) -> bytes:
-        """Up to `size` bytes of content; shorter only at the end of the stream."""
+        """Returns up to `size` bytes of content, fewer only at the end of the stream."""
         start = self._piece_offset
         end = start + size
         if end <= len(self._piece):
@@ -86,7 +86,7 @@ class ForwardReader:
         return b"".join(pieces)
 
     def seek(self, position: int) -> int:
-        """Pass over the bytes up to `position`; stops at the end of the stream."""
+        """Skip the bytes up to `position`, or to the end of the stream. Returns the new position."""
         if position < self._position:
             raise PackError("a stream cannot be read backwards", path=self.name)
         while self._position < position and self._take(min(_PIECE_SIZE, position - self._position)):
@@ -94,12 +94,12 @@ class ForwardReader:
         return self._position
 
     def drain(self) -> None:
-        """Read up to the end, so that a process that writes the stream is not stopped by a closed pipe."""
+        """Read to the end, so that the process that writes the stream does not fail on a closed pipe."""
         while self._take(_PIECE_SIZE):
             pass
 
     def _take(self, size: int) -> bytes:
-        """Between one and `size` of the next bytes, none at the end of the stream."""
+        """Returns 1 to `size` of the next bytes, or none at the end of the stream."""
         if self._piece_offset == len(self._piece):
             try:
                 self._piece = self._stream.read(_PIECE_SIZE) or b""

@@ -1,8 +1,7 @@
-"""Regular files of the local file system: metadata from an open descriptor, content, holes and xattrs.
+"""Regular files of the local file system: metadata from an open descriptor, content, holes, extended attributes.
 
-A file is opened when its entry is made and closed when the next one is taken. This costs no more system
-calls than a stat followed by an open, and a file that vanishes or may not be read is known before its entry
-is given out.
+A file is opened when its entry is created, and closed when the next entry is taken. This costs no more system calls
+than a stat followed by an open, and a file that has vanished or cannot be read is detected before its entry is yielded.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from gompfs.pack.sources.base import SourceEntry
 
 __all__ = ["OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
 
-# O_NONBLOCK and O_NOFOLLOW: the name may have become a FIFO or a link since the directory was listed.
+# O_NONBLOCK and O_NOFOLLOW: the name may have become a FIFO or a symlink since the directory was listed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 STAT_BLOCK_SIZE = 512
 _NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
@@ -24,9 +23,9 @@ _NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
 
 @dataclass(slots=True)
 class LocalFileEntry(SourceEntry):
-    """A regular file that is open as `file_descriptor` until `release`.
+    """A regular file, open as `file_descriptor` until `release`.
 
-    If it `may_be_left_out`, a failed read raises UnreadableFileError instead of PackError.
+    If `may_be_left_out` is set, a failed read raises UnreadableFileError instead of PackError.
     """
 
     file_descriptor: int = -1
@@ -41,7 +40,7 @@ class LocalFileEntry(SourceEntry):
         return True
 
     def read_at(self, file_offset: int, size: int) -> bytes:
-        """See `SourceEntry.read_at`; what the file has lost since it was opened comes as zeros."""
+        """See `SourceEntry.read_at`. If the file has shrunk since it was opened, the missing bytes are zeros."""
         if self.file_descriptor < 0:
             raise PackError("was not read before the next entry was taken", path=self.local_path)
         self.was_read = True
@@ -60,7 +59,7 @@ class LocalFileEntry(SourceEntry):
         return b"".join(pieces)
 
     def read_all(self) -> bytes:
-        """The whole content; one system call for the usual file."""
+        """Returns the whole content, with one system call for most files."""
         return self.read_at(0, self.size)
 
     def _read_some(self, file_offset: int, size: int) -> bytes:
@@ -74,7 +73,7 @@ class LocalFileEntry(SourceEntry):
         self.warnings.append(f"{display_path(self.local_path)}: {text}")
 
     def release(self) -> None:
-        """Close the file, and warn if it was changed after its metadata was taken."""
+        """Close the file. Warn if it has changed since its metadata was read."""
         descriptor, self.file_descriptor = self.file_descriptor, -1
         if descriptor < 0:
             return
@@ -85,7 +84,7 @@ class LocalFileEntry(SourceEntry):
 
 
 def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int, int]] | None:
-    """The (file_offset, size) of a sparse file that hold data; None when all of it may."""
+    """Returns the (file_offset, size) of the data ranges of a sparse file, or None if the whole file may hold data."""
     size = status.st_size
     if status.st_blocks * STAT_BLOCK_SIZE >= size:
         return None
@@ -95,9 +94,9 @@ def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int,
         try:
             range_start = os.lseek(descriptor, range_end, os.SEEK_DATA)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but a hole up to the end
+            if error.errno == errno.ENXIO:  # only a hole up to the end
                 break
-            if error.errno == errno.EINVAL:  # this file system cannot tell
+            if error.errno == errno.EINVAL:  # the file system does not support SEEK_DATA
                 return None
             raise
         range_end = min(os.lseek(descriptor, range_start, os.SEEK_HOLE), size)
@@ -107,7 +106,7 @@ def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int,
 
 
 def read_xattrs(target: int | bytes) -> dict[bytes, bytes]:
-    """All extended attributes that may be read of an open file or, without following links, of a path."""
+    """Returns all readable extended attributes of an open file, or of a path without following symlinks."""
     follow = isinstance(target, int)
     try:
         names = os.listxattr(target, follow_symlinks=follow)

@@ -1,8 +1,7 @@
-"""What members of a foreign archive (tar, zip) may become: an archive is untrusted input.
+"""Checks the members of tar and zip archives, which are untrusted input.
 
-A member is left out, with a warning, when extracting it would write outside the target, go through
-something that is no directory, or be refused by the file system. Directories that no member made, but some
-member needs, are made.
+A member is left out, with a warning, if extracting it would write outside the target, pass through an entry that is not
+a directory, or be refused by the file system. Missing parent directories are added.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _MADE_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
 
 class MemberTree:
-    """Knows the paths that came so far and decides on each member; tells in `warnings` what is left out."""
+    """Records the paths of the members so far, and decides on each new member. Members left out add to `warnings`."""
 
     def __init__(self, archive_name: str, warnings: list[str], rules: ExcludeRules) -> None:
         self._archive_name = archive_name
@@ -44,7 +43,7 @@ class MemberTree:
         self._warnings.append(f"{self._archive_name}: {display_path(member)}: {text}")
 
     def clean_path(self, name: bytes) -> bytes | None:
-        """The path of a member's name below the root, or None, with a warning, if it has none."""
+        """Returns the path of a member relative to the root, or None, with a warning, if the name is not allowed."""
         parts = [part for part in name.split(b"/") if part not in (b"", b".")]
         if b".." in parts:
             self.warn(name, "the name contains '..'; left out")
@@ -58,7 +57,7 @@ class MemberTree:
         return b"/".join(parts)
 
     def admit(self, entry: SourceEntry) -> list[SourceEntry]:
-        """The entry, after the directories that are missing above it; nothing if it is left out."""
+        """Returns the entry, after the directories that are missing above it; an empty list if it is left out."""
         is_directory = stat.S_ISDIR(entry.mode)
         if self._rules and self._rules.excludes_with_parents(entry.path, is_directory):
             return []
@@ -77,13 +76,13 @@ class MemberTree:
         return [*admitted, entry]
 
     def root_if_missing(self) -> list[SourceEntry]:
-        """A root for an archive without any member."""
+        """Returns a root directory if no member made one, or an empty list."""
         return (
             [] if b"" in self._directories else [SourceEntry(b"", _MADE_DIRECTORY_MODE, may_be_linked=False)]
         )
 
     def _fits(self, entry: SourceEntry, is_directory: bool) -> bool:
-        """Whether the entry itself can be made; warns if not."""
+        """Returns whether the entry itself can be created. Warns if not."""
         target = entry.symlink_target
         if not is_directory and (not entry.path or entry.path in self._directories):
             self.warn(entry.path, "would replace a directory; left out")
@@ -100,7 +99,7 @@ class MemberTree:
         return False
 
     def _missing_parents(self, entry: SourceEntry) -> list[SourceEntry] | None:
-        """Directories to make above an entry, outermost first; None if something else is in the way."""
+        """Returns the directories to create above an entry, outermost first, or None if another entry is in the way."""
         parent = entry.path.rpartition(b"/")[0]
         if not entry.path or parent in self._directories:
             return []
@@ -120,7 +119,7 @@ class MemberTree:
         return [replace(made, path=path, xattrs={}) for path in reversed(missing)]
 
     def _bound_numbers(self, entry: SourceEntry) -> None:
-        """Bring owner, group and time into the range that a file system has."""
+        """Replace an owner, group or time that no file system supports."""
         if not (0 <= entry.uid <= MAX_ID and 0 <= entry.gid <= MAX_ID):
             self.warn(entry.path, f"no user or group has such a number; {NOBODY} taken")
             entry.uid = entry.uid if 0 <= entry.uid <= MAX_ID else NOBODY
@@ -130,7 +129,7 @@ class MemberTree:
             entry.mtime_ns = MAX_TIME_NS if entry.mtime_ns > 0 else -MAX_TIME_NS
 
     def _drop_impossible_xattrs(self, entry: SourceEntry) -> None:
-        """Leave out extended attributes that no inode can have."""
+        """Remove extended attributes that no inode can have."""
         for name, value in list(entry.xattrs.items()):
             fits = len(name) <= MAX_XATTR_NAME_SIZE and len(value) <= MAX_XATTR_VALUE_SIZE
             if not fits or b"\0" in name or b"." not in name[1:]:

@@ -1,8 +1,8 @@
-"""A tar archive as a source, of any compression, from a file or a pipe.
+"""A tar archive of any compression as a source, from a file or a pipe.
 
-It is read once from front to back, so the entries come in archive order and a member's content has to be
-read before the next entry is taken. All of ustar, PAX and GNU headers are understood: long names,
-sub-second times, extended attributes (`SCHILY.xattr.*`), and sparse members of each kind.
+It is read once, forward, so entries come in archive order, and the content of a member must be read before the next
+entry is taken. Headers of ustar, PAX and GNU tar are supported: long names, sub-second times, extended attributes
+(`SCHILY.xattr.*`), and all kinds of sparse members.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _BROKEN_HEADER: tuple[type[Exception], ...] = (
 
 
 class _Member(tarfile.TarInfo):
-    """A header; tarfile would take one that is broken, unless it is the first, for the end of the archive."""
+    """A header. Unlike tarfile, it does not take a broken header that is not the first for the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> _Member:
-        """The next header; raises ReadError if it is broken."""
+        """Returns the next header. Raises ReadError if it is broken."""
         try:
             return super().fromtarfile(tarfile)
         except _BROKEN_HEADER as error:
@@ -62,9 +62,9 @@ class _Member(tarfile.TarInfo):
 
     @property
     def stored_ranges(self) -> list[tuple[int, int]] | None:
-        """The (file_offset, size) of the data of a sparse member, as it says; None for a plain one.
+        """The (file_offset, size) of each data range of a sparse member, unchecked; None for a plain member.
 
-        Pieces without data are left out: a marker of the end, and places of an old header that are not used.
+        Empty ranges are left out: end markers, and unused fields of old headers.
         """
         ranges = cast("list[tuple[int, int]] | None", self.sparse)
         return None if ranges is None else [(start, size) for start, size in ranges if size]
@@ -72,13 +72,13 @@ class _Member(tarfile.TarInfo):
 
 @dataclass(slots=True)
 class _MemberEntry(SourceEntry):
-    """A regular member; its data lie at `data_position`, those of a sparse one without its holes."""
+    """A regular member. Its data begins at `data_position`; the data of a sparse member is stored without the holes."""
 
     reader: ForwardReader | None = None
     data_position: int = 0
 
     def read_at(self, file_offset: int, size: int) -> bytes:
-        """See `SourceEntry.read_at`; only forward, and before the next entry is taken."""
+        """See `SourceEntry.read_at`. Reads must go forward, before the next entry is taken."""
         if self.data_ranges is None:
             return self._read_stored(file_offset, size)
         end = file_offset + size
@@ -113,7 +113,7 @@ class TarSource:
     def __init__(
         self, open_stream: Callable[[], BinaryIO], name: str, *, rules: ExcludeRules | None = None
     ) -> None:
-        """`open_stream` is called by `entries`, which closes what it gives; `name` is for messages."""
+        """`entries` calls `open_stream`, and closes the stream that it returns. `name` is for messages."""
         self.name = name
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
@@ -122,7 +122,7 @@ class TarSource:
         self._rules = rules or ExcludeRules()
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the members in archive order; raises PackError for an archive that is damaged or no tar."""
+        """Yield the members in archive order. Raises PackError if the archive is damaged or not a tar."""
         tree = MemberTree(self.name, self.warnings, self._rules)
         try:
             stream = self._open_stream()
@@ -140,7 +140,7 @@ class TarSource:
             reader.drain()
 
     def _members(self, reader: ForwardReader) -> Iterator[_Member]:
-        """The headers, one after another; the end of the stream must be the end of a member."""
+        """Yield the headers. The stream must end at the end of a member."""
         try:
             archive = tarfile.TarFile(
                 name=self.name,
@@ -201,7 +201,7 @@ def _to_bytes(text: str) -> bytes:
 
 
 def _check_size(member: _Member, next_header: int, name: str) -> None:
-    """Raise PackError unless the sizes of a member agree with each other; `next_header` is where it ends."""
+    """Raise PackError unless the sizes of a member are consistent. `next_header` is the position after the member."""
     ranges = member.stored_ranges or []
     position = 0
     for range_start, range_size in ranges:
@@ -214,7 +214,7 @@ def _check_size(member: _Member, next_header: int, name: str) -> None:
 
 
 def _mtime_ns(member: tarfile.TarInfo) -> int:
-    """The modification time; from the text of a PAX record, because a float would round it."""
+    """Returns the modification time. It is read from the text of a PAX record, since a float would round it."""
     text = member.pax_headers.get("mtime")
     if text is not None:
         seconds, _, fraction = text.partition(".")
@@ -227,7 +227,7 @@ def _mtime_ns(member: tarfile.TarInfo) -> int:
 
 
 def _xattrs(member: tarfile.TarInfo) -> dict[bytes, bytes]:
-    """Extended attributes of PAX records; GNU tar writes `=` and `%` in their names as %3D and %25."""
+    """Returns the extended attributes of PAX records. GNU tar writes `=` and `%` in their names as %3D and %25."""
     return {
         _to_bytes(key.removeprefix(_XATTR_PREFIX)).replace(b"%3D", b"=").replace(b"%25", b"%"): _to_bytes(
             value

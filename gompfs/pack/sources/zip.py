@@ -1,8 +1,8 @@
 """A zip archive as a source, in the order of its directory.
 
-Modes, symbolic links, owners and times are taken from the fields that Info-ZIP and its kin write. Where an
-archive has no owner, the one who packs is it; a time without zone is taken as UTC, so that packing gives
-the same everywhere.
+Modes, symlinks, owners and times are taken from the fields that Info-ZIP and compatible programs write. If the archive
+has no owners, the user who packs becomes the owner. A time without a time zone is taken as UTC, so that packing gives
+the same result everywhere.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
-    RuntimeError,  # a member that is encrypted, or of a compression method that zipfile does not know
+    RuntimeError,  # a member that is encrypted, or of a compression method that zipfile does not support
     EOFError,
 )
 
 
 @dataclass(slots=True)
 class _MemberEntry(SourceEntry):
-    """A regular member, decoded from its start by each reader that begins at 0."""
+    """A regular member. A read before the current position decodes the member again from its start."""
 
     archive: zipfile.ZipFile | None = None
     member: zipfile.ZipInfo | None = None
@@ -53,7 +53,7 @@ class _MemberEntry(SourceEntry):
         return True
 
     def read_at(self, file_offset: int, size: int) -> bytes:
-        """See `SourceEntry.read_at`; forward it goes on, backward it decodes the member again."""
+        """See `SourceEntry.read_at`. A forward read continues; a backward read decodes the member again."""
         if self.archive is None or self.member is None:
             raise PackError("was not read before the next entry was taken", path=self.path)
         try:
@@ -83,7 +83,7 @@ class ZipSource:
     sorted = False
 
     def __init__(self, file: str | os.PathLike[str], *, rules: ExcludeRules | None = None) -> None:
-        """Reads the directory of the archive at once; raises PackError if it is none."""
+        """Read the directory of the archive. Raises PackError if it is not a zip archive."""
         self.name = os.fspath(file)
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
@@ -95,7 +95,7 @@ class ZipSource:
             raise PackError(f"cannot read the zip archive: {error}", path=file) from error
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the members; raises PackError for one that cannot be decoded."""
+        """Yield the members. Raises PackError for one that cannot be decoded."""
         tree = MemberTree(self.name, self.warnings, self._rules)
         try:
             archive = zipfile.ZipFile(self.name)
@@ -141,7 +141,7 @@ class ZipSource:
 
 
 def _extra_fields(extra: bytes) -> dict[int, bytes]:
-    """The extra fields by number; what does not fit is ignored, since they only add to what is known."""
+    """Returns the extra fields by number. Malformed fields are ignored, since extra fields are optional."""
     fields: dict[int, bytes] = {}
     position = 0
     while position + 4 <= len(extra):
@@ -152,7 +152,7 @@ def _extra_fields(extra: bytes) -> dict[int, bytes]:
 
 
 def _name(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> bytes:
-    """The name as a Unix system would have it; zipfile decoded it as UTF-8 or code page 437."""
+    """Returns the name as a Unix system would store it. zipfile has decoded it as UTF-8 or code page 437."""
     if member.flag_bits & _FLAG_UTF8:
         name = member.orig_filename.encode("utf-8")
     else:
@@ -176,7 +176,7 @@ def _is_utf8(name: bytes) -> bool:
 
 
 def _mode(member: zipfile.ZipInfo, name: bytes) -> int:
-    """Type and permissions; where there are none, those that fit the name and the DOS attributes."""
+    """Returns type and permissions. If the member has none, they follow from its name and its DOS attributes."""
     mode = member.external_attr >> 16
     if name.endswith(b"/"):
         return stat.S_IFDIR | (stat.S_IMODE(mode) or 0o755)
@@ -186,7 +186,7 @@ def _mode(member: zipfile.ZipInfo, name: bytes) -> int:
 
 
 def _owner(fields: dict[int, bytes]) -> tuple[int, int]:
-    """(uid, gid) of the field that Info-ZIP writes, else of this process."""
+    """Returns (uid, gid) from the field that Info-ZIP writes, or those of this process."""
     field = fields.get(_FIELD_OWNER, b"")
     if len(field) >= 2 and field[0] == 1:
         uid_end = 2 + field[1]
@@ -198,7 +198,7 @@ def _owner(fields: dict[int, bytes]) -> tuple[int, int]:
 
 
 def _mtime_ns(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> int:
-    """NTFS ticks of 100 ns, else Unix seconds, else the DOS time."""
+    """Returns the time from NTFS ticks of 100 ns, or else Unix seconds, or else the DOS time."""
     ntfs = fields.get(_FIELD_NTFS, b"")
     if len(ntfs) >= 16 and struct.unpack_from("<HH", ntfs, 4) == (1, 24):
         ticks = struct.unpack_from("<Q", ntfs, 8)[0]
@@ -207,6 +207,6 @@ def _mtime_ns(member: zipfile.ZipInfo, fields: dict[int, bytes]) -> int:
     if len(timestamp) >= 5 and timestamp[0] & 1:
         return int(struct.unpack_from("<i", timestamp, 1)[0]) * _SECOND_NS
     year, month, day, *time_of_day = member.date_time
-    # Writers that know no date leave month and day 0.
+    # Writers that do not know the date set month and day to 0.
     date = (year, min(max(month, 1), 12), max(day, 1), *time_of_day)
     return calendar.timegm(date) * _SECOND_NS

@@ -1,4 +1,4 @@
-"""Archives to read, to damage and to forge."""
+"""Fixtures: archives to read, to damage and to forge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BLOCK_SIZE = 16 << 10
 
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files within blocks, over blocks, compressible and not, sparse, linked; in a few directories."""
+    """Files inside one block and across blocks, compressible or not, sparse, and linked, in a few directories."""
     root = tmp_path_factory.mktemp("archive") / "tree"
     rng = random.Random(7)
     (root / "big").mkdir(parents=True)
@@ -42,7 +42,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sound_archive(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tree as an archive that no test changes."""
+    """An archive of the tree that no test changes."""
     target = tmp_path_factory.mktemp("archive") / "sound.gomp"
     pack(target, tree, block_size=BLOCK_SIZE)
     return target
@@ -50,7 +50,7 @@ def sound_archive(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def archive_copy(sound_archive: Path, tmp_path: Path) -> Path:
-    """A copy that may be damaged."""
+    """A copy of the archive that a test may damage."""
     copy = tmp_path / "copy.gomp"
     copy.write_bytes(sound_archive.read_bytes())
     return copy
@@ -58,7 +58,7 @@ def archive_copy(sound_archive: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def forge(archive_copy: Path) -> Callable[..., Path]:
-    """Change the index with SQL and make all checksums right again; the forged archive."""
+    """Changes the index with SQL, corrects all checksums, and returns the forged archive."""
 
     def run(*statements: str) -> Path:
         forge_index(archive_copy, *statements)

@@ -1,4 +1,4 @@
-"""A web server for one folder that answers requests of ranges, and keeps count of them."""
+"""A web server for one folder that answers range requests and counts them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from urllib.parse import unquote
 
 @dataclass
 class RangeServer:
-    """Serves `folder` at `url`; `ranges` has the first and last byte of each answer, `bytes_sent` their sum."""
+    """Serves `folder` at `url`.
+
+    `ranges` holds the first and last byte of each answer, `bytes_sent` is their total size.
+    """
 
     folder: Path
     serves_ranges: bool = True
@@ -28,7 +31,7 @@ class RangeServer:
 
 @contextmanager
 def serving(folder: Path, *, serves_ranges: bool = True) -> Iterator[RangeServer]:
-    """Serve while the body runs."""
+    """Runs the server during the `with` body."""
     state = RangeServer(folder, serves_ranges)
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Archives that were cut, flipped and overwritten: clear errors, and all else stays readable."""
+"""Truncated, flipped and overwritten archives: errors are clear, and everything undamaged stays readable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def flip(path: Path, archive_offset: int) -> None:
 
 @pytest.fixture
 def place(archive_copy: Path) -> tuple[int, int, int]:
-    """A block of the middle of big/noise: its number, archive_offset and compressed_size."""
+    """A block in the middle of big/noise: its number, archive_offset and compressed_size."""
     with Archive(archive_copy) as archive:
         ino = archive.resolve("big/noise").ino
         block = (archive.extents(ino)[0].stream_offset + 350_000) // archive.block_size
@@ -66,7 +66,7 @@ class TestDamagedBlock:
         content = (tree / "big/noise").read_bytes()
         with Archive(archive_copy) as archive:
             ino = archive.resolve("big/noise").ino
-            for _ in range(2):  # the second answer comes out of the cache
+            for _ in range(2):  # the second answer comes from the cache
                 with pytest.raises(CorruptBlockError) as caught:
                     archive.read(ino, 0, len(content))
                 assert (caught.value.archive, caught.value.block) == (str(archive_copy), block)
@@ -82,7 +82,7 @@ class TestDamagedBlock:
     def test_content_that_does_not_match_its_checksum(
         self, archive_copy: Path, place: tuple[int, int, int]
     ) -> None:
-        """Only `verify` sees that a block decodes to something else than was packed."""
+        """The compressed bytes are valid but decode to other bytes than were packed. Only `verify` notices this."""
         block, archive_offset, compressed_size = place
         raw = archive_copy.read_bytes()[archive_offset : archive_offset + compressed_size]
         header = parse_block_header(raw)
@@ -118,7 +118,7 @@ class TestDamagedBlock:
         assert len(report.damages[1].paths) == 1
         assert report.damages[1].paths[0] in (b"big/text", b"text-too")
 
-    def test_extracting_leaves_out_what_is_damaged(
+    def test_extracting_skips_damaged_files(
         self, archive_copy: Path, tree: Path, place: tuple[int, int, int], tmp_path: Path
     ) -> None:
         flip(archive_copy, place[1] + 99)
@@ -156,7 +156,7 @@ def test_a_file_that_shrinks_while_it_is_open(archive_copy: Path) -> None:
 
 
 class TestFrame:
-    """Superblock, index and footer."""
+    """Damage to superblock, index and footer."""
 
     @pytest.mark.parametrize("archive_offset", [0, 7, 8, 12, 16, 40, 63])
     def test_superblock(self, archive_copy: Path, archive_offset: int) -> None:
@@ -217,7 +217,7 @@ class TestFrame:
             {"generation": 0},
         ],
     )
-    def test_a_footer_that_leads_nowhere(
+    def test_footers_with_impossible_fields(
         self, archive_copy: Path, with_index: Callable[..., None], fields: dict[str, int]
     ) -> None:
         with_index(archive_copy, bytes(8192), **fields)
@@ -234,7 +234,7 @@ class TestFrame:
         assert os.listdir("/proc/self/fd") == before
 
 
-def test_what_is_no_archive(tmp_path: Path) -> None:
+def test_files_that_are_not_archives(tmp_path: Path) -> None:
     for content in (b"", b"x", bytes(63), bytes(64), os.urandom(5000), b"\x89GOMPFS\n" * 100):
         (tmp_path / "other").write_bytes(content)
         with pytest.raises(ArchiveFormatError) as caught:
@@ -263,7 +263,8 @@ def test_cut_at_any_size(sound_archive: Path, tmp_path: Path) -> None:
 
 
 def test_random_flips_never_give_wrong_bytes(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
-    """Whatever is flipped: either an error of ours, or exactly the bytes that were packed."""
+    """Whatever bits are flipped, reading gives the bytes that were packed, or one of two errors that name the archive.
+    """
     content = sound_archive.read_bytes()
     expected = list_directory(tree)
     rng = random.Random(11)
@@ -285,7 +286,7 @@ def test_random_flips_never_give_wrong_bytes(sound_archive: Path, tree: Path, tm
 
 
 def test_files_that_all_touch_all_damaged_blocks(tmp_path: Path) -> None:
-    """The report was as long as files times blocks, and the index was searched once for each block."""
+    """The report had files times blocks lines, and the index was searched once per block."""
     tree = tmp_path / "tree"
     tree.mkdir()
     for number in range(1500):

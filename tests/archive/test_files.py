@@ -1,4 +1,4 @@
-"""What `gompfs.open` gives behaves as the functions of the same names in `os` and `io` do on the packed tree."""
+"""The result of `gompfs.open` behaves as the functions of the same names in `os` and `io` do on the packed tree."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_walking(files: ArchiveFiles, tree: Path) -> None:
     def seen(walk: Iterator[tuple[str, list[str], list[str]]], root: str) -> list[tuple[str, list[str], list[str]]]:
         return [(os.path.relpath(place, root), sorted(below), sorted(others)) for place, below, others in walk]
 
-    # os.walk takes links to directories for directories, though it does not go there.
+    # os.walk lists links to directories as directories, although it does not follow them.
     links = {name for name in os.listdir(tree) if (tree / name).is_symlink()}
     expected = []
     for place, below, others in seen(os.walk(tree), str(tree)):
@@ -104,7 +104,7 @@ def test_a_directory_with_two_names(forge) -> None:
         list(files.walk())
 
 
-def test_bytes_as_a_file_gives_them(files: ArchiveFiles, tree: Path) -> None:
+def test_binary_reading(files: ArchiveFiles, tree: Path) -> None:
     rng = random.Random(3)
     for name in ("big/noise", "big/text", "sparse", "small/11", "text-too"):
         with files.open(name, "rb") as found, open(tree / name, "rb") as expected:
@@ -137,7 +137,7 @@ def test_bytes_as_a_file_gives_them(files: ArchiveFiles, tree: Path) -> None:
         assert files.read(name) == (tree / name).read_bytes()
 
 
-def test_text_as_a_file_gives_it(tmp_path: Path) -> None:
+def test_text_reading(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     place = tmp_path / "tree/text"
     place.write_bytes("Grüße\r\naus\nKöln\r".encode() * 20_000)
@@ -211,7 +211,7 @@ def test_a_loop_of_links_has_the_number_that_the_kernel_gives(files: ArchiveFile
     assert found.value.errno == expected.value.errno
 
 
-def test_no_archive(tmp_path: Path) -> None:
+def test_opening_a_file_that_is_not_an_archive(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         gompfs.open(tmp_path / "missing")
     (tmp_path / "other").write_bytes(b"something")
@@ -301,12 +301,12 @@ def test_statistics(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["zz", "", "rr", "rw", "b", "rbt", "+"])
 def test_modes_that_do_not_exist(sound_archive: Path, mode: str) -> None:
-    """They were refused as if they wrote: OSError (EROFS)."""
+    """Invalid modes gave OSError (EROFS), as if they were for writing, instead of ValueError."""
     with gompfs.open(sound_archive) as files, pytest.raises(ValueError, match="mode"):
         files.open("big/text", mode)
 
 
-def test_errors_have_what_an_oserror_has(sound_archive: Path) -> None:
+def test_errors_have_the_attributes_of_an_oserror(sound_archive: Path) -> None:
     """`filename` and `strerror` were None."""
     with gompfs.open(sound_archive) as files:
         with pytest.raises(FileNotFoundError) as caught:
@@ -327,7 +327,7 @@ def test_an_archive_that_is_closed(sound_archive: Path) -> None:
         pass
 
 
-def test_what_there_is(sound_archive: Path) -> None:
+def test_exists_isdir_isfile(sound_archive: Path) -> None:
     with gompfs.open(sound_archive) as files:
         assert [files.exists(path) for path in ("big", b"link", "loop", "nowhere", "sparse/x")] == [
             True, True, False, False, False,
@@ -337,7 +337,7 @@ def test_what_there_is(sound_archive: Path) -> None:
 
 
 def test_errors_are_in_the_package() -> None:
-    """`except gompfs.GompfsError` needed another import."""
+    """`except gompfs.GompfsError` needed an import of gompfs.errors."""
     assert gompfs.GompfsError is ArchiveFormatError.__mro__[1]
     known = {name for name, value in vars(gompfs_errors).items() if isinstance(value, type) and name != "Any"}
     assert {name for name in gompfs.__all__ if name.endswith("Error")} == known

@@ -1,4 +1,4 @@
-"""Archives through fsspec: its own test suite, the programs that use it, and what a remote archive costs."""
+"""Archives through fsspec: fsspec's own test suite, programs that use fsspec, and the requests to a remote archive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ BLOCK_SIZE = 16 << 10
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """As the entry point does where gompfs is installed; nothing stays open between tests."""
+    """Registers the file system as the entry point of an installed gompfs does, and closes everything after each test.
+    """
     fsspec.register_implementation("gompfs", GompfsFileSystem, clobber=True)
     yield
     for opened in list(GompfsFileSystem._cache.values()):
@@ -46,7 +47,7 @@ def registered() -> Iterator[None]:
 
 
 class PackedWhenRead:
-    """What the suite makes goes to a local directory; all else is asked of that directory as an archive."""
+    """Creates files in a local directory, and answers all other calls from an archive of that directory."""
 
     _CHANGES = ("mkdir", "makedirs", "touch", "pipe", "rm")
 
@@ -70,7 +71,7 @@ class PackedWhenRead:
 
 
 class TestReadOnlyPartOfTheSuite(abstract.AbstractFixtures, abstract.AbstractGetTests):
-    """fsspec's own tests of what a file system does that is only read."""
+    """fsspec's own tests of reading."""
 
     @pytest.fixture
     def fs(self, tmp_path: Path) -> PackedWhenRead:
@@ -78,7 +79,7 @@ class TestReadOnlyPartOfTheSuite(abstract.AbstractFixtures, abstract.AbstractGet
 
     @pytest.fixture
     def fs_path(self) -> str:
-        return "base"  # fsspec itself mistakes the names of recursive copies from a root without a slash
+        return "base"  # fsspec's recursive copies get wrong names from a root without a slash
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def fs(sound_archive: Path) -> GompfsFileSystem:
     return fsspec.filesystem("gompfs", fo=str(sound_archive))
 
 
-def test_the_entry_point_leads_here() -> None:
+def test_the_entry_point() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     place = project["project"]["entry-points"]["fsspec.specs"]["gompfs"]
     module, _, name = place.rpartition(".")
@@ -99,7 +100,7 @@ def test_the_tree(fs: GompfsFileSystem, tree: Path) -> None:
         found = {info["name"]: info for info in fs.ls(path)}
         assert list(found) == expected == fs.ls(path, detail=False)
         for name, info in found.items():
-            follows = (tree / name).is_file()  # links to directories show as links
+            follows = (tree / name).is_file()  # links to directories are reported as links
             assert info["mtime"] == pytest.approx(os.stat(tree / name, follow_symlinks=follows).st_mtime)
             assert info["islink"] == (tree / name).is_symlink()
     assert fs.find("") == sorted(
@@ -167,7 +168,7 @@ def test_errors(fs: GompfsFileSystem, tmp_path: Path) -> None:
 
 
 def test_directories_of_a_hostile_archive(forge) -> None:
-    """One that is inside itself has no end, and one with two names may have too many ends."""
+    """A directory inside itself has no end. A directory with two names can be listed too many times."""
     path = forge("INSERT INTO dirent SELECT max(ino), CAST('again' AS BLOB), 1 FROM inode WHERE mode & 61440 = 16384")
     fs = fsspec.filesystem("gompfs", fo=str(path))
     for ask in (lambda: fs.find(""), lambda: list(fs.walk("")), lambda: fs.glob("**"), lambda: fs.du("")):
@@ -178,7 +179,7 @@ def test_directories_of_a_hostile_archive(forge) -> None:
         list(fs.walk("nothing", on_error="raise"))
 
 
-def test_chains_of_urls(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
+def test_chained_urls(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
     expected = (tree / "small/01").read_bytes()
     fsspec.filesystem("memory").put(str(sound_archive), "/in/c.gomp")
     (tmp_path / "outer").mkdir()
@@ -223,7 +224,10 @@ def test_another_process_opens_it_anew(fs: GompfsFileSystem, sound_archive: Path
 class TestRemote:
     @pytest.fixture
     def large(self, tmp_path: Path) -> Path:
-        """Many small files, so that the index does not fit the end that is read first, and one of 4 MB of noise."""
+        """An archive of 4 MB of noise in one file, and of many small files.
+
+        The index is larger than the first read at the end of the archive.
+        """
         rng = random.Random(9)
         tree = tmp_path / "tree"
         for number in range(1500):
@@ -242,7 +246,8 @@ class TestRemote:
         with serving(tmp_path) as server, fsspec.open(f"gompfs://{name}::{server.url}/large.gomp") as file:
             assert file.read() == (tmp_path / "tree" / name).read_bytes()
             requests = list(server.ranges)
-        # The end, the superblock, the index, and the blocks of the file; what comes twice is the end.
+        # Bytes are the end of the archive, the superblock, the index and the blocks of the file. Only the end is read
+        # twice.
         assert len(requests) <= 5
         assert server.bytes_sent <= index_size + (64 << 10) + 64 + 3 * BLOCK_SIZE
         assert large.stat().st_size > 4_000_000
@@ -258,11 +263,11 @@ class TestRemote:
             fs = fsspec.filesystem("gompfs", fo=f"{server.url}/large.gomp")
             server.ranges.clear()
             assert fs.cat_file("noise", 1_000_000, 1_500_000) == content[1_000_000:1_500_000]
-            assert len(server.ranges) <= 8  # of 31 blocks and more
+            assert len(server.ranges) <= 8  # for at least 31 blocks
             assert fs.cat("noise") == content
             of_blocks = [(first, last) for first, last in server.ranges if last < index_offset]
         assert len(of_blocks) > 2
-        assert len(of_blocks) < 60  # of 245 blocks
+        assert len(of_blocks) < 60  # for 245 blocks
         for first, last in of_blocks:
             assert first in starts
             assert any(end <= last + 1 < end + 32 for end in ends)

@@ -1,4 +1,4 @@
-"""A process forks while its threads read an archive: its children read it too, at once and rightly, and so does it."""
+"""Forks while threads read an archive: parent and children can both read it at once, and get the right bytes."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
 
 NUM_FORKS = 20
-SECONDS = 15.0  # a child needs less than one; the machine may be busy
-CACHE_SIZE = 1 << 20  # too small for all blocks, so that readers decode
+SECONDS = 15.0  # a child needs less than 1 s; the machine may be busy
+CACHE_SIZE = 1 << 20  # too small for all blocks, so that readers have to decode
 
 
 @pytest.fixture(scope="module")
 def contents(tree: Path) -> dict[str, bytes]:
-    """All regular files by name."""
+    """The content of all regular files by name."""
     paths = [path for path in sorted(tree.rglob("*")) if path.is_file() and not path.is_symlink()]
     return {str(path.relative_to(tree)): path.read_bytes() for path in paths}
 
@@ -50,7 +50,7 @@ def files(sound_archive: Path) -> Iterator[ArchiveFiles]:
 
 
 def run_in_child(work: Callable[[], object], seconds: float = SECONDS) -> str:
-    """What `work` returns or raises in a child, as text; `it hangs` where nothing comes in time."""
+    """Returns what `work` returns or raises in a forked child, as text, or `it hangs` if nothing comes in time."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -70,7 +70,7 @@ def run_in_child(work: Callable[[], object], seconds: float = SECONDS) -> str:
 
 
 def wrong_files(files: ArchiveFiles, contents: dict[str, bytes], names: list[str]) -> list[str]:
-    """Those of the files whose bytes, size or place in a directory are not the packed ones."""
+    """Returns the files whose content, size or directory entry differ from what was packed."""
     return [
         name
         for name in names
@@ -82,7 +82,7 @@ def wrong_files(files: ArchiveFiles, contents: dict[str, bytes], names: list[str
 
 @contextmanager
 def readers(read: Callable[[random.Random], object], num_threads: int = 3) -> Iterator[None]:
-    """Threads that call `read` again and again; what it raises there is raised here at the end."""
+    """Runs threads that call `read` repeatedly. At the end of the `with` body, raises what they raised."""
     stop = threading.Event()
     errors: list[BaseException] = []
 
@@ -108,7 +108,7 @@ def readers(read: Callable[[random.Random], object], num_threads: int = 3) -> It
 
 
 def reader_of(files: ArchiveFiles, contents: dict[str, bytes]) -> Callable[[random.Random], None]:
-    """Reads one file whole, forwards, or a part of it, and asks for names that nobody has asked for lately."""
+    """Returns a function that reads a random file whole, forwards or in part, and looks up names not in any cache."""
 
     def read(rng: random.Random) -> None:
         name = rng.choice([*contents, "big/noise", "big/text"])
@@ -116,7 +116,7 @@ def reader_of(files: ArchiveFiles, contents: dict[str, bytes]) -> Callable[[rand
         with files.open(name, "rb") as file:
             file.seek(start)
             assert file.read() == contents[name][start:]
-        files.archive._inodes.clear()  # so that the index is asked
+        files.archive._inodes.clear()  # so that lookups reach the index
         files.archive._extents.clear()
         assert files.listdir("small/deep") == ["deeper"]
 
@@ -124,7 +124,8 @@ def reader_of(files: ArchiveFiles, contents: dict[str, bytes]) -> Callable[[rand
 
 
 def test_children_read(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """19 of 20 children waited for ever: for a lock that a thread of the parent held, or a block that it decoded."""
+    """19 of 20 children hung: on a lock held by a thread of the parent, or on a block that such a thread was decoding.
+    """
     with readers(reader_of(files, contents)):
         answers = [run_in_child(lambda: wrong_files(files, contents, [*contents])) for _ in range(NUM_FORKS)]
     assert answers == ["[]"] * NUM_FORKS
@@ -140,7 +141,7 @@ def test_children_of_children_read(files: ArchiveFiles, contents: dict[str, byte
 
 
 def test_threads_of_a_child_read(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """All of them find the archive closed at the same moment, and one opens it again."""
+    """All threads notice at the same time that the archive must be reopened; exactly one reopens it."""
 
     def read_on_threads() -> int:
         with readers(reader_of(files, contents), 8):
@@ -151,7 +152,10 @@ def test_threads_of_a_child_read(files: ArchiveFiles, contents: dict[str, bytes]
 
 
 def test_open_files_are_read_in_children(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """From where they are, as open files of the system; also one that another thread reads at that moment."""
+    """A child continues at the file position at the fork, as with files of the system.
+
+    This also holds for a file that another thread is reading during the fork.
+    """
     name = "big/text"
     binary, text, shared = files.open(name, "rb"), files.open(name), files.open(name, "rb")
     begin, words = binary.read(1000), text.read(1000)
@@ -172,7 +176,7 @@ def test_open_files_are_read_in_children(files: ArchiveFiles, contents: dict[str
 
 
 def test_blocks_of_the_parent_are_let_go_in_children(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """Their memory is the parent's, whose threads may have held its lock at that moment."""
+    """A child drops blocks of the parent, whose threads may have held the lock of that memory during the fork."""
     ino = files.stat("big/noise").st_ino
     held: list[memoryview | bytes] = []
 
@@ -203,7 +207,7 @@ def test_a_pool_reads(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
 
 
 class _Opened:
-    """Opens an archive where it is called, which may be another process."""
+    """Opens an archive in the process that calls it."""
 
     def __init__(self, archive: str, contents: dict[str, bytes]) -> None:
         self.archive = archive
@@ -215,7 +219,7 @@ class _Opened:
 
 
 def test_spawned_processes_read(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """They inherit nothing, and open the archive by themselves."""
+    """Spawned processes inherit nothing and open the archive themselves."""
     with readers(reader_of(files, contents), 2), multiprocessing.get_context("spawn").Pool(2) as pool:
         assert all(pool.map_async(_Opened(str(files.archive.path), contents), ["big/noise", "big/text"]).get(60))
 
@@ -259,7 +263,7 @@ _ENDING = """
 
 
 def test_children_close_and_end(sound_archive: Path) -> None:
-    """With and without reading first, closed or not; each runs to the interpreter's own end."""
+    """Children that read or do not read, close the archive or not, all exit normally through the interpreter."""
     command = [sys.executable, "-P", "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(_ENDING)]
     ended = subprocess.run([*command, sound_archive], capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
@@ -287,7 +291,7 @@ def test_children_see_the_generation_that_the_parent_opened(
 
 @pytest.mark.parametrize("is_remote", [False, True])
 def test_file_systems_of_fsspec(sound_archive: Path, contents: dict[str, bytes], is_remote: bool) -> None:
-    """A store that uses a thread of its own, as that of HTTP does, is made anew in a child."""
+    """A store with a thread of its own, such as HTTP, is created again in the child."""
     with serving(sound_archive.parent) as server:
         url = f"{server.url}/{sound_archive.name}" if is_remote else str(sound_archive)
         system = GompfsFileSystem(url, engine="cpu", skip_instance_cache=True)
@@ -305,7 +309,7 @@ def test_file_systems_of_fsspec(sound_archive: Path, contents: dict[str, bytes],
 
 
 class _Gpu(CpuEngine):
-    """Stands for a GPU that the parent has started: it fails in a child, as CUDA does."""
+    """Stands for a GPU that the parent has started. It fails in a child, as CUDA does."""
 
     name = "gpu"
 
@@ -351,7 +355,10 @@ def test_the_gpu_engine_refuses_to_work_in_a_child(sound_archive: Path, contents
 
 
 def test_a_fork_waits_for_a_lock() -> None:
-    """It protects a library whose own locks a child cannot free. Another thread is at work in that library here."""
+    """The lock protects a library with locks of its own, which a child could not release.
+
+    Another thread is inside that library when the process forks.
+    """
     lock = ForkLock()
     entered, left = threading.Event(), []
 
@@ -376,7 +383,7 @@ def test_a_fork_waits_for_a_lock() -> None:
 
 
 def test_a_fork_does_not_wait_for_ever_for_a_lock_that_is_always_held() -> None:
-    """Two threads take turns, so that there is no moment at which nobody has the lock."""
+    """Several threads take turns, so that the lock is never free."""
     lock = ForkLock()
 
     def take_and_hold(_: random.Random) -> None:

@@ -1,4 +1,4 @@
-"""Indexes with right checksums and wrong contents: clean errors, no crash, no endless loop."""
+"""Indexes with valid checksums and invalid content: clean errors, no crash, no endless loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Forge = Callable[..., Path]
 
 
 def use_everything(path: Path, target: Path) -> None:
-    """All that commands do with an archive; raises GompfsError for damage."""
+    """Does everything that commands do with an archive. Raises GompfsError for damage."""
     with Archive(path, cache_size=1 << 20) as archive:
         for _, inode in archive.walk():
             archive.xattrs(inode.ino)
@@ -56,7 +56,7 @@ def use_everything(path: Path, target: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def bounded_memory():
-    """A forged number must not become an allocation."""
+    """Limits the address space to 3 GiB, since a forged number must not become an allocation."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (3 << 30, before[1]))
     yield
@@ -201,14 +201,14 @@ def test_refused_when_used(forge: Forge, tmp_path: Path, statement: str) -> None
     ],
 )
 def test_odd_but_readable(forge: Forge, tmp_path: Path, statement: str) -> None:
-    """Whatever comes of it is an error of ours, or none."""
+    """Reading either works or raises a GompfsError."""
     path = forge(statement)
     with contextlib.suppress(GompfsError):
         use_everything(path, tmp_path / "out")
 
 
 def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) -> None:
-    """Others are readable, although files are looked up many at a time."""
+    """Other files stay readable, although many files are looked up at once."""
     path = forge(
         "UPDATE extent SET size = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6e6f697365')",
         "UPDATE inode SET uid = -5 WHERE ino = (SELECT ino FROM dirent WHERE name = x'6c656166')",
@@ -225,7 +225,7 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
 
 
 def test_attributes_of_inodes_below_zero(forge: Forge) -> None:
-    """listxattr in a mount ended in a TypeError of C++ for every file."""
+    """In a mount, listxattr failed with a TypeError of the C++ core for every file."""
     with Archive(forge("INSERT INTO xattr VALUES (-5, x'757365722e61', x'62')")) as archive:
         with pytest.raises(CorruptIndexError, match="xattr"):
             archive.inodes_with_xattrs()
@@ -237,7 +237,7 @@ def numbers(count: int) -> str:
 
 
 def test_a_file_of_very_many_extents(forge: Forge, tmp_path: Path) -> None:
-    """Each read went through all extents from the first on: an archive of 2 MB took extract minutes."""
+    """Each read searched all extents from the first on: extracting an archive of 2 MB took minutes."""
     count = 40_000
     path = forge(
         f"INSERT INTO inode VALUES (90000, 33188, 0, 0, {count}, 0, 1, 0, NULL)",
@@ -253,7 +253,7 @@ def test_a_file_of_very_many_extents(forge: Forge, tmp_path: Path) -> None:
 
 
 def test_paths_of_directories_far_down(forge: Forge, tmp_path: Path) -> None:
-    """The paths of 2,000 directories in each other, with a file in each, were kept all at once: 1 GB of them."""
+    """All paths of 2,000 nested directories, with a file in each, were kept in memory at once: 1 GB."""
     depth = 2000
     names = "CAST(substr(hex(zeroblob(200)), 1, 255) AS BLOB)"
     path = forge(
@@ -272,17 +272,17 @@ def test_paths_of_directories_far_down(forge: Forge, tmp_path: Path) -> None:
             _, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-            subprocess.run(["rm", "-rf", tmp_path / "out"], check=True)  # pytest cannot: it is too deep
+            subprocess.run(["rm", "-rf", tmp_path / "out"], check=True)  # too deep for pytest's cleanup
         assert longest == 256 * depth + 1
         assert peak < 64 << 20
         verify_archive(archive)
 
 
-def test_sizes_are_added_up_beyond_64_bits(forge: Forge) -> None:
-    """A file of a single hole may have any size; two such files made `info` and statfs of a mount fail."""
+def test_sums_of_sizes_beyond_64_bits(forge: Forge) -> None:
+    """A file that is one hole may have any size. Two such files made `info` and statfs of a mount fail."""
     path = forge("UPDATE inode SET size = 9223372036854775807 WHERE mode & 61440 = 32768")
     with Archive(path) as archive:
-        num_files = sum(stat.S_ISREG(inode.mode) for _, inode in archive.walk()) - 1  # one of them has two names
+        num_files = sum(stat.S_ISREG(inode.mode) for _, inode in archive.walk()) - 1  # one file has two names
         assert archive.totals()[1] == num_files * ((1 << 63) - 1)
         blocks, *_ = Operations(archive, MountOptions()).statfs()
         assert 1 << 51 < blocks < 1 << 64
@@ -290,14 +290,14 @@ def test_sizes_are_added_up_beyond_64_bits(forge: Forge) -> None:
 
 @pytest.mark.parametrize("size", ["-1", "-9223372036854775808", "'all'", "0.5"])
 def test_impossible_sizes_are_not_added_up(forge: Forge, size: str) -> None:
-    """statfs of a mount took a sum below zero for a number of blocks."""
+    """statfs of a mount used a negative sum as the number of blocks."""
     path = forge(f"UPDATE inode SET size = {size} WHERE mode & 61440 = 32768")
     with Archive(path) as archive, pytest.raises(CorruptIndexError, match="size"):
         archive.totals()
 
 
-def test_extents_of_a_short_segment_end(forge: Forge) -> None:
-    """The last block of a segment is short; bytes behind its end are in no block."""
+def test_extents_past_the_end_of_a_segment(forge: Forge) -> None:
+    """The last block of a segment is short, and an extent beyond its end is in no block."""
     path = forge(
         "UPDATE extent SET size = size + 16000 WHERE stream_offset = (SELECT MAX(stream_offset) FROM extent)"
     )
@@ -308,8 +308,8 @@ def test_extents_of_a_short_segment_end(forge: Forge) -> None:
             archive.read_pieces(last, extents[last][-1].file_offset, extents[last][-1].size)
 
 
-def test_blocks_in_each_others_places(forge: Forge) -> None:
-    """Each block is checked against its own header only, so that the last one betrays itself by its size."""
+def test_swapped_blocks(forge: Forge) -> None:
+    """A block is checked against its own header only, so a swapped block is noticed only by its size."""
     offsets = "CAST(substr(archive_offsets, -8) || substr(archive_offsets, 9) AS BLOB)"
     path = forge(f"UPDATE segment SET archive_offsets = {offsets}")
     with Archive(path) as archive:
@@ -319,7 +319,7 @@ def test_blocks_in_each_others_places(forge: Forge) -> None:
         assert [damage.block for damage in verify_archive(archive).damages] == [0]
 
 
-def test_verify_tells_of_what_breaks_when_used(forge: Forge) -> None:
+def test_verify_reports_all_forgeries(forge: Forge) -> None:
     pristine = forge().read_bytes()
     for name, statement in USING.items():
         forge().write_bytes(pristine)
@@ -327,7 +327,7 @@ def test_verify_tells_of_what_breaks_when_used(forge: Forge) -> None:
             assert verify_archive(archive).problems, name
 
 
-def test_verify_tells_the_first_of_many_problems(forge: Forge) -> None:
+def test_verify_lists_the_first_100_problems_of_a_kind(forge: Forge) -> None:
     with Archive(forge("UPDATE extent SET size = 0", "UPDATE inode SET nlink = 77 WHERE ino = 3")) as archive:
         num_extents = sum(map(len, archive.all_extents()))
         reasons = [problem.reason for problem in verify_archive(archive).problems]
@@ -336,7 +336,7 @@ def test_verify_tells_the_first_of_many_problems(forge: Forge) -> None:
     assert any(reason.startswith("its link count is 77") for reason in reasons)
 
 
-def test_names_that_lead_nowhere_have_no_path(forge: Forge) -> None:
+def test_names_that_no_directory_leads_to_have_no_path(forge: Forge) -> None:
     path = forge("UPDATE dirent SET parent = ino WHERE name = x'64656570'")
     with Archive(path) as archive:
         assert b"small/00" in archive.paths().values()
@@ -344,7 +344,7 @@ def test_names_that_lead_nowhere_have_no_path(forge: Forge) -> None:
 
 
 def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
-    """What other commands refuse, and facts that no generation can go on from, which add repaired or kept silently."""
+    """`add` repaired or kept forged facts silently. Now it refuses them and leaves the archive as it was."""
     sound = forge().read_bytes()
     for statement in (
         USING["a cycle"],
@@ -364,7 +364,7 @@ def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
 
 
 def test_adding_where_no_inode_number_is_left(forge: Forge, tree: Path) -> None:
-    """add wrote inodes of 2^62 and above, which verify then complained of."""
+    """`add` wrote inodes numbered 2^62 and above, which verify reports as problems."""
     path = forge("UPDATE meta SET value = '4611686018427387904' WHERE key = 'next_ino'")
     before = path.read_bytes()
     with Archive(path) as archive:
@@ -375,7 +375,7 @@ def test_adding_where_no_inode_number_is_left(forge: Forge, tree: Path) -> None:
 
 
 def test_extracting_through_a_symlink(forge: Forge, tmp_path: Path) -> None:
-    """A name that is a symlink first and a directory later must not lead outside the target."""
+    """A name that is first a symlink and later a directory must not lead outside of the target."""
     outside = tmp_path / "outside"
     outside.mkdir()
     target = os.fsencode(outside).hex()
@@ -390,7 +390,7 @@ def test_extracting_through_a_symlink(forge: Forge, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"SQLite format 3\0" * 600, bytes(40960)])
-def test_no_database_at_all(archive_copy: Path, with_index: Callable[..., None], content: bytes) -> None:
+def test_an_index_that_is_not_a_database(archive_copy: Path, with_index: Callable[..., None], content: bytes) -> None:
     with_index(archive_copy, content)
     with pytest.raises(ArchiveFormatError) as caught:
         Archive(archive_copy)
@@ -413,6 +413,6 @@ def test_a_database_with_random_bytes(
             use_everything(archive_copy, tmp_path / str(number))
 
 
-def test_sqlite_itself_is_as_expected() -> None:
-    """Deserialized images are read without a file, a journal or the write-ahead log."""
+def test_the_version_of_sqlite() -> None:
+    """Since SQLite 3.36, a deserialized image is read without a file, a journal or the write-ahead log."""
     assert sqlite3.sqlite_version_info >= (3, 36)

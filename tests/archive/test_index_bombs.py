@@ -1,4 +1,4 @@
-"""Small archives whose index stands for any number of rows: every command refuses them at once, in little memory."""
+"""Small archives whose index seems to have unlimited rows: every command refuses them at once, in little memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMANDS = [["ls", "-R"], ["ls", "-l"], ["info"], ["verify"], ["cat", "small/00"
 
 
 def run_in_bounds(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """A command of gompfs, with 1 GB of memory and 20 seconds."""
+    """Runs a gompfs command with at most 1 GB of memory and 20 seconds."""
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))
@@ -34,7 +34,7 @@ def run_in_bounds(arguments: list[str], cwd: Path) -> subprocess.CompletedProces
 
 
 def small_pages(image: bytes, path: Path) -> bytearray:
-    """The same index with pages of 512 bytes, so that its b-trees are deep."""
+    """Returns the same index with pages of 512 bytes, so that its b-trees are deep."""
     path.write_bytes(image)
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute(f"PRAGMA page_size = {PAGE}")
@@ -51,7 +51,7 @@ def root_of(image: bytearray, table: str) -> int:
 
 
 def widen(image: bytearray, page: int) -> None:
-    """Have all cells of a page, and of the pages below it, lead to the page of the last one."""
+    """Makes all cells of a page, and of the last page below it, point to the last child."""
     start = (page - 1) * PAGE
     if image[start] not in (2, 5):
         return
@@ -73,7 +73,7 @@ def index_of(archive_copy: Path) -> bytes:
 def test_pages_that_all_lead_to_one_child(
     archive_copy: Path, index_of: bytes, with_index: Callable[..., None], table: str, tmp_path: Path
 ) -> None:
-    """`ls` and `extract` grew without bound, `info`, `verify` and statfs of a mount did not end."""
+    """`ls` and `extract` used unlimited memory; `info`, `verify` and statfs of a mount never ended."""
     image = small_pages(index_of, tmp_path / "index.sqlite")
     before = bytes(image)
     widen(image, root_of(image, table))
@@ -89,7 +89,7 @@ def test_pages_that_all_lead_to_one_child(
 def test_rows_out_of_order(
     archive_copy: Path, index_of: bytes, with_index: Callable[..., None], tmp_path: Path
 ) -> None:
-    """The inode numbers were asked for without end: each question went on after a lower number than the last one."""
+    """Reading the inode numbers never ended, since each query continued after a number lower than the last one."""
     image = small_pages(index_of, tmp_path / "index.sqlite")
     page = root_of(image, "inode")
     while image[(page - 1) * PAGE] == 5:
@@ -105,7 +105,7 @@ def test_rows_out_of_order(
 
 
 def test_a_query_that_takes_too_many_steps_ends(index_of: bytes) -> None:
-    """The second line, should a query ever take more time than the size of an index explains."""
+    """A second line of defence, in case a query takes more steps than the size of an index can explain."""
     index = IndexReader(index_of, "a.gomp", 1 << 40, 16384)
     index._max_steps = 0
     with pytest.raises(CorruptIndexError, match="interrupted"):
@@ -121,10 +121,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_what_no_index_has(
+def test_unusual_databases_are_refused(
     statement: str, archive_copy: Path, index_of: bytes, with_index: Callable[..., None]
 ) -> None:
-    """UTF-16 text, tables of SQLite's own, and further indexes were accepted by all commands and by verify."""
+    """All commands, and verify, accepted UTF-16 text, SQLite's own tables, and additional indexes."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.deserialize(index_of)
     if statement == "text in UTF-16":
@@ -142,13 +142,13 @@ def test_what_no_index_has(
 
 
 def test_an_index_of_no_bytes(archive_copy: Path, with_index: Callable[..., None]) -> None:
-    """Its message ended in nothing."""
+    """The error message had no reason at its end."""
     with_index(archive_copy, b"")
     with pytest.raises(CorruptIndexError, match="the index is damaged: file is not a database"):
         Archive(archive_copy)
 
 
-ROW = "(SELECT ino FROM dirent WHERE name = x'6c696e6b')"  # of the symbolic link `link`
+ROW = "(SELECT ino FROM dirent WHERE name = x'6c696e6b')"  # the inode of the symbolic link `link`
 BY_CHILD = {
     "UPDATE dirent SET ino = 'x' WHERE name = x'6c696e6b'": "types",
     "UPDATE dirent SET ino = 1.5 WHERE name = x'6c696e6b'": "types",
@@ -165,8 +165,8 @@ BY_CHILD = {
 
 
 @pytest.mark.parametrize("statement", BY_CHILD)
-def test_entries_that_lead_nowhere(forge: Callable[..., Path], statement: str, tmp_path: Path) -> None:
-    """Some ended in an internal error, some were hidden by `ls`, some were no entries for `cat`."""
+def test_entries_with_an_invalid_inode(forge: Callable[..., Path], statement: str, tmp_path: Path) -> None:
+    """Some caused an internal error, `ls` hid some, and `cat` did not find some."""
     path = forge(statement)
     with Archive(path) as archive, pytest.raises(CorruptIndexError, match=BY_CHILD[statement]):
         archive.lookup(1, b"link")
@@ -186,8 +186,8 @@ XATTRS = {
 
 
 @pytest.mark.parametrize("values", XATTRS)
-def test_extended_attributes_that_cannot_be(forge: Callable[..., Path], values: str, tmp_path: Path) -> None:
-    """verify said that all was as it was written, extract ended in an internal error, a mount showed two names."""
+def test_impossible_extended_attributes(forge: Callable[..., Path], values: str, tmp_path: Path) -> None:
+    """verify found no problem, extract ended in an internal error, and a mount showed two names for one attribute."""
     path = forge(f"INSERT INTO xattr VALUES {values}")
     if not XATTRS[values]:
         with Archive(path) as archive, pytest.raises(CorruptIndexError, match="inode 1 has impossible extended attri"):

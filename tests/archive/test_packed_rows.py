@@ -1,4 +1,4 @@
-"""Directories and layouts as columns of text: the same as one by one, however many are asked for at once."""
+"""Directories and layouts as columns of text: equal to single lookups, for any number of rows per call."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def archive(sound_archive: Path) -> Iterator[Archive]:
 
 
 def rows_of(packed: PackedRows) -> list[tuple[bytes, ...]]:
-    """The rows that are not to be ignored."""
+    """Returns the rows without those past the end of the range, which callers ignore."""
     separators = [b"/" if number == 1 and len(packed.columns) == 10 else b"," for number in range(len(packed.columns))]
     columns = (column.split(separator) for column, separator in zip(packed.columns, separators, strict=True))
     return [row for row in zip(*columns, strict=True) if int(row[0]) < packed.end]
 
 
 def all_rows(look_up: Callable[[int, int], PackedRows], max_rows: int) -> list[tuple[bytes, ...]]:
-    """All that there is, asked for one after the other."""
+    """Returns all rows, fetched call by call."""
     first, rows = 1, []
     while True:
         packed = look_up(first, max_rows)
@@ -47,7 +47,7 @@ def all_rows(look_up: Callable[[int, int], PackedRows], max_rows: int) -> list[t
 
 
 @pytest.mark.parametrize("max_rows", [1, 2, 5, 20, 63, 64, 65, 10_000])
-def test_all_there_is(archive: Archive, max_rows: int) -> None:
+def test_all_rows(archive: Archive, max_rows: int) -> None:
     entries, extents = [], []
     for ino in sorted(archive.inode_numbers()):
         for name, inode in archive.list_directory(ino):
@@ -62,7 +62,7 @@ def test_all_there_is(archive: Archive, max_rows: int) -> None:
     assert all_rows(archive.layouts, max_rows) == extents
 
 
-def test_nothing_behind_the_last(archive: Archive) -> None:
+def test_no_rows_after_the_last(archive: Archive) -> None:
     behind = max(archive.inode_numbers()) + 1
     for look_up in (archive.directories, archive.layouts):
         assert look_up(behind, 64) == PackedRows(behind, behind + 1, True, ())
@@ -73,7 +73,7 @@ def test_nothing_behind_the_last(archive: Archive) -> None:
 @pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
 @pytest.mark.parametrize("max_rows", [3, 10_000])
 def test_hostile_directories(forge: Forge, statement: str, max_rows: int) -> None:
-    """Where the fast way takes what the index has, it is what the slow way makes of it, if that takes it."""
+    """If the fast path accepts what the index has, its result equals that of the slow path, unless that raises."""
     with Archive(forge(statement)) as archive:
         for node in range(1, 80):
             table = ListingTable(1 << 20)
@@ -88,7 +88,7 @@ def test_hostile_directories(forge: Forge, statement: str, max_rows: int) -> Non
 
 @pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
 def test_hostile_layouts(forge: Forge, statement: str) -> None:
-    """A file is known only if the slow way takes its extents, too."""
+    """The fast path accepts a file only if the slow path accepts its extents too."""
     with Archive(forge(statement)) as archive:
         for node in range(1, 80):
             reader = BlockReader(archive.num_blocks, archive.block_size, 1)

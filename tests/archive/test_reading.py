@@ -1,4 +1,4 @@
-"""Entries and bytes as an archive gives them, to one reader and to many."""
+"""Reading entries and bytes from an archive, by one reader and by many."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_many_readers_at_once(sound_archive: Path, tree: Path, cache_size: int) 
         assert archive.blocks.num_cached * archive.block_size <= max(cache_size, 2 * archive.block_size)
 
 
-def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
+def test_a_block_is_decoded_once_for_all_waiting_readers(sound_archive: Path) -> None:
     class SlowEngine:
         name, reason, num_threads = "slow", "a test", 1
         num_decoded = 0
@@ -133,7 +133,7 @@ def test_a_block_is_decoded_once_for_all_who_wait(sound_archive: Path) -> None:
 def test_a_local_archive_is_decoded_without_the_interpreter(
     sound_archive: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The engine is asked for nothing, and everything is counted as its own work."""
+    """C++ threads decode without calling the engine, and their work is counted as the engine's."""
     monkeypatch.setattr(CpuEngine, "decode_blocks", None)
     with Archive(sound_archive) as archive:
         for name, content in source_files(tree):
@@ -162,7 +162,7 @@ def test_ranges_that_are_decoded_to_memory(sound_archive: Path, tree: Path, data
 
 
 def test_ranges_that_are_not_decoded_to_memory(archive_copy: Path) -> None:
-    """Those of another engine, and those with a damaged block."""
+    """With another engine than `cpu`, and for ranges with a damaged block."""
     with Archive(archive_copy, engine=select_engine("reference")) as archive:
         assert not archive.decode_into(archive.resolve("big/noise").ino, 0, memoryview(bytearray(100)))
     with Archive(archive_copy, engine=select_engine("cpu")) as archive:
@@ -178,8 +178,11 @@ def test_ranges_that_are_not_decoded_to_memory(archive_copy: Path) -> None:
         assert archive.decode_into(ino, 5 * archive.block_size, out[: archive.block_size])
 
 
-def test_a_closed_archive_is_not_open(sound_archive: Path) -> None:
-    """No descriptor stays, even where somebody has the object: the space of a deleted archive would not be free."""
+def test_a_closed_archive_has_no_open_descriptor(sound_archive: Path) -> None:
+    """Closing closes all descriptors even if the object is still referenced.
+
+    Otherwise, the space of a deleted archive would not be freed.
+    """
 
     def num_open() -> int:
         links = Path("/proc/self/fd").iterdir()
@@ -194,7 +197,7 @@ def test_a_closed_archive_is_not_open(sound_archive: Path) -> None:
 
 
 def test_an_archive_that_is_cut_off_while_it_is_read(archive_copy: Path) -> None:
-    """What is gone is an error, and what is still there, or was decoded, is not."""
+    """Bytes that are gone give an error. Bytes still in the file, or decoded before, can be read."""
     with Archive(archive_copy, decode_ahead=0) as archive:
         noise = archive.resolve("big/noise").ino
         first = archive.read(noise, 0, 1)
@@ -225,9 +228,9 @@ def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: P
             ino = archive.resolve("big/text").ino
             for start in range(0, len(content), 8192)[:: step // 8192]:
                 assert archive.read(ino, start, 8192) == content[start : start + 8192]
-                time.sleep(0.0005)  # somebody who does something with what was read
+                time.sleep(0.0005)  # simulates a reader that processes the data
             misses[decode_ahead] = archive.blocks.misses
-            assert archive.engine.decode_work["cpu"].num_blocks <= archive.num_blocks  # none twice
+            assert archive.engine.decode_work["cpu"].num_blocks <= archive.num_blocks  # no block is decoded twice
     num_blocks = len(content) // archive.block_size
     assert misses[0] >= num_blocks
     assert misses[1 << 20] < num_blocks / 2
@@ -235,7 +238,7 @@ def test_reading_through_a_file_in_either_direction(sound_archive: Path, tree: P
 
 @pytest.mark.parametrize("stride", [3, -3, 4.5])
 def test_reading_a_file_in_strides(sound_archive: Path, tree: Path, stride: float) -> None:
-    """After three reads, what the next four touch is decoded, and nothing between."""
+    """After three reads, the blocks of the next four are decoded, and none between them."""
     content = (tree / "big/text").read_bytes()
     with Archive(sound_archive, decode_ahead=1 << 20) as archive:
         ino = archive.resolve("big/text").ino
@@ -303,7 +306,7 @@ class TestPaths:
         assert caught.value.path
 
     @pytest.mark.parametrize("path", ["big/text/x", "loop/x", "sparse/.."])
-    def test_no_directory(self, archive: Archive, path: str) -> None:
+    def test_a_file_is_not_a_directory(self, archive: Archive, path: str) -> None:
         with pytest.raises(EntryTypeError):
             archive.resolve(path)
 
@@ -354,13 +357,13 @@ def test_verify_counts_everything(sound_archive: Path) -> None:
 
 
 def open_files() -> list[str]:
-    """What the descriptors of this process lead to; ends in "(deleted)" for files without a name."""
+    """Returns the paths of this process's descriptors; a path ends in "(deleted)" for files without a name."""
     links = [f"/proc/self/fd/{number}" for number in range(256)]
     return [os.readlink(link) for link in links if os.path.lexists(link)]
 
 
 def test_an_index_that_comes_in_pieces(sound_archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One read gives 2 GiB at most; here it gives less."""
+    """A single read returns at most 2 GiB, so the index may come in pieces; here the pieces are smaller."""
     pread = os.pread
     monkeypatch.setattr(os, "pread", lambda file, size, offset: pread(file, min(size, 4000), offset))
     with Archive(sound_archive) as archive:

@@ -18,13 +18,13 @@ Forge = Callable[..., Path]
 
 
 def columns(offsets: list[int], sizes: list[int]) -> str:
-    """The columns of the index as SQL."""
+    """Returns the index columns for these blocks, as SQL."""
     packed = struct.pack(f"<{len(offsets)}Q", *offsets), struct.pack(f"<{len(sizes)}I", *sizes)
     return f"archive_offsets = x'{packed[0].hex()}', compressed_sizes = x'{packed[1].hex()}'"
 
 
 def claim(archive: Path, copies: int) -> str:
-    """The first block of the stream, so many times, as the grammar."""
+    """Returns SQL that makes the first block of the stream, repeated `copies` times, the grammar section."""
     with Archive(archive) as opened:
         places = opened.segments[0].places
         offset, size = places.archive_offsets[0], places.compressed_sizes[0]
@@ -32,7 +32,7 @@ def claim(archive: Path, copies: int) -> str:
 
 
 def grammar_at(offsets: list[int], sizes: list[int]) -> str:
-    """A section of whole blocks as SQL; the archive has none yet."""
+    """Returns SQL that inserts a grammar section of whole blocks. The archive must not have one."""
     size = BLOCK_SIZE * len(offsets)
     insert = f"INSERT INTO section SELECT 0, 'grammar', {size}, archive_offsets, compressed_sizes"
     fields = ", ".join(f"{value} AS {name}" for name, _, value in map(str.split, columns(offsets, sizes).split(", ")))
@@ -43,7 +43,7 @@ def grammar_at(offsets: list[int], sizes: list[int]) -> str:
 def test_a_section_of_one_block_many_times(
     archive_copy: Path, forge: Forge, command: list[str], tmp_path: Path
 ) -> None:
-    """143 kB claimed 8 GB: verify took as much memory, stats asked for it at once."""
+    """143 kB claimed 8 GB: verify used that much memory, and stats tried to allocate it."""
     path = forge(claim(archive_copy, 40_000))
     answer = run_in_bounds([command[0], str(path), *command[1:]], tmp_path)
     assert answer.returncode == 1
@@ -52,7 +52,7 @@ def test_a_section_of_one_block_many_times(
 
 
 def test_a_section_of_blocks_that_hold_nothing(archive_copy: Path, forge: Forge, tmp_path: Path) -> None:
-    """Blocks side by side, each of 33 bytes, cannot hold 16 KiB each, whatever they are."""
+    """Adjacent blocks of 33 bytes each cannot hold 16 KiB each, whatever their content."""
     path = forge(grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000))
     with Archive(path) as archive:
         with pytest.raises(CorruptIndexError, match="too small for what they hold"):
@@ -61,7 +61,7 @@ def test_a_section_of_blocks_that_hold_nothing(archive_copy: Path, forge: Forge,
 
 
 def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) -> None:
-    """The last block lies in the first one: `cat` read both, `verify` called the first one damaged."""
+    """The last block lies inside the first: `cat` could read both, but `verify` reported the first one as damaged."""
     with Archive(archive_copy) as archive:
         places = archive.segments[0].places
         offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
@@ -77,7 +77,7 @@ def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) ->
 
 
 def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
-    """Two blocks of the stream may be one block of the file."""
+    """Two blocks of the stream may share one block of the archive file."""
     with Archive(archive_copy) as archive:
         places = archive.segments[0].places
         offsets, sizes = list(places.archive_offsets), list(places.compressed_sizes)
@@ -90,7 +90,7 @@ def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
         assert bytes(first.content) == bytes(second.content)
 
 
-def test_what_gompfs_writes_passes(sound_archive: Path) -> None:
+def test_archives_of_gompfs_pass(sound_archive: Path) -> None:
     with Archive(sound_archive) as archive:
         for section in archive.sections:
             archive.read_section(section)

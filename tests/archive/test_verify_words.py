@@ -1,4 +1,4 @@
-"""Comparing the words of files with those of grammars."""
+"""verify compares the words of files with those of the grammar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ from gompfs.pack import add_to_archive, open_source, pack_archive
 @pytest.mark.parametrize("words", WORD_RULES)
 @pytest.mark.parametrize("seed", range(10))
 def test_texts_in_pieces_have_their_words(seed: int, words: str) -> None:
-    """Files are cut anywhere, and go on in the next part; a word that changes is found, and nothing else."""
+    """Files are cut at any position and continue in the next piece.
+
+    A changed word is found, and nothing else is reported.
+    """
     rng = random.Random(seed)
     alphabet = [*b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff'7.", *"\u00e9\u0394\u4e2d\u3002".encode()]
     texts = {ino: bytes(rng.choices(alphabet, k=rng.randrange(3000))) for ino in range(2, 30)}
@@ -59,7 +62,7 @@ def cut(text: bytes, rng: random.Random) -> list[bytes]:
 
 
 def with_section(path: Path, change: Callable[[Grammar, bytes], bytes]) -> None:
-    """Replace the grammar of an archive by another one, with right checksums."""
+    """Replaces the grammar of an archive, with valid checksums."""
     with Archive(path) as archive:
         content = bytes(archive.read_section(archive.sections[0]))
         section = change(Grammar.from_bytes(content), content)
@@ -109,13 +112,13 @@ def problems_of(path: Path) -> list[str]:
 
 
 def swap_in_dictionary(_grammar: Grammar, content: bytes) -> bytes:
-    """Another word of the same length and place in order."""
+    """Replaces a word by another one of the same length and position in byte order."""
     assert content.count(b"one") == 1
     return content.replace(b"one", b"oNe")
 
 
 def exchange_words(_grammar: Grammar, content: bytes) -> bytes:
-    """The part numbers its words; two of them change places, so that each sum of counts is the same or another."""
+    """Exchanges two words of a part, so that the total number of words stays the same."""
     words = [b"one", b"three", b"two"]
     assert all(word[1:] in content for word in words)
     head = content.index(b"two") + 3 if b"two" in content else content.index(b"wo") + 2
@@ -123,7 +126,7 @@ def exchange_words(_grammar: Grammar, content: bytes) -> bytes:
 
 
 def rewrite_words(part: bytes) -> bytes:
-    """The differences of the words of a part: where they lie, and others in their place."""
+    """Exchanges the first two words of a part in its delta-coded list of words."""
     at = 2 + (part[1] > 127)
     files = part[at]
     at += 1 + files
@@ -143,7 +146,7 @@ def rewrite_words(part: bytes) -> bytes:
 
 
 def exchange_files(_grammar: Grammar, content: bytes) -> bytes:
-    """Two splitters of the root at other places: files of other lengths, and the same words in all."""
+    """Moves a splitter of the root, so that file lengths change but not the words of the part."""
     symbols = content.rindex(bytes([0]))
     for at in range(symbols - 1, 0, -1):
         if content[at] == 0 and content[at - 1] % 2 == 1 and content[at - 1] < 128 and content[at - 2] < 128:
@@ -153,7 +156,7 @@ def exchange_files(_grammar: Grammar, content: bytes) -> bytes:
 
 @pytest.mark.parametrize("change", [swap_in_dictionary, exchange_words, exchange_files])
 def test_other_words_are_found(texts_archive: Path, change: Callable[[Grammar, bytes], bytes]) -> None:
-    """verify compared how many words files have, not which: it passed other words, and the same in another order."""
+    """verify only compared the number of words per file, and so accepted other words, or the same in another order."""
     assert problems_of(texts_archive) == []
     with_section(texts_archive, change)
     problems = problems_of(texts_archive)
@@ -162,7 +165,7 @@ def test_other_words_are_found(texts_archive: Path, change: Callable[[Grammar, b
     assert {problem.partition(":")[0] for problem in problems} <= set(TEXTS)
 
 
-def test_the_first_other_word_is_named(texts_archive: Path) -> None:
+def test_the_first_different_word_is_named(texts_archive: Path) -> None:
     with_section(texts_archive, swap_in_dictionary)
     assert problems_of(texts_archive) == [
         "a: its word 0 is one, and oNe in the grammar",
@@ -172,8 +175,11 @@ def test_the_first_other_word_is_named(texts_archive: Path) -> None:
     ]
 
 
-def test_bytes_that_are_no_text_count_as_words(tmp_path: Path) -> None:
-    """verify passed a file of other words where one of them was no character of Unicode 3.2, whatever the word rule."""
+def test_characters_of_newer_unicode_versions_are_words(tmp_path: Path) -> None:
+    """verify accepted a file of other words if one of them had a character that is not in Unicode 3.2.
+
+    It did so for both word rules.
+    """
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a").write_bytes(b"to be or not to be")
@@ -184,8 +190,8 @@ def test_bytes_that_are_no_text_count_as_words(tmp_path: Path) -> None:
     assert problems_of(tmp_path / "a.gomp") == ["a: its word 0 is \\u1c89, and to in the grammar"]
 
 
-def test_letters_that_an_older_unicode_did_not_have_prove_nothing(tmp_path: Path) -> None:
-    """Writers have other versions of Unicode: a letter from 2024 may be none for this Python, or the reverse."""
+def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> None:
+    """The archive may come from a Python with another Unicode version, whose set of letters differs."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a").write_text("old \u1c89\u1c8a words \ua7cb!")
@@ -200,8 +206,8 @@ def test_letters_that_an_older_unicode_did_not_have_prove_nothing(tmp_path: Path
 
 @pytest.mark.parametrize("builder", GRAMMAR_BUILDERS)
 @pytest.mark.parametrize("words", WORD_RULES)
-def test_what_the_packer_writes_is_sound(words: str, builder: str, tmp_path: Path) -> None:
-    """Texts over several parts of a grammar and over blocks, equal ones, empty ones, sparse and binary files."""
+def test_packed_archives_are_sound(words: str, builder: str, tmp_path: Path) -> None:
+    """Texts that span several parts of a grammar and several blocks; equal, empty, sparse and binary files."""
     rng = random.Random(words)
     tree = tmp_path / "tree"
     tree.mkdir()

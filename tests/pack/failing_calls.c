@@ -1,7 +1,8 @@
-/* LD_PRELOAD: the n-th call of one kind on a file whose path contains FAIL_PATH fails, as it does on a bad or full disk.
+/* An LD_PRELOAD library in which the n-th call of one kind fails, on files whose path contains FAIL_PATH, as on a bad or
+ * full disk.
  *
- * FAIL_CALL is write, fsync, fsync-folder, ftruncate, rename, link or read; FAIL_AT counts from 1; FAIL_ERRNO is a
- * number. For each call that fails, a byte is appended to the file FAIL_LOG. */
+ * FAIL_CALL is write, fsync, fsync-folder, ftruncate, rename, link or read. FAIL_AT counts from 1. FAIL_ERRNO is a
+ * number. For each failing call, a byte is appended to the file FAIL_LOG. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
-"""Kills `pack -f`, `add` and `stats --build` with SIGKILL at random moments, and looks at what is left.
+"""Kills `pack -f`, `add` and `stats --build` with SIGKILL at random moments, and checks what is left.
 
     PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED]
 
-The tree that is packed has a file that holds a whole archive of an attacker's. After each kill the archive is exactly
-what it was before or what the command would have made of it; `repair`, and the same command again, make the latter of
-it; and no temporary file outlasts that.
+The packed tree has a file that contains a whole archive made by an attacker. After each kill, the archive is either
+exactly as before, or as the command would have made it. `repair` followed by the same command gives the latter. After
+that, no temporary file is left.
 
-Commands run in forks of this process, which has imported all that they need and has no threads: a kill then falls into
-the work, and not into the start of an interpreter.
+Commands run in forks of this process, which has imported everything they need and has no threads. A kill therefore hits
+the work, not the start of an interpreter.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ for _module in set(COMMAND_MODULES.values()):
 
 @dataclass
 class Outcome:
-    """How many kills there were, by command and by what was left: old, new or torn."""
+    """The number of kills by command and by resulting state: old, new or torn."""
 
     kills: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -57,7 +57,7 @@ class Outcome:
 
 
 class Campaign:
-    """One working folder: the archive, the trees, a folder for temporary files."""
+    """A working folder with the archive, the trees, and a folder for temporary files."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.outcome = Outcome()
@@ -71,7 +71,7 @@ class Campaign:
             tree.mkdir()
             (tree / "noise").write_bytes(self._rng.randbytes(size))
             (tree / "text").write_text(" ".join(self._rng.choices(["to", "be", "or", "not", "that", "is"], k=20_000)))
-        # The attacker knows where his file comes to lie: it is the first of the tree.
+        # The attacker knows the offset of the file in the archive, since it is the first of the tree.
         (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
         self._run("pack", "--codec", "stored", "--no-stats", self._first, self._before)
         size = self._before.stat().st_size
@@ -95,7 +95,7 @@ class Campaign:
         assert len({str(state) for state in (self._old, *self._new.values())}) == 4
 
     def kill(self, command: str) -> None:
-        """One run that is killed, and all that must hold after it."""
+        """Runs a command, kills it, and checks the archive."""
         shutil.copy(self._before, self._archive)
         process = self._start(self._arguments[command])
         time.sleep(self._seconds[command] * self._rng.random())
@@ -122,7 +122,7 @@ class Campaign:
             assert self._listing(self._archive) == self._new[command]
         else:
             self._run("add", "-q", self._first / "text", self._archive)
-        # What the killed process left, the next one has removed.
+        # The next command has removed what the killed process left.
         assert os.listdir(self._archive.parent) == ["a.gomp"]
         assert os.listdir(self._temporary) == []
 
@@ -134,7 +134,7 @@ class Campaign:
         assert status == 0, (arguments, status)
 
     def _listing(self, path: Path) -> tuple[object, ...]:
-        """See `listing`; in a fork, too, as it starts threads."""
+        """Calls `listing` in a fork, since it starts threads."""
         reader, writer = os.pipe()
 
         def answer() -> int:
@@ -151,7 +151,7 @@ class Campaign:
 
 
 def fork(function: Callable[[], int], temporary: Path) -> int:
-    """Call a function in a new process, which ends with the status that it returns."""
+    """Calls a function in a forked process, which exits with the status that the function returns."""
     process = os.fork()
     if process:
         return process
@@ -166,7 +166,7 @@ def fork(function: Callable[[], int], temporary: Path) -> int:
 
 
 def listing(path: Path) -> tuple[object, ...]:
-    """Which generation an archive shows, its entries with the digests of their contents, and its sections."""
+    """Returns the generation of an archive, its entries with digests of their contents, and its sections."""
     with Archive(path, verify=True, engine=select_engine("cpu")) as archive:
         entries = [
             (name, inode.mode, hashlib.sha256(archive.read(inode.ino, 0, inode.size)).hexdigest())
@@ -177,7 +177,7 @@ def listing(path: Path) -> tuple[object, ...]:
 
 
 def run_campaign(folder: Path, number: int, seed: int) -> Outcome:
-    """Kill so many processes."""
+    """Runs commands until `number` of them were killed."""
     campaign = Campaign(folder, seed)
     turn = 0
     while campaign.outcome.num_kills < number:

@@ -1,4 +1,4 @@
-"""Adding to an archive: what is new, what is replaced, and what a crash in the middle leaves behind."""
+"""Adding to an archive: what is added and replaced, and what is left after a crash in the middle."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def archive(tree: Path, tmp_path: Path) -> Path:
 
 
 def change(tree: Path, number: int) -> None:
-    """Replace, add and link something in every directory."""
+    """Replaces, adds and links something in every directory."""
     (tree / "docs/a").unlink()
     (tree / "docs/a").write_bytes(b"replaced %d\n" % number * 3000)
     (tree / f"docs/new-{number}").write_bytes(random.Random(number).randbytes(70_000))
@@ -79,7 +79,7 @@ def test_adding_twice_shows_the_tree_as_it_is_now(tree: Path, archive: Path, tmp
     assert list_directory(tmp_path / "out") == expected
 
 
-def test_only_what_is_given_is_replaced(tree: Path, archive: Path, tmp_path: Path) -> None:
+def test_only_given_entries_are_replaced(tree: Path, archive: Path, tmp_path: Path) -> None:
     before = list_directory(tree)
     other = tmp_path / "other"
     (other / "docs").mkdir(parents=True)
@@ -96,7 +96,7 @@ def test_only_what_is_given_is_replaced(tree: Path, archive: Path, tmp_path: Pat
             b"b",
             b"deep",
         ]
-        # The old b is gone, and with it its extents; its bytes stay where they are.
+        # The inode of the old b and its extents are gone; its bytes stay in the archive.
         assert opened.files_of_block(opened.segments[0].first_block + 1) == [opened.resolve("docs/a").ino]
 
 
@@ -152,8 +152,8 @@ def test_adding_nothing(archive: Path, tree: Path) -> None:
         assert list_archive(opened) == list_directory(tree)
 
 
-def test_numbers_of_replaced_files_are_not_used_again(archive: Path, tmp_path: Path) -> None:
-    """The highest number is dropped when its name becomes a link to a lower one."""
+def test_inode_numbers_of_replaced_files_are_not_reused(archive: Path, tmp_path: Path) -> None:
+    """Also if the highest inode number is dropped because its name becomes a link to another inode."""
     with Archive(archive) as opened:
         used = {inode.ino for _, inode in opened.walk()}
     stream = io.BytesIO()
@@ -179,7 +179,7 @@ def test_a_failed_add_leaves_the_archive_as_it_was(archive: Path, error: BaseExc
     assert archive.read_bytes() == before
 
 
-def test_two_at_a_time_are_refused(archive: Path, tree: Path) -> None:
+def test_two_adds_at_a_time_are_refused(archive: Path, tree: Path) -> None:
     with open(archive, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.raises(PackError, match="another process"):
@@ -187,7 +187,7 @@ def test_two_at_a_time_are_refused(archive: Path, tree: Path) -> None:
     add(archive, tree)
 
 
-def test_what_cannot_be_added_to(archive: Path, tree: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_added_to(archive: Path, tree: Path, tmp_path: Path) -> None:
     with pytest.raises(PackError, match="No such file"):
         add(tmp_path / "missing.gomp", tree)
     (tmp_path / "other").write_bytes(os.urandom(5000))
@@ -215,13 +215,13 @@ def test_open_readers_keep_their_generation(archive: Path, tree: Path) -> None:
 
 
 class TestTornTail:
-    """An add that was cut off anywhere leaves the generation before it, and says so."""
+    """After an add that was cut off anywhere, readers show the generation before it, and warn."""
 
     @pytest.fixture
     def generations(self, archive: Path, tree: Path) -> tuple[Path, int, dict, dict]:
         old_size, old = archive.stat().st_size, list_directory(tree)
         change(tree, 0)
-        # What is added looks like an archive itself: its footer must not be taken for that of the archive.
+        # The added file is an archive itself: its footer must not be mistaken for that of the archive.
         shutil.copy(archive, tree / "zz.gomp")
         add(archive, tree, codec=STORED)
         return archive, old_size, old, list_directory(tree)
@@ -257,8 +257,8 @@ class TestTornTail:
                     assert str(torn) in opened.warnings[0]
                     assert f"{size - old_size} bytes" in opened.warnings[0]
 
-    def test_behind_zeros_and_noise(self, generations: tuple[Path, int, dict, dict]) -> None:
-        """File systems may leave zeros in the place of bytes that were not written."""
+    def test_zeros_and_noise_after_a_generation(self, generations: tuple[Path, int, dict, dict]) -> None:
+        """File systems may leave zeros where bytes were not written before a crash."""
         archive, old_size, old, _ = generations
         content = archive.read_bytes()
         for tail in (
@@ -272,7 +272,7 @@ class TestTornTail:
                 assert opened.warnings
 
     def test_adding_is_refused_before_repair(self, generations: tuple[Path, int, dict, dict], tree: Path) -> None:
-        """`add` never cuts what it could not read; after `repair`, the same add gives the same archive."""
+        """`add` never removes bytes that it cannot read. After `repair`, the same add gives the same archive."""
         archive, old_size, old, new = generations
         whole = archive.read_bytes()
         for size in (old_size + 1, old_size + 70_000, len(whole) - 4096):
@@ -314,7 +314,7 @@ def test_blocks_of_segments_do_not_mix(archive: Path, tmp_path: Path) -> None:
 
 
 def test_memory_entries_of_any_source(archive: Path) -> None:
-    """A source need not be sorted, nor name the directories above its entries."""
+    """A source need not be sorted, nor list the parent directories of its entries."""
 
     class Unsorted(FailingSource):
         def entries(self):

@@ -1,4 +1,4 @@
-"""Grammars for archives that were packed without: those that packing would have made, and nothing is lost meanwhile."""
+"""Grammars built later for archives packed without: equal to those of packing, and a failure loses nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOTS = ("first", "second", "third")
 
 @pytest.fixture
 def trees(tmp_path: Path) -> dict[str, Path]:
-    """Trees of which each replaces files of the ones before."""
+    """Trees each of which replaces files of the trees before it."""
     rng = random.Random(7)
     words = [rng.randbytes(4).hex().encode() for _ in range(400)]
 
@@ -54,7 +54,7 @@ Texts = dict[int, ContentText]
 
 
 def build(archive: Path, change: Callable[[Texts], Mapping[int, SegmentText]] = lambda texts: texts) -> int:
-    """Add the grammars that are missing, of the texts as `change` hands them on."""
+    """Adds the missing grammars; `change` may replace the texts."""
     with Archive(archive, engine=select_engine("cpu")) as opened:
         texts = change(text_without_grammar(opened))
         return add_grammars(archive, opened.footer.generation, texts, engine=opened.engine)
@@ -75,7 +75,7 @@ def binary_files(archive: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("words", ["whitespace", "letters"])
-def test_as_if_packed_with_them(trees: dict[str, Path], tmp_path: Path, words: str) -> None:
+def test_built_grammars_equal_packed_ones(trees: dict[str, Path], tmp_path: Path, words: str) -> None:
     with_stats, without = tmp_path / "with.gomp", tmp_path / "without.gomp"
     engine = select_engine("cpu")
     pack(without, trees["first"], words=words)
@@ -93,7 +93,7 @@ def test_as_if_packed_with_them(trees: dict[str, Path], tmp_path: Path, words: s
         assert list(verify_archive(opened).problems) == []
     with Archive(with_stats) as opened:
         assert list_archive(opened) == before
-    # Files come in another order; of segments before the last, replaced files are left out.
+    # The order of files differs. In segments before the last, replaced files are left out.
     built, packed = (Grammar.from_bytes(grammar_sections(archive)[2]) for archive in (without, with_stats))
     assert counts_of(built) == counts_of(packed)
     assert built.word_rule == words
@@ -101,7 +101,7 @@ def test_as_if_packed_with_them(trees: dict[str, Path], tmp_path: Path, words: s
     assert len(binary_files(without)) == 9
 
 
-def test_only_segments_that_lack_one(trees: dict[str, Path], tmp_path: Path) -> None:
+def test_only_missing_grammars_are_built(trees: dict[str, Path], tmp_path: Path) -> None:
     archive = tmp_path / "a.gomp"
     pack(archive, trees["first"])
     build(archive)
@@ -123,7 +123,7 @@ def test_an_archive_without_text(tmp_path: Path) -> None:
 
 
 class Interrupted(BaseException):
-    """What nobody expects."""
+    """An exception that no code handles."""
 
 
 @pytest.mark.parametrize("error", [Interrupted(), OSError(28, "No space left on device")])
@@ -151,7 +151,7 @@ def test_a_failed_build_leaves_the_archive_as_it_was(
     assert archive.read_bytes() == before
 
 
-def test_damage_is_told_and_nothing_is_written(trees: dict[str, Path], tmp_path: Path) -> None:
+def test_damage_is_reported_and_nothing_is_written(trees: dict[str, Path], tmp_path: Path) -> None:
     archive = tmp_path / "a.gomp"
     pack(archive, trees["first"])
     damaged = bytearray(archive.read_bytes())
@@ -164,7 +164,7 @@ def test_damage_is_told_and_nothing_is_written(trees: dict[str, Path], tmp_path:
 
 
 def test_a_crash_at_any_position(trees: dict[str, Path], tmp_path: Path) -> None:
-    """The archive without what came last, cut anywhere, reads as it was before."""
+    """If the new generation is cut off anywhere, the archive reads as before."""
     archive, cut = tmp_path / "a.gomp", tmp_path / "cut.gomp"
     pack(archive, trees["first"])
     old_size = archive.stat().st_size
@@ -181,7 +181,7 @@ def test_a_crash_at_any_position(trees: dict[str, Path], tmp_path: Path) -> None
             assert list_archive(opened) == expected
 
 
-def test_somebody_adds_meanwhile(trees: dict[str, Path], tmp_path: Path) -> None:
+def test_an_add_during_the_build(trees: dict[str, Path], tmp_path: Path) -> None:
     archive = tmp_path / "a.gomp"
     pack(archive, trees["first"])
 

@@ -1,7 +1,7 @@
-"""A footer inside a packed file is not taken for the archive's own, wherever the archive is cut or damaged.
+"""A footer inside a packed file is never mistaken for the archive's own, wherever the archive is cut or damaged.
 
-An attacker owns one file of the tree, or an attribute of one. It holds a whole archive with a setuid-root program, at
-the right offsets, with valid footers at every multiple of 64.
+The attacker owns one file of the tree, or one attribute of a file. It contains a whole archive with a setuid-root
+program, at the right offsets, with valid footers at every multiple of 64.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BLOCK_SIZE = 64 << 10
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The attacker's file comes first; the others make the archive long enough to be cut."""
+    """The attacker's file comes first; the other files make the archive long enough to be cut."""
     root = tmp_path / "tree"
     root.mkdir()
     (root / "aaa").write_bytes(bytes(BLOCK_SIZE))
@@ -56,7 +56,7 @@ def packed(tree: Path, tmp_path: Path) -> tuple[Path, bytes]:
 
 @pytest.fixture
 def added(tmp_path: Path, tree: Path) -> tuple[Path, bytes, int]:
-    """A harmless archive to which a hostile tree was added, the attacker's content, and the harmless size."""
+    """A harmless archive to which a hostile tree was added, the attacker's content, and the size before adding."""
     archive = tmp_path / "a.gomp"
     (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
     pack(archive, tmp_path / "first")
@@ -69,7 +69,7 @@ def added(tmp_path: Path, tree: Path) -> tuple[Path, bytes, int]:
 
 
 def cuts(content: bytes, archive_offset: int, size: int) -> list[int]:
-    """Where to cut: after some of the embedded footers, at 70 %, and anywhere."""
+    """Returns sizes to cut at: after some of the embedded footers, at 70 %, and random ones."""
     ends = list(footer_ends(content, archive_offset))
     assert len(ends) > 500
     return [*ends[:3], *random.Random(5).sample(ends, 12), ends[-1], size * 7 // 10, ends[0] + 1, ends[0] + 100]
@@ -153,14 +153,14 @@ def test_no_command_shows_the_attackers_archive(
 
 
 def test_footers_in_an_attribute(tmp_path: Path) -> None:
-    """Values of extended attributes lie in the index itself, which a cut may end inside one."""
+    """Values of extended attributes are stored in the index itself, and a cut may fall inside of one."""
     (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
     pack(tmp_path / "first.gomp", tmp_path / "first")
     old = (tmp_path / "first.gomp").read_bytes()
     value = bytearray(random.Random(6).randbytes(60_000))
 
     def make() -> bytearray:
-        """The archive after an add of an entry with that attribute."""
+        """Returns the archive after adding an entry with that attribute."""
         archive = tmp_path / "a.gomp"
         archive.write_bytes(old)
         entry = MemoryEntry(b"file", stat.S_IFREG | 0o644, size=1, content=b"x", xattrs={b"user.x": bytes(value)})
@@ -172,7 +172,8 @@ def test_footers_in_an_attribute(tmp_path: Path) -> None:
     whole = make()
     ends = []
     start = whole.find(value[8192:8256]) // 4096 * 4096
-    # SQLite cuts a long value into pages, so its bytes are looked for: a footer is put at each multiple of 64.
+    # SQLite splits a long value into pages. Find the value's bytes in the index, then put a footer at each multiple of
+    # 64.
     for place in range(start + 64, start + 40_960, 64):
         position = value.find(whole[place : place + 64])
         if position >= 0:
@@ -189,10 +190,10 @@ def test_footers_in_an_attribute(tmp_path: Path) -> None:
 
 
 class TestDamagedWalk:
-    """The walk forwards, with damage on its way."""
+    """Damage on the forward walk from segment to segment."""
 
     def test_a_lost_page_with_the_header_of_the_attackers_block(self, tmp_path: Path, tree: Path) -> None:
-        """What follows a page of zeros may be the content of a packed file: the walk ends there."""
+        """After a page of zeros may follow the content of a packed file, so the walk ends at the zeros."""
         archive = tmp_path / "a.gomp"
         (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
         pack(archive, tmp_path / "first")
@@ -232,7 +233,7 @@ class TestDamagedWalk:
                 assert set(list_archive(opened)) == {b"", b"first"}
 
     def test_many_blocks_are_walked_through_in_little_time(self, tmp_path: Path) -> None:
-        """20,000 blocks, 250 MB: about a tenth of a second; a busy machine gets more."""
+        """20,000 blocks, 250 MB, take about 0.1 s; the limit is higher for a busy machine."""
         payload_size = 12_500
         header = b"GBLK" + bytes(4) + payload_size.to_bytes(4, "little") + BLOCK_SIZE.to_bytes(4, "little") + bytes(16)
         with open(tmp_path / "sparse.gomp", "wb") as file:

@@ -1,4 +1,4 @@
-"""A process that is killed at any moment loses nothing, shows nothing of an attacker's, and leaves nothing behind."""
+"""A process killed at any moment loses no data, exposes no content of an attacker, and leaves no temporary files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packing whole trees: nothing is lost on the way in and out, and nothing is left behind by a failure."""
+"""Packing whole trees: extracting gives the same tree, and a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def extract(archive: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize("block_size", [16 << 10, 64 << 10, 1 << 20])
-def test_a_tree_comes_out_as_it_went_in(shared_odd_tree: Path, tmp_path: Path, block_size: int) -> None:
+def test_packing_and_extracting_gives_the_same_tree(shared_odd_tree: Path, tmp_path: Path, block_size: int) -> None:
     target = tmp_path / "odd.gomp"
     report = pack(target, shared_odd_tree, block_size=block_size)
     expected = list_directory(shared_odd_tree)
@@ -57,7 +57,7 @@ def test_a_tree_comes_out_as_it_went_in(shared_odd_tree: Path, tmp_path: Path, b
 
 
 def test_a_time_that_the_index_cannot_hold(tmp_path: Path) -> None:
-    """ext4 has times up to 2446, the index nanoseconds in 64 bits."""
+    """ext4 stores times up to the year 2446; the index stores nanoseconds in 64 bits, up to 2262."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree/late").touch()
     try:
@@ -170,7 +170,7 @@ def test_metadata_can_be_set_for_all(shared_odd_tree: Path, tmp_path: Path) -> N
         assert {(i.mtime_ns, i.uid, i.gid) for _, i in archive.walk()} == {(1_234_567_890, 7, 8)}
 
 
-def test_several_sources_lie_side_by_side(tmp_path: Path) -> None:
+def test_several_sources_become_entries_of_the_root(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
@@ -189,7 +189,7 @@ def test_several_sources_lie_side_by_side(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["nothing", "an empty directory"])
-def test_hardly_anything(tmp_path: Path, content: str) -> None:
+def test_tiny_sources(tmp_path: Path, content: str) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     sources = [] if content == "nothing" else [open_source(tree)]
@@ -219,7 +219,7 @@ def test_an_existing_file_is_replaced_only_by_force(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a.gomp", "file"]
 
 
-def test_an_archive_does_not_hold_itself(tmp_path: Path) -> None:
+def test_an_archive_does_not_contain_itself(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("content")
     for _ in range(2):
         pack(tmp_path / "a.gomp", tmp_path, force=True)
@@ -241,7 +241,7 @@ def test_mode_of_the_archive_follows_the_umask(tmp_path: Path) -> None:
 
 
 class FailingSource:
-    """Some entries that are sound, then an error; enough bytes that compressing has begun."""
+    """Yields a few valid entries, enough for compression to begin, and then raises an error."""
 
     name = "failing"
     sorted = True
@@ -260,7 +260,7 @@ class FailingSource:
 
 
 class MemoryEntry(SourceEntry):
-    """A regular file of given bytes."""
+    """A regular file with the given bytes."""
 
     def __init__(self, *arguments: object, content: bytes, **fields: object) -> None:
         super().__init__(*arguments, **fields)  # type: ignore[arg-type]
@@ -294,7 +294,7 @@ def test_a_failure_leaves_everything_as_it_was(
     assert threading.active_count() == num_threads
 
 
-def test_target_in_a_directory_that_is_not_there(tmp_path: Path) -> None:
+def test_target_in_a_missing_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(PackError, match="No such file or directory"):
         pack(tmp_path / "missing/a.gomp", tmp_path / "file")
@@ -334,7 +334,7 @@ def test_later_members_of_a_tar_replace_earlier_ones(tmp_path: Path) -> None:
 
 
 class TestReplacing:
-    """`pack -f` replaces archives, under the lock that `add` takes, and keeps what is not content."""
+    """`pack -f` replaces an archive under the lock that `add` takes, and keeps its mode and owner."""
 
     @pytest.fixture
     def target(self, tmp_path: Path) -> Path:
@@ -345,7 +345,7 @@ class TestReplacing:
 
     @pytest.mark.parametrize("content", [b"notes", b"SQLite format 3\0", bytes(64)])
     def test_another_file_is_not_replaced(self, tmp_path: Path, target: Path, content: bytes) -> None:
-        """Swapped arguments lose nothing."""
+        """Files that are not archives are not replaced, so that swapped arguments destroy nothing."""
         notes = tmp_path / "notes.txt"
         notes.write_bytes(content)
         with pytest.raises(PackError, match="no gompfs archive") as caught:
@@ -362,7 +362,7 @@ class TestReplacing:
             with Archive(path) as archive:
                 assert set(list_archive(archive)) == {b"", b"new"}
 
-    def test_mode_and_owner_stay(self, tmp_path: Path, target: Path) -> None:
+    def test_mode_and_owner_are_kept(self, tmp_path: Path, target: Path) -> None:
         target.chmod(0o600)
         if os.geteuid() == 0:
             os.chown(target, 12, 34)
@@ -374,7 +374,7 @@ class TestReplacing:
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="needs another owner")
     @pytest.mark.parametrize(("before", "after"), [(0o640, 0o600), (0o664, 0o644), (0o604, 0o600)])
-    def test_a_group_that_cannot_stay_gives_no_rights(
+    def test_a_group_that_cannot_be_kept_loses_its_rights(
         self, target: Path, before: int, after: int
     ) -> None:
         target.chmod(before)
@@ -404,8 +404,8 @@ class TestReplacing:
                 pack(target, tmp_path / "new", force=True)
         assert target.read_bytes() == before
 
-    def test_nobody_adds_while_it_is_replaced(self, tmp_path: Path, target: Path) -> None:
-        """The reverse: what `add` wrote to the old archive would be gone."""
+    def test_adding_is_refused_while_replacing(self, tmp_path: Path, target: Path) -> None:
+        """Otherwise, what `add` wrote to the old archive would be lost."""
 
         class Adding(FailingSource):
             def entries(self) -> Iterator[SourceEntry]:
@@ -419,7 +419,7 @@ class TestReplacing:
         with Archive(target) as archive:
             assert set(list_archive(archive)) == {b"", b"old", b"z"}
 
-    def test_a_symbolic_link_stays(self, tmp_path: Path, target: Path) -> None:
+    def test_a_symbolic_link_is_kept(self, tmp_path: Path, target: Path) -> None:
         (tmp_path / "elsewhere").mkdir()
         link = tmp_path / "elsewhere/link.gomp"
         link.symlink_to("../a.gomp")
@@ -447,7 +447,7 @@ class TestReplacing:
     def test_the_source_is_the_target(
         self, tmp_path: Path, target: Path, kind: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        """An empty archive took the place of the only copy."""
+        """An empty archive replaced the only copy of the source."""
         before = target.read_bytes()
         source = tmp_path / "source.gomp"
         if kind == "symlink":
@@ -474,7 +474,7 @@ class TestReplacing:
 
 
 def test_where_files_without_names_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then the new archive has a hidden name; that of a killed process is removed by the next one."""
+    """The new archive then has a hidden name. If its process is killed, the next one removes the file."""
     monkeypatch.setattr(NewFile, "_can_link", lambda _self: False)
     (tmp_path / "file").write_text("content")
     stale, foreign = tmp_path / ".a.gomp.0a1b2c3d.tmp", tmp_path / ".a.gomp.notes.tmp"
@@ -492,10 +492,10 @@ def test_where_files_without_names_cannot_be_made(tmp_path: Path, monkeypatch: p
 
 
 class TestUnreadable:
-    """--skip-unreadable leaves out a file whose content cannot be read, as if it were not there."""
+    """--skip-unreadable leaves out files whose content cannot be read, as if they did not exist."""
 
     class Source(FailingSource):
-        """A file that fails after some bytes, another name of it, and a sound one."""
+        """A file that fails after some bytes, another name of it, and a valid file."""
 
         def __init__(self, size: int, error: type[PackError]) -> None:
             super().__init__(OSError())
@@ -538,7 +538,7 @@ class TestUnreadable:
             )
         assert os.listdir(tmp_path) == []
 
-    def test_an_older_file_of_that_name_stays(self, tmp_path: Path) -> None:
+    def test_an_older_file_of_that_name_is_kept(self, tmp_path: Path) -> None:
         (tmp_path / "d").mkdir()
         (tmp_path / "d/bad").write_text("of before")
         target = tmp_path / "a.gomp"
@@ -553,7 +553,8 @@ class TestUnreadable:
 
 
 def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another writer removed an index between its creation and its lock: the archive got an empty index."""
+    """Another writer removed an index file between its creation and its lock, so that the archive got an empty index.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     create = tempfile.mkstemp
     created: list[str] = []

@@ -1,4 +1,4 @@
-"""`gompfs repair`: what it mends, what it keeps, and that it does nothing where nothing is wrong."""
+"""`gompfs repair`: what it repairs, what it keeps, and that it changes nothing in a sound archive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gompfs.pack.repair import repair_archive
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Path:
-    """Three generations, each of a file of its own."""
+    """An archive of three generations, each with a file of its own."""
     target = tmp_path / "a.gomp"
     for number in range(3):
         file = tmp_path / f"file-{number}"
@@ -31,7 +31,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def ends(archive: Path) -> list[int]:
-    """Where the generations end."""
+    """Returns the end offsets of the generations."""
     found = []
     with Archive(archive) as opened:
         footer, end = opened.footer, opened.size
@@ -59,7 +59,7 @@ def names(archive: Path) -> set[bytes]:
         return set(list_archive(opened)) - {b""}
 
 
-def test_nothing_is_wrong(archive: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_a_sound_archive_is_not_changed(archive: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     before, status = archive.read_bytes(), archive.stat()
     assert run(["repair", str(archive)]) == 0
     assert b"nothing to repair" in capfdbinary.readouterr().out
@@ -88,7 +88,7 @@ def test_a_torn_tail_is_kept_and_cut(archive: Path) -> None:
     assert archive.read_bytes() == whole[: end + 30_000]
 
 
-def test_what_is_kept_is_not_overwritten(archive: Path) -> None:
+def test_an_existing_copy_is_not_overwritten(archive: Path) -> None:
     end = ends(archive)[1]
     os.truncate(archive, end + 30_000)
     kept = archive.with_name("a.gomp.cut")
@@ -103,7 +103,7 @@ def test_what_is_kept_is_not_overwritten(archive: Path) -> None:
     assert kept.read_text() == "of an earlier repair"
 
 
-def test_a_repair_that_was_interrupted_after_the_copy_goes_on(archive: Path) -> None:
+def test_a_repair_interrupted_after_the_copy_can_be_continued(archive: Path) -> None:
     end = ends(archive)[1]
     os.truncate(archive, end + 30_000)
     archive.with_name("a.gomp.cut").write_bytes(archive.read_bytes()[end:])
@@ -112,8 +112,8 @@ def test_a_repair_that_was_interrupted_after_the_copy_goes_on(archive: Path) -> 
 
 
 @pytest.mark.parametrize("cut", [0, 1, 63, 64, 100])
-def test_a_lost_footer_is_written_anew(archive: Path, cut: int) -> None:
-    """The index says by itself how long it is, so a footer that was cut off or damaged can be had again."""
+def test_a_lost_footer_is_rewritten(archive: Path, cut: int) -> None:
+    """The index contains its own size, so that a footer that was cut off or damaged can be computed again."""
     whole = archive.read_bytes()
     if cut:
         os.truncate(archive, len(whole) - cut)
@@ -122,7 +122,7 @@ def test_a_lost_footer_is_written_anew(archive: Path, cut: int) -> None:
     with Archive(archive) as opened:
         assert opened.footer.generation == 2
         assert "generation 2" in opened.warnings[0]
-    if cut == 100:  # a part of the index is lost too
+    if cut == 100:  # part of the index is lost too
         (step,) = repair_archive(archive)
         assert "after generation 2" in step
         assert names(archive) == {b"file-0", b"file-1"}
@@ -133,7 +133,7 @@ def test_a_lost_footer_is_written_anew(archive: Path, cut: int) -> None:
 
 
 @pytest.mark.parametrize("place", ["footer", "end of the footer"])
-def test_the_only_footer_is_written_anew(tmp_path: Path, archive: Path, place: str) -> None:
+def test_the_only_footer_is_rewritten(tmp_path: Path, archive: Path, place: str) -> None:
     pack(archive, tmp_path / "file-0", force=True)
     whole = archive.read_bytes()
     if place == "footer":
@@ -147,7 +147,7 @@ def test_the_only_footer_is_written_anew(tmp_path: Path, archive: Path, place: s
 
 
 def test_a_footer_before_a_torn_tail(archive: Path) -> None:
-    """Two steps: the footer of generation 2 is damaged, and generation 3 is cut."""
+    """Repair takes two steps: the footer of generation 2 is damaged, and generation 3 is cut off."""
     whole = archive.read_bytes()
     end = ends(archive)[1]
     os.truncate(archive, end + 20_000)
@@ -159,7 +159,7 @@ def test_a_footer_before_a_torn_tail(archive: Path) -> None:
 
 @pytest.mark.parametrize("place", [0, 20, 30, 5000])
 def test_a_damaged_newest_index(archive: Path, place: int, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    """Reading commands refuse the archive and name `repair`, which goes back to the generation before."""
+    """Reading commands refuse the archive and suggest `repair`, which goes back to the generation before."""
     whole = archive.read_bytes()
     with Archive(archive) as opened:
         index_offset = opened.footer.index_offset
@@ -194,7 +194,7 @@ def test_a_damaged_index_of_a_single_generation(archive: Path, tmp_path: Path) -
 
 
 def test_a_damaged_index_before_a_whole_one(archive: Path) -> None:
-    """The newest generation counts, also where the walk meets a damaged one on its way to it."""
+    """The newest generation is valid, even if the walk meets a damaged index before it."""
     with Archive(archive) as opened:
         footer = type(opened.footer).from_bytes(
             archive.read_bytes()[opened.footer.previous_footer : opened.footer.previous_footer + 64]
@@ -209,7 +209,7 @@ def test_a_damaged_index_before_a_whole_one(archive: Path) -> None:
 
 
 def test_an_add_that_wrote_all_but_its_footer(archive: Path) -> None:
-    """It is completed if its blocks are whole, and cut otherwise: they may not have reached the disk."""
+    """The add is completed if its blocks are valid, and cut off if not: they may not have reached the disk."""
     whole = archive.read_bytes()
     archive.write_bytes(whole[:-64] + bytes(64))
     assert "a new one was written" in next(repair_archive(archive))
@@ -239,7 +239,7 @@ def test_an_archive_that_is_being_added_to(archive: Path) -> None:
             list(repair_archive(archive))
 
 
-def test_what_is_no_archive(tmp_path: Path, archive: Path) -> None:
+def test_files_that_are_not_archives(tmp_path: Path, archive: Path) -> None:
     for name in ("file-0", "missing"):
         with pytest.raises((ArchiveFormatError, PackError)) as caught:
             list(repair_archive(tmp_path / name))

@@ -1,4 +1,4 @@
-"""Disks that fail or are full: if a command fails, the archive is as it was, and the message names what failed."""
+"""Disks that fail or are full: a failing command leaves the archive as it was, and its message says what failed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A tree, an archive of a part of it in a folder of its own, and a folder for temporary files."""
+    """A tree, an archive of part of it in a folder of its own, and a folder for temporary files."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "work").mkdir()
     (tmp_path / "tmp").mkdir()
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(folder: Path, shim: Path) -> Run:
-    """Run a command in which the n-th call of a kind fails."""
+    """Runs a command in which the n-th call of a kind fails."""
 
     def start(
         command: list[str | Path], call: str = "none", at: int = 1, code: int = errno.EIO, path: str = "work"
@@ -73,8 +73,8 @@ def command_of(name: str, folder: Path) -> list[str | Path]:
     }[name]
 
 
-MAX_CALLS = 4  # of many writes, the first ones are as good as the others
-# The calls of each command, and how many of them there are at least.
+MAX_CALLS = 4  # later writes behave as the first ones do
+# For each command: a call, part of its path, and the minimum number of such calls.
 CALLS = [
     ("pack", "write", "", 3),
     ("pack", "fsync", "", 1),
@@ -108,7 +108,7 @@ def test_the_archive_is_as_it_was(folder: Path, run: Run, name: str, call: str, 
         (folder / "failed").unlink(missing_ok=True)
         done = run(command_of(name, folder), call, at, code, path or "work")
         if not (folder / "failed").exists():
-            break  # there are no more such calls
+            break  # the command makes no more such calls
         assert done.returncode == 1, (at, done.stderr)
         assert done.stderr.count("\n") == 1
         assert os.strerror(code) in done.stderr
@@ -131,7 +131,7 @@ def test_the_archive_is_as_it_was(folder: Path, run: Run, name: str, call: str, 
 
 @pytest.mark.parametrize("name", ["pack", "pack new"])
 def test_a_folder_that_cannot_be_synced(folder: Path, run: Run, name: str) -> None:
-    """The archive is there then, and may be gone after a crash of the system: a warning, no failure."""
+    """The archive exists then, but may be lost in a system crash: a warning, not a failure."""
     done = run(command_of(name, folder), "fsync-folder", 1)
     assert done.returncode == 0
     assert done.stderr == (
@@ -144,7 +144,7 @@ def test_a_folder_that_cannot_be_synced(folder: Path, run: Run, name: str) -> No
 
 @pytest.mark.parametrize("name", ["pack", "add", "stats"])
 def test_a_full_folder_for_temporary_files(folder: Path, run: Run, name: str) -> None:
-    """The message named the archive, or was an internal error: it names $TMPDIR."""
+    """The message named the archive, or was an internal error. It must name $TMPDIR."""
     archive = folder / "work/a.gomp"
     before = archive.read_bytes()
     for at in (1, 2):
@@ -161,7 +161,7 @@ def test_a_full_folder_for_temporary_files(folder: Path, run: Run, name: str) ->
 
 @pytest.mark.parametrize("size", [1000, 10_000_000])
 def test_a_file_that_cannot_be_read(folder: Path, run: Run, size: int) -> None:
-    """--skip-unreadable leaves it out; of a large one, a part was read before."""
+    """--skip-unreadable leaves the file out, even if part of a large file was read before the error."""
     (folder / "tree/bad").write_bytes(b"words " * (size // 6))
     os.link(folder / "tree/bad", folder / "tree/bad-too")
     target = folder / "work/b.gomp"

@@ -18,7 +18,7 @@ from gompfs.errors import PackError
 from gompfs.pack.sources import open_source
 
 
-def test_odd_tree_comes_out_as_it_lies(odd_tree: Path) -> None:
+def test_the_odd_tree_is_read_exactly(odd_tree: Path) -> None:
     source = open_source(odd_tree)
     assert list_source(source) == list_directory(odd_tree)
     assert source.warnings == []
@@ -66,7 +66,7 @@ def test_path_longer_than_path_max(tmp_path: Path) -> None:
     os.close(descriptor)
     (root / "zzz").write_bytes(b"after the way back")
     seen = list_source(open_source(root))
-    subprocess.run(["rm", "-rf", root], check=True)  # shutil and pytest would go by full paths
+    subprocess.run(["rm", "-rf", root], check=True)  # shutil and pytest use full paths, which are too long
     assert len(seen) == 153
     assert max(seen, key=len).endswith(b"/leaf")
     assert seen[max(seen, key=len)].content == b"down here"
@@ -113,7 +113,7 @@ def test_open_reads_seeks_and_repeats(tmp_path: Path) -> None:
     assert entry.read_all() == bytes(range(100))
 
 
-def test_content_is_gone_with_the_next_entry(tmp_path: Path) -> None:
+def test_content_can_be_read_until_the_next_entry(tmp_path: Path) -> None:
     for name in "ab":
         (tmp_path / name).write_text(name)
     _, first, _ = open_source(tmp_path).entries()
@@ -212,7 +212,7 @@ class TestChangesWhileReading:
 class TestUnreadable:
     @pytest.fixture
     def tree(self) -> Iterator[Path]:
-        """A tree outside pytest's private folder, read as a user who may not read all of it."""
+        """A tree outside of pytest's private folder, read as a user who may not read all of it."""
         root = Path(tempfile.mkdtemp(prefix="gompfs-test-"))
         (root / "open").write_text("x")
         (root / "secret").write_text("y")
@@ -233,7 +233,7 @@ class TestUnreadable:
         with pytest.raises(PackError, match="secret: cannot read: Permission denied"):
             list(open_source(tree).entries())
 
-    def test_is_a_warning_on_demand(self, tree: Path) -> None:
+    def test_is_a_warning_if_requested(self, tree: Path) -> None:
         source = open_source(tree, skip_unreadable=True)
         assert list(list_source(source)) == [b"", b"open"]
         assert source.warnings == [
@@ -269,7 +269,7 @@ def test_one_file_system_stops_at_mount_points() -> None:
     assert paths == [b"", b"proc"]
 
 
-def test_directory_beside_others_keeps_its_name(tmp_path: Path) -> None:
+def test_one_of_several_directories_keeps_its_name(tmp_path: Path) -> None:
     root = tmp_path / "name"
     root.mkdir()
     (root / "a").write_text("1")
@@ -294,7 +294,7 @@ def test_single_file(tmp_path: Path) -> None:
         assert source.total_size == 7
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_a_missing_source(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to("nowhere")
     for name in ("missing", "dangling"):
         with pytest.raises(PackError, match=f"{name}: cannot read: No such file"):

@@ -1,4 +1,4 @@
-"""Tar archives as sources: what GNU tar writes, what it never would, and streams that cannot seek."""
+"""Tar archives as sources: what GNU tar writes, members that it never writes, and streams that cannot seek."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     ".tar.xz": lzma.compress,
     ".tar.zst": zstandard.ZstdCompressor().compress,
     ".tzst": lambda data: b"".join(map(zstandard.ZstdCompressor().compress, (data[:700], data[700:]))),
-    ".TAR": gzip.compress,  # the bytes tell the compression, not the name
+    ".TAR": gzip.compress,  # the compression is detected from the content, not the name
 }
 
 
@@ -94,7 +94,7 @@ def test_pax_of_gnu_tar_keeps_everything(odd_tree: Path, tmp_path: Path, sparse:
 
 @pytest.mark.parametrize("options", [(), ("-S",)])
 def test_gnu_format_of_gnu_tar(odd_tree: Path, tmp_path: Path, options: tuple[str, ...]) -> None:
-    """This format has whole seconds and no xattrs."""
+    """This format has times in whole seconds and no extended attributes."""
     target = tmp_path / "odd.tar"
     gnu_tar(odd_tree, target, "--format=gnu", *options)
     expected = {
@@ -113,7 +113,7 @@ def test_holes_of_sparse_members(tmp_path: Path, options: tuple[str, ...]) -> No
     tree.mkdir()
     size = 1 << 20
     with open(tree / "sparse", "wb") as file:
-        for place in range(1, 9):  # more pieces than fit into the first header
+        for place in range(1, 9):  # more pieces than fit in the first header
             file.seek(place * size)
             file.write(bytes([place]) * 4096)
         file.truncate(10 * size)
@@ -146,7 +146,7 @@ def test_sparse_content_by_pieces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", ["cat", "gzip", "xz", "zstd"])
 def test_standard_input(odd_tree: Path, compression: str) -> None:
-    """A pipe cannot seek; the whole of it is read, so that tar does not die of a closed pipe."""
+    """A pipe cannot seek. It is read to its end, so that tar is not killed by a closed pipe."""
     if compression == "zstd":
         copy = "zstandard.ZstdCompressor().copy_stream(sys.stdin.buffer, sys.stdout.buffer)"
         compression = f"{sys.executable} -c 'import sys, zstandard; {copy}'"
@@ -255,7 +255,7 @@ class TestHostile:
         assert contents == expected
         assert source.warnings == []
 
-    def test_what_cannot_be_made_is_left_out(self, source_of: Callable[..., Source]) -> None:
+    def test_impossible_members_are_left_out(self, source_of: Callable[..., Source]) -> None:
         members = [
             (member("d/f"), b""),
             (member("d"), b"a file over a directory"),
@@ -287,7 +287,7 @@ class TestHostile:
             "label: members of type b'V' are not files; left out",
         ]
 
-    def test_senseless_numbers(self, source_of: Callable[..., Source]) -> None:
+    def test_invalid_numbers(self, source_of: Callable[..., Source]) -> None:
         source = source_of(make_tar([(member("f", uid=1 << 40, gid=-5), b"")], tarfile.GNU_FORMAT))
         seen = list_source(source)[b"f"]
         assert (seen.uid, seen.gid) == (65534, 65534)
@@ -331,14 +331,14 @@ class TestDamage:
             list_source(source_of(bytes(data), ".tar.gz"))
 
     @pytest.mark.parametrize("data", [b"", b"PK\x03\x04" * 200, b"just text " * 100])
-    def test_no_tar_at_all(self, data: bytes, source_of: Callable[..., Source]) -> None:
+    def test_files_that_are_not_tar_archives(self, data: bytes, source_of: Callable[..., Source]) -> None:
         with pytest.raises(PackError, match=r"archive\.tar: cannot read the tar archive"):
             list_source(source_of(data))
 
     @settings(max_examples=300, deadline=None)
     @given(st.lists(st.tuples(st.integers(0, 4 * 512 - 1), st.integers(0, 255)), min_size=1, max_size=6))
     def test_any_header_bytes(self, changes: list[tuple[int, int]]) -> None:
-        """Headers with a right checksum but any field: an error or entries, no hang, no other exception."""
+        """Headers with a valid checksum and random fields give entries or a clean error, without a hang."""
         data = bytearray(make_tar([(member("name", pax_headers={"mtime": "1.5"}), b"x" * 600)]))
         for place, value in changes:
             data[place] = value

@@ -1,4 +1,4 @@
-"""Zip archives as sources: what Info-ZIP and Python write, and what is damaged or hostile."""
+"""Zip archives as sources: those of Info-ZIP and Python, and damaged or hostile ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gompfs.pack.sources import Source, open_source
 
 
 def make_zip(members: list[tuple[str, bytes, int]], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
-    """Members as (name, content, mode with type bits)."""
+    """Makes a zip archive. Members are (name, content, mode with type bits)."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, content, mode in members:
@@ -99,7 +99,7 @@ def test_no_date(source_of: Callable[[bytes], Source]) -> None:
 
 
 def test_any_byte_flipped(source_of: Callable[[bytes], Source]) -> None:
-    """An error of ours, or entries; never another exception."""
+    """Gives entries or a clean error, never another exception."""
     data = make_zip([("d/", b"", stat.S_IFDIR | 0o755), ("d/f", b"content" * 20, stat.S_IFREG | 0o644)])
     outcomes = set()
     for place in range(len(data)):

@@ -70,12 +70,12 @@ class Archive:
         cache_size: int = DEFAULT_CACHE_SIZE,
         decode_ahead: int | None = None,
     ) -> None:
-        """Open the archive at `path`. `engine` decodes its blocks; by default it is chosen as by `auto`.
+        """Open the archive at `path`. `engine` decodes its blocks; by default, `auto` chooses one.
 
         `file` supplies the bytes of the archive, and is closed with it; `path` is then only a name. By default, `path`
         is a local file. `verify` also compares decoded bytes with their checksums. `cache_size` limits the cache of
-        decoded blocks, in bytes. `decode_ahead` limits the prefetch of each reader, in bytes (None: the engine's batch
-        size). Raises ArchiveFormatError and its subclasses, or OSError.
+        decoded blocks, in bytes. `decode_ahead` limits the read-ahead for each reader, in bytes (None: the engine's
+        batch size). Raises ArchiveFormatError and its subclasses, or OSError.
         """
         self.path = os.fsdecode(path)
         self.warnings: list[str] = []
@@ -209,7 +209,7 @@ class Archive:
         return found
 
     def extents(self, ino: int) -> list[Extent]:
-        """Returns the extents of a file by file_offset. Bytes that no extent covers are zeros."""
+        """Returns the extents of a file by file_offset. Bytes outside them are zeros. Raises CorruptIndexError."""
         found = self._extents.get(ino)
         if found is None:
             if len(self._extents) > _MAX_CACHED_INODES:
@@ -434,7 +434,10 @@ class Archive:
     # Contents
 
     def read(self, ino: int, file_offset: int, size: int) -> bytes:
-        """Returns up to `size` bytes of a regular file from `file_offset` on. Raises CorruptBlockError."""
+        """Returns up to `size` bytes of a regular file from `file_offset` on, fewer only at the end of the file.
+
+        Raises EntryNotFoundError, CorruptBlockError, CorruptIndexError.
+        """
         inode = self.inode(ino)
         size = max(min(size, inode.size - file_offset), 0)
         pieces = self.read_pieces(ino, file_offset, size)
@@ -552,7 +555,7 @@ class Archive:
             raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self.path)
 
     def decode_stream_blocks(self, first: int, count: int) -> list[Block]:
-        """Decode blocks of the stream, bypassing the cache. A damaged block has a status, and raises nothing."""
+        """Decode blocks of the stream, bypassing the cache. A damaged block is returned with its status."""
         return self._decode_blocks(range(first, first + count))
 
     def _decode_blocks(self, numbers: Sequence[int]) -> list[Block]:
@@ -584,9 +587,9 @@ class Archive:
     def decode_places(
         self, places: BlockPlaces, numbers: Sequence[int], *, verify: bool = False, out: memoryview | None = None
     ) -> list[Block]:
-        """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block raises nothing.
+        """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block has its status.
 
-        The blocks returned are views of `out`, which must be large enough for all, or of memory from the engine.
+        The contents returned are views of `out`, which must be large enough for all, or of memory from the engine.
         """
         sizes = self._sizes(places, numbers)
         raw = self._read_blocks(places, numbers)
@@ -607,9 +610,9 @@ class Archive:
         return blocks
 
     def _read_blocks(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
-        """Returns the compressed bytes of blocks, with one read for adjacent blocks.
+        """Returns the compressed bytes of blocks. Adjacent blocks are read at once.
 
-        A block is short if the file ends in it.
+        A block that extends beyond the end of the file is returned in part.
         """
         offsets = [places.archive_offsets[number] for number in numbers]
         sizes = [places.compressed_sizes[number] for number in numbers]

@@ -1,4 +1,4 @@
-"""Decoded blocks: a bounded cache that decodes each block once, and prefetch for sequential and strided readers.
+"""Decoded blocks: a bounded cache that decodes each block once, and read-ahead for sequential and strided readers.
 
 `reader` holds the cached blocks, also for threads that read without the interpreter (kernels/cpu/reading). If the
 archive is a local file and the CPU decodes, `reader` decodes too. This module decodes everything else, and the blocks
@@ -44,7 +44,7 @@ class BlockService:
     ) -> None:
         """Serve the blocks 0 to `num_blocks` - 1. `decode` decodes blocks by ascending numbers.
 
-        `cache_size` limits the cache in bytes. `decode_ahead` limits the bytes prefetched for a reader at once (None:
+        `cache_size` limits the cache in bytes. `decode_ahead` limits the bytes read ahead for a reader at once (None:
         the engine's batch size).
         """
         self._decode = decode
@@ -94,7 +94,7 @@ class BlockService:
         return len(self.reader)
 
     def close(self) -> None:
-        """Stop prefetching and drop the cache."""
+        """Stop the read-ahead and drop the cache."""
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -105,16 +105,14 @@ class BlockService:
         self._damaged.clear()
 
     def shrink(self, cache_size: int) -> None:
-        """Reduce the cache to at most `cache_size` bytes. The prefetch is limited to the size of the cache."""
+        """Reduce the cache to at most `cache_size` bytes. The read-ahead never exceeds the cache."""
         self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
         self.reader.set_capacity(self.capacity)
 
     def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
-        """Returns the blocks that hold `size` bytes (1 or more) of the stream, decoded.
+        """Returns the decoded blocks that hold `size` bytes (1 or more) of the stream, read for the file `ino`.
 
-        They are read for the file `ino`.
-
-        If `reader` does not decode, a sequential reader that overtakes the prefetch decodes a large batch itself,
+        If `reader` does not decode, a sequential reader that overtakes the read-ahead decodes a large batch itself,
         rather than only the blocks that it lacks.
         """
         first = stream_offset // self._block_size
@@ -181,7 +179,7 @@ class BlockService:
         self._damaged |= blocks
 
     def _max_ahead(self) -> int:
-        """Returns how many blocks to prefetch at once."""
+        """Returns how many blocks to read ahead at once."""
         size = self._engine.batch_bytes if self._decode_ahead is None else self._decode_ahead
         return size // self._block_size
 

@@ -22,7 +22,7 @@ from gompfs.grammar import Grammar, TokenizedFiles
 from gompfs.grammar.word_characters import word_character_bitmap
 
 _BATCH_BYTES = 128 << 20
-_BATCHES_IN_MEMORY = 32  # 12 batch sizes if every second byte is a word, and the same for the word table
+_BATCHES_IN_MEMORY = 32  # a batch of one-byte words takes 12 times its size; the word table, as much
 _PROBE_SIZE = 8192
 
 

@@ -32,10 +32,7 @@ class ContentText:
         """Read the regular files among `inos`. Raises CorruptIndexError if the index is damaged."""
         self._archive = archive
         self.layout, self.binary_files = locate_text(archive, inos)
-        """`layout` is the files' layout.
-
-        `binary_files`: inodes found to be binary so far; files with holes are, from the start.
-        """
+        """The files to read, and the inodes of the binary files found so far. Files with holes count as binary."""
 
     @property
     def word_rule(self) -> str:

@@ -56,10 +56,7 @@ def locate_text(archive: Archive, inos: Collection[int]) -> tuple[TextLayout, li
 
 
 def _in_order(files: Numbers, numbers: Numbers, offsets: Numbers, sizes: Numbers) -> TextLayout:
-    """Returns the layout of files, sorted by the stream offset at which each begins.
-
-    `numbers` ascend: runs come by file.
-    """
+    """Returns the layout of files, sorted by the stream offset at which each begins. `numbers` must ascend."""
     starts = np.searchsorted(numbers, np.arange(len(files)))
     order = np.argsort(offsets[starts], kind="stable")
     places = np.empty_like(order)

@@ -29,10 +29,7 @@ class GrammarCheck:
     """Takes the grammars one after another, and compares each with the text of its files, word by word."""
 
     def __init__(self, archive: Archive, damaged_blocks: Collection[int], *, with_files: bool) -> None:
-        """Files in `damaged_blocks` are left out.
-
-        Without `with_files`, grammars are checked but not compared with files.
-        """
+        """Leave out files in `damaged_blocks`. Without `with_files`, do not compare the grammars with the files."""
         self._archive = archive
         self._with_files = with_files and any(section.kind == GRAMMAR_SECTION for section in archive.sections)
         self._damaged = np.array(sorted(damaged_blocks), np.int64)

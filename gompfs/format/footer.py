@@ -67,14 +67,14 @@ class Footer:
 
 
 def footer_at(file: ArchiveFile, archive_offset: int) -> Footer | None:
-    """Returns the valid footer at `archive_offset`, or None. It may also be part of a packed file."""
+    """Returns the valid footer at `archive_offset`, or None. It may be a packed file's content."""
     if archive_offset < SUPERBLOCK_SIZE or archive_offset % FOOTER_SIZE:
         return None
     return _footer_of(file.read(FOOTER_SIZE, archive_offset), archive_offset)
 
 
 def last_footer(file: ArchiveFile) -> Footer:
-    """Returns the footer in the last 64 bytes. Raises ArchiveFormatError. It may be part of a packed file."""
+    """Returns the footer in the last 64 bytes, which may be a packed file's content. Raises ArchiveFormatError."""
     footer = footer_at(file, file.size() - FOOTER_SIZE)
     if footer is None:
         raise ArchiveFormatError("the file does not end in a valid footer")

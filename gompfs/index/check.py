@@ -227,7 +227,7 @@ def _ask(query: Query, rule: _Rule) -> Iterator[Problem]:
 
 
 def _problem(reason: str, ino: object) -> Problem:
-    """Returns a problem of an inode. `ino` may be None, or of a wrong type."""
+    """Returns the problem of an inode. `ino` comes from the index: it may be NULL or have a wrong type."""
     if ino is None or isinstance(ino, int):
         return Problem(reason, ino)
     return Problem(f"inode {_shown(ino)}: {reason}")

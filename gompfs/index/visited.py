@@ -1,4 +1,4 @@
-"""Makes walks through the directories of an untrusted index end."""
+"""Guards walks through the directories of an untrusted index: every walk must end."""
 
 from __future__ import annotations
 

@@ -171,8 +171,8 @@ class _Directories:
             layers.append(layer)
         if len(layers) == 1:
             return first[1]
-        # A new node id: the kernel and ListingTable cache listings by node id, and a directory's own id stands for its
-        # own entries only.
+        # A merged directory needs a node id of its own: listings are cached by node id, and the id of one of the
+        # directories stands for the entries of that directory only.
         key = tuple(inode.ino for _, inode in layers)
         node = self._numbers.setdefault(key, next(self._unused_numbers))
         self._layers[node] = layers
@@ -237,7 +237,7 @@ class _Directories:
 
 
 def _merged(node: int, layers: _Layers) -> Inode:
-    # The link count of one layer is wrong for the merged directory. A count of 1 means that it is unknown.
+    # The link count of the first directory is wrong for the merged one. A count of 1 means that it is unknown.
     return layers[0][1]._replace(ino=node, nlink=1)
 
 

@@ -19,7 +19,7 @@ _CLEAR = "import sys; from gompfs.mount.umount import clear_dead_mounts; clear_d
 
 
 class CrashWatcher:
-    """A process that detaches the mount at `mountpoint` if this process ends before it leaves the context."""
+    """A watcher process: it detaches the mount at `mountpoint` if its parent ends inside the `with` block."""
 
     def __init__(self, mountpoint: str) -> None:
         reading, self._pipe = os.pipe()

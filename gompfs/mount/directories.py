@@ -1,4 +1,4 @@
-"""Directory listings, prefetched for programs that walk the tree."""
+"""Directory listings, read ahead for programs that walk the tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Directories:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop prefetching."""
+        """Stop reading listings ahead."""
         self.listings.close()
         self._thread.join()
 
@@ -53,7 +53,8 @@ class Directories:
             if entries is not None:
                 return entries
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
-        sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()  # 0: attributes are not sent
+        # If cache_seconds is 0, the reply holds no attributes.
+        sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()
         if cache_seconds == CACHE_SECONDS:
             self.listings.insert(node, children, cache_seconds, sizes)
         if is_early:

@@ -57,7 +57,7 @@ class Session:
         self._passthrough_size = options.passthrough_size
         self._is_stopping = False
         self._stop: Callable[[], None] = lambda: None
-        # Installed before mounting: a process that a signal ended while it mounts would leave a mount without a daemon.
+        # Installed before mounting: a signal that ended this process meanwhile would leave a mount without a daemon.
         self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
         try:
             self._mount = KernelMount(mountpoint, source, options)
@@ -98,7 +98,7 @@ class Session:
     def _start_passthrough(
         self, content: Snapshots | ArchiveSet, device: int, features: Feature
     ) -> PassthroughFiles | None:
-        """Returns the passthrough files, or None if they are not asked for or not possible."""
+        """Returns the passthrough files, or None if passthrough is not asked for or not possible."""
         if content.only is None:
             return None
         if not self._passthrough_size:

@@ -38,7 +38,7 @@ _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
 _THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # each wait for a statistic occupies a thread
 _TAKES_THREADS = (3, 12)  # the first libfuse version with these options; older ones have no limit
-_MAX_DIRECTORIES = 1 << 14  # limit of the cache from the path of a directory to its node
+_MAX_DIRECTORIES = 1 << 14  # size of the cache that maps paths of directories to nodes
 _FOLLOW_SECONDS = 1  # how long the kernel caches attributes and names if the mount may show another archive
 _POLL_SECONDS = 0.05  # interval at which a request that waits for a statistic checks whether it was interrupted
 _BEST_READ_SIZE = 1 << 20
@@ -71,8 +71,8 @@ class HighLevelSession:
         """
         self._operations = _Operations(content, self._options, self._connection)
         self._thread.start()
-        # Wait for init, not for an answer of the mount: a daemon that is killed while it waits for an answer of its own
-        # mount never ends.
+        # Wait for libfuse's call of `begin` rather than access the mount: a daemon that is killed while it accesses its
+        # own mount never ends.
         if self._connection.wait():
             on_ready()
         join_threads([self._thread])
@@ -158,7 +158,7 @@ class _Connection:
         self._is_decided.set()
 
     def is_interrupted(self) -> bool:
-        """Returns whether the caller of this thread's request was interrupted, or the mount ends."""
+        """Returns whether the process that made this thread's request was interrupted, or the mount ends."""
         return self.is_stopping or bool(_library.fuse_interrupted())
 
     def drop_attributes(self, path: bytes) -> None:

@@ -86,7 +86,10 @@ class Operations:
         return self.archive.knows_stored_sizes
 
     def seek(self, node: int, file_offset: int, whence: int) -> int:
-        """Returns the offset of the next data or hole at or after `file_offset`. Raises OSError as lseek(2) fails."""
+        """Returns the offset of the next data or hole at or after `file_offset`. `whence` is that of lseek(2).
+
+        Raises OSError as lseek(2): ENXIO if there is no data after `file_offset`, or if it is not inside the file.
+        """
         size = self.inode(node).size
         is_virtual = self._tree.virtual(node) is not None
         extents = [Extent(0, 0, size)] if is_virtual else self.archive.extents(self._tree.ino(node))
@@ -99,7 +102,7 @@ class Operations:
     def _make_known(self, ino: int) -> None:
         """Give `reader` the extents of a file and of those after it, so that C++ can answer reads of them.
 
-        A program that continues with the following files gets twice as many the next time, up to _MAX_KNOWN.
+        While a program reads files in the order of the index, the number of extents doubles, up to _MAX_KNOWN.
         """
         goes_on = 0 <= ino - self._known_end < _MAX_KNOWN
         self._num_known = min(2 * self._num_known, _MAX_KNOWN) if goes_on else _MIN_KNOWN

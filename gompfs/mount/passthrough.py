@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 LEAST_SIZE = 1 << 20
 """In bytes. A smaller file takes one or two reads, which is faster than creating a backing file."""
-_PART = 256 << 20  # bytes decoded between two checks whether the mount ends
+_PART = 256 << 20  # bytes after which the decoder checks whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
 _BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE
 _BACKING_MAP = struct.Struct("<iIQ")  # descriptor, flags, padding
 _BACKING_ID = struct.Struct("<i")
-_NOT_COUNTED, _COUNTED = 0, 1  # handles of open files
+_NOT_COUNTED, _COUNTED = 0, 1  # handles of open files; release() ignores the first
 
 
 @dataclass
@@ -182,7 +182,7 @@ class PassthroughFiles:
             callback()
 
     def _decode(self, node: int, size: int, descriptor: int) -> None:
-        """Write the content of a file. Raises OSError, and CorruptBlockError and others as Archive.read."""
+        """Write the content of a file. Raises OSError, MountError if the mount ends, and the errors of Archive.read."""
         with mmap.mmap(descriptor, size) as mapped, memoryview(mapped) as content:
             for start in range(0, size, _PART):
                 if self._is_closed:

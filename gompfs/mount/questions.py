@@ -1,4 +1,4 @@
-"""Queries to mounts whose daemons may hang, with a timeout.
+"""Questions to mounts whose daemons may hang, with a timeout.
 
 A process that accesses a mount whose daemon hangs blocks in the kernel; some of these waits do not even end on SIGKILL.
 So a child process accesses the mount, and the caller waits for the child's answer for a limited time. A thread would
@@ -80,7 +80,7 @@ def _answer(question: Question, writing: int) -> None:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        # Close the inherited standard streams: a reader of the caller's pipes would wait for the child's end otherwise.
+        # Do not keep the caller's pipes open: programs that read from them would wait until the child ends.
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)

@@ -68,7 +68,7 @@ class RequestLoop:
         self._directories = Directories(content)
         self._replies = KeptReplies(_MAX_KEPT)
         self._knows_xattrs = False
-        self._waiting: set[int] = set()  # `unique` of the requests that wait for a statistic
+        self._waiting: set[int] = set()  # `unique` of the parked requests
         self._handlers: dict[int, Handler] = {
             Opcode.LOOKUP: self._lookup,
             Opcode.GETATTR: self._getattr,
@@ -101,7 +101,7 @@ class RequestLoop:
         self._directories.close()
 
     def _answer(self, request: bytes) -> None:
-        """Answer a request that C++ could not, or later, if it needs a statistic that is still being computed."""
+        """Answer a request that C++ could not answer. If it needs a text that is still being computed, park it."""
         _, opcode, unique, node, uid, *_ = REQUEST_HEADER.unpack_from(request)
         if opcode in WITHOUT_REPLY:
             if opcode == Opcode.INTERRUPT:
@@ -137,12 +137,12 @@ class RequestLoop:
             return False
 
     def _answer_waiting(self, unique: int, request: bytes) -> None:
-        """Answer a request that has waited for a statistic, unless it was interrupted."""
+        """Answer a parked request, unless it was interrupted."""
         if self._stop_waiting(unique):
             self._answer(request)
 
     def _interrupt(self, unique: int) -> None:
-        """Handle INTERRUPT: if the request waits for a statistic, answer it with EINTR now."""
+        """Handle INTERRUPT: answer a parked request with EINTR now. Other requests are answered soon anyway."""
         if self._stop_waiting(unique):
             self._reply(unique, -errno.EINTR, ())
 
@@ -232,7 +232,7 @@ class RequestLoop:
         return pieces
 
     def _lseek(self, node: int, data: memoryview, _uid: int) -> Pieces:
-        """Handle SEEK_DATA and SEEK_HOLE; the kernel handles the other kinds. Called for passed-through files too."""
+        """Handle SEEK_DATA and SEEK_HOLE, also in passed-through files. The kernel handles all other kinds of seek."""
         _, file_offset, whence, _ = SEEK_REQUEST.unpack_from(data)
         return (SEEK_REPLY.pack(self._operations(node).seek(node, file_offset, whence)),)
 

@@ -48,7 +48,7 @@ class StatsPermissions:
         return self._own(inode._replace(mode=stat.S_IFDIR | 0o555 if is_directory else stat.S_IFREG | 0o444))
 
     def of_all_files(self, inode: Inode) -> Inode:
-        """Returns the inode with the permissions of a statistic over all files. It may be a directory of them."""
+        """Returns the inode with the permissions of a statistic over all files, or a directory of these."""
         owner = self._private_owner()
         if owner is None:
             return self.everybody(inode)

@@ -72,7 +72,7 @@ def clear_dead_mounts(mountpoint: str) -> bool:
 def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None:
     """Unmount, even if the daemon has died. Raises MountError.
 
-    `lazy` detaches a mount that is in use. `force` first makes all requests fail that the daemon has not answered.
+    `lazy` detaches a mount that is in use. `force` first makes all unanswered requests fail.
     """
     mountpoint = resolve_mountpoint(mountpoint)
     mount = mount_at(mountpoint)

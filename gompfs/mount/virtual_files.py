@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class KeptGrammars:
-    """The grammars of an archive, loaded on first use and cached for 20 seconds after the last use."""
+    """The grammars of an archive, loaded on first use and cached until they are unused for 20 seconds."""
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
@@ -65,7 +65,7 @@ _kept: WeakKeyDictionary[Archive, KeptGrammars] = WeakKeyDictionary()
 
 
 def keep_grammars(archive: Archive) -> None:
-    """Let load_grammars cache the grammars of an archive for a while, as a mount does, which gets many queries."""
+    """Let load_grammars cache the grammars of an archive for a while, as mounts do: they get many requests."""
     _kept[archive] = KeptGrammars(archive)
 
 
@@ -97,7 +97,7 @@ def describe_passthrough(archive: Archive) -> str | None:
 
 
 def load_analytics() -> None:
-    """Import the modules that the first query would have to wait for otherwise."""
+    """Import the modules that the first statistic would have to wait for otherwise."""
     import gompfs.analytics.device_statistics  # noqa: F401
 
 
@@ -274,7 +274,8 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
     from gompfs.grammar import CountedWords
 
     sections = _grammar_sections(archive)
-    how = Traversal(device=archive.engine.array_device(0))  # the GPU only if asked for: the CPU counts while it reads
+    # A device only if the user asked for it: otherwise the CPU counts while it reads.
+    how = Traversal(device=archive.engine.array_device(0))
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
             counted = executor.submit(inode_numbers, archive)  # runs while a section is read

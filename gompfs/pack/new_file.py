@@ -142,7 +142,7 @@ class NewFile:
         return descriptor
 
     def _can_link(self) -> bool:
-        """Returns whether a file without a name can be linked here, to know it before the file is written."""
+        """Returns whether files without names can be linked here. Tested early, before the file is written."""
         name = _temporary_name(self.path)
         descriptor = os.open(".", os.O_RDWR | os.O_CLOEXEC | os.O_TMPFILE, 0o600, dir_fd=self._folder)
         try:

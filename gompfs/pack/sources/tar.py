@@ -48,7 +48,7 @@ _BROKEN_HEADER: tuple[type[Exception], ...] = (
 
 
 class _Member(tarfile.TarInfo):
-    """A header. Unlike tarfile, it does not take a broken header that is not the first for the end of the archive."""
+    """A header. Unlike in tarfile, a broken header after the first is an error, not the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, tarfile: tarfile.TarFile) -> _Member:
@@ -64,7 +64,7 @@ class _Member(tarfile.TarInfo):
     def stored_ranges(self) -> list[tuple[int, int]] | None:
         """The (file_offset, size) of each data range of a sparse member, unchecked; None for a plain member.
 
-        Empty ranges are left out: end markers, and unused fields of old headers.
+        Empty ranges are left out: they are end markers, or unused fields of old headers.
         """
         ranges = cast("list[tuple[int, int]] | None", self.sparse)
         return None if ranges is None else [(start, size) for start, size in ranges if size]

@@ -214,8 +214,8 @@ class Extractor:
     def _set_attributes(self, file: int | bytes, place: bytes, inode: Inode) -> None:
         """Set owner, extended attributes, mode and time through a descriptor, or through its path /proc/self/fd/N.
 
-        The mode comes after the owner, as changing the owner clears setuid bits. Without root, setuid and setgid bits
-        are not set: they would give a program from the archive the rights of the user who extracts it.
+        The mode is set after the owner, since changing the owner clears setuid bits. Without root, setuid and setgid
+        bits are not set: they would let a program from the archive run with the rights of the user who extracts it.
         """
         mode = stat.S_IMODE(inode.mode)
         if not self._is_root:
@@ -250,7 +250,7 @@ class Extractor:
 
 
 def _outermost(archive: Archive, paths: list[bytes]) -> list[bytes]:
-    """Returns the paths without duplicates, and without paths below a directory that is in the list too."""
+    """Returns the paths without duplicates, and without paths below another path in the list that is a directory."""
     names = {b"/".join(part for part in path.split(b"/") if part not in (b"", b".")): None for path in paths}
 
     def is_covered(path: bytes) -> bool:

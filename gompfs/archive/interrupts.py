@@ -13,10 +13,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Deferral:
     """Delays SIGINT and SIGTERM during short pieces of work that must not stop in the middle.
 
-    It is used as two context managers. `with deferral:` around a program replaces the handlers of both signals, and
+    It provides two context managers. `with deferral:` around a program replaces the handlers of both signals, and
     restores them at the end. `with deferral.held:` around a piece of work delays the signals. A signal that arrives
-    during that work is passed to its former handler, which usually raises, right after the work. Signals without a
-    handler in Python are not delayed, and neither are signals if `with deferral:` is entered outside the main thread.
+    during that work is passed to its former handler, which usually raises, right after the work. Signals that have no
+    handler in Python are not delayed. Outside the main thread, no signals are delayed.
     """
 
     def __init__(self) -> None:

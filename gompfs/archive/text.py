@@ -118,7 +118,7 @@ class ContentText:
 def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
     """Returns the text of each segment that has no grammar, by segment number.
 
-    Files without extents, which consist of one hole, are counted to the first of these segments.
+    Files without extents, which consist of one hole, are assigned to the first of these segments.
     """
     having = {section.segment for section in archive.sections if section.kind == GRAMMAR_SECTION}
     inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}

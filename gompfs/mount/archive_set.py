@@ -222,14 +222,14 @@ class _Directories:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """See Operations.xattrs: those of the first of the merged directories."""
+        """See Operations.xattrs. A merged directory has those of its first directory."""
         if node not in self._layers:
             return {}
         operations, inode = self._layers[node][0]
         return operations.xattrs(inode.ino)
 
     def statfs(self) -> tuple[int, ...]:
-        """See Operations.statfs: the sums over all archives."""
+        """See Operations.statfs. Returns the sums over all archives."""
         return _sum_statfs(operations.statfs() for operations in self._archives.values())
 
     def add_read_bytes(self, _size: int) -> None:

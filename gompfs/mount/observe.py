@@ -97,7 +97,7 @@ def _observe(entry: MountEntry) -> bytes:
 def _read_metrics(place: Path) -> Samples:
     """Returns the metrics of a mount. If it shows several archives, their samples are concatenated.
 
-    A metric in _OF_THE_DAEMON counts the whole daemon, so only the first archive's sample is taken.
+    A metric in _OF_THE_DAEMON describes the whole daemon, so only the sample of the first archive is returned.
     """
     try:
         return _read_file(place / _METRICS)

@@ -178,7 +178,7 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
 
 
 def _load_later(load: Callable[[], None]) -> None:
-    """Import the modules for statistics a little later, since that blocks the interpreter for a while."""
+    """Import the modules for statistics a little later, since the import blocks the interpreter for a while."""
     timer = threading.Timer(_SECONDS_BEFORE_LOADING, load)
     timer.name, timer.daemon = "gompfs-load-analytics", True
     timer.start()

@@ -1,8 +1,8 @@
 """Who may read the statistics of a mount: only users who may read the files that a statistic counts.
 
-A statistic of all files is readable by the mounting user alone, unless every user may read every file. The entries in
-`stats/files/PATH` have the permissions of the file PATH; the directories that lead to them have those of the
-directories in the archive.
+A statistic of all files is readable by the mounting user alone, unless every user may read every file. Entries in
+`stats/files/PATH` have the permissions of the file PATH. The directories above them have the permissions of the
+corresponding directories of the archive.
 """
 
 from __future__ import annotations

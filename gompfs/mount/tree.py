@@ -80,7 +80,7 @@ class Tree:
         """Returns the attributes of a node. Raises EntryNotFoundError, and NotReadyError for a virtual file."""
         virtual = self.virtual(node)
         if node == ROOT_INO:
-            # The kernel drops its cached listing of a directory when the mtime changes, so each snapshot has another.
+            # Each snapshot has its own mtime: when the mtime changes, the kernel drops its cached listing.
             mtime_ns = self._root.mtime_ns + self._snapshot
             return self._owned(self._root._replace(ino=ROOT_INO, mtime_ns=mtime_ns))
         if virtual is None:

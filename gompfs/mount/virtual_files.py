@@ -485,7 +485,7 @@ class VirtualFile:
         self._error: Exception | None = None
         self._is_running = False
         self._ended_at = 0.0  # 0: never computed yet
-        self._step = 0  # incremented whenever more is known
+        self._step = 0  # incremented when more of the text, its size or an error is known
         self._waiting: list[Callable[[], None]] = []
 
     @property

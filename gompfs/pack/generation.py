@@ -86,10 +86,10 @@ def open_appending(descriptor: int) -> BinaryIO:
 
 
 class _ZerosAfter(io.FileIO):
-    """Appends to a file, whose last 64 bytes are kept zero.
+    """Appends to a file, and keeps its last 64 bytes zero.
 
-    The bytes written are content of packed files, which may contain a footer. If the process is killed when the file
-    ends in such a footer, a reader must find out that the footer is not the archive's own.
+    The bytes written are content of packed files, which may contain a footer. If the process were killed when the file
+    ends in such a footer, a reader would have to find out that it is not the archive's own.
     """
 
     def __init__(self, descriptor: int) -> None:

@@ -47,7 +47,7 @@ class _OpenDirectory:
 
 
 class _LocalSource:
-    """The part that both local sources share: turns names into entries."""
+    """The common part of the local sources: turns names into entries."""
 
     sorted = True
 

@@ -62,7 +62,8 @@ class Extractor:
         self._on_error = on_error
         self._on_warning = on_warning
         self._is_root = os.geteuid() == 0
-        self._first_names: dict[int, tuple[bytes, tuple[int, int]]] = {}  # of files with several names
+        # Of each file with several names, by inode number: the first path, and the extracted file's identity.
+        self._first_names: dict[int, tuple[bytes, tuple[int, int]]] = {}
         self._deferral = Deferral()
         self._temporary_prefix = f".gompfs-{secrets.token_hex(6)}-".encode()
         self._numbers = itertools.count()

@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
-_THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # each wait for a statistic occupies a thread
+_THREADS = {"max_threads": "64", "max_idle_threads": "10"}  # a request that waits for a statistic occupies one
 _TAKES_THREADS = (3, 12)  # the first libfuse version with these options; older ones have no limit
 _MAX_DIRECTORIES = 1 << 14  # size of the cache that maps paths of directories to nodes
 _FOLLOW_SECONDS = 1  # how long the kernel caches attributes and names if the mount may show another archive

@@ -148,7 +148,7 @@ class StatsQuery:
     """The parameters of a statistic. The virtual files use the defaults."""
 
     ino: int | None = None
-    """Inode number of a file of the archive to count alone; None for all files."""
+    """Inode number of the only file to count; None for all files."""
     num_words: int = 3
     """The length of the n-grams, 1 to 5 words."""
     top: int = 0

@@ -1,4 +1,4 @@
-"""Modules of tools/bench, which are no part of what is installed."""
+"""Imports modules of tools/bench, which is not installed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROOT = str(Path(__file__).parents[1])
 
 
 def bench_module(name: str) -> ModuleType:
-    """The module of that name below tools.bench."""
+    """Returns the module of that name below tools.bench."""
     if ROOT not in sys.path:
-        sys.path.append(ROOT)  # last: the sources of gompfs there may lack the compiled modules
+        sys.path.append(ROOT)  # last, since the sources of gompfs there may lack the compiled modules
     return importlib.import_module(f"tools.bench.{name}")

@@ -1,4 +1,4 @@
-"""Trees that are hard on an archiver."""
+"""Fixtures: trees that are difficult for an archiver."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def odd_tree(corpora: ModuleType, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_odd_tree(corpora: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same tree once for all tests that only read it."""
+    """The odd tree, made once for all tests that only read it."""
     root = tmp_path_factory.mktemp("shared") / "odd"
     corpora.make_tree(root)
     return root

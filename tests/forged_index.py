@@ -1,4 +1,4 @@
-"""Archives with another index, whose checksums are right all the same."""
+"""Replaces the index of an archive and keeps all checksums valid."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gompfs.format import FOOTER_SIZE, Footer, LocalFile, last_footer
 
 
 def forge_index(archive: Path, *statements: str) -> None:
-    """Change the index with SQL, and make all checksums right again."""
+    """Changes the index with SQL and corrects all checksums."""
     with open(archive, "rb") as file:
         content = file.read()
         footer = last_footer(LocalFile(file.fileno()))
@@ -27,7 +27,7 @@ def forge_index(archive: Path, *statements: str) -> None:
 
 
 def replace_index(archive: Path, image: bytes, **fields: int) -> None:
-    """Put another index, or any bytes, in the place of the archive's; its footer fits, or has `fields`."""
+    """Replaces the index by another one or by any bytes. The footer matches, except for `fields`."""
     with open(archive, "r+b") as file:
         footer = last_footer(LocalFile(file.fileno()))
         file.seek(footer.index_offset)

@@ -1,4 +1,4 @@
-"""A device of the tests: NumPy for CuPy, and the kernels of kernels/cuda as threads of the host."""
+"""A device for tests: NumPy replaces CuPy, and the kernels of kernels/cuda run as threads of the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_CTAS = 3
 
 
 class HostDevice:
-    """See ArrayDevice. A launch has few threads, so that each does several items in turn."""
+    """See ArrayDevice. A launch has few threads, so that each processes several items."""
 
     name = "the host"
     xp = np
@@ -67,7 +67,7 @@ class HostDevice:
 
 
 def _as_value(argument: object) -> NDArray[Any]:
-    """Memory that holds an argument: a number, or the address of an array."""
+    """Returns memory that holds an argument: a number, or the address of an array."""
     if isinstance(argument, np.ndarray):
         assert argument.flags.c_contiguous
         return np.array([argument.ctypes.data], np.uint64)

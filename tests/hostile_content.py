@@ -1,4 +1,4 @@
-"""Files that hold a whole archive of an attacker's, at the offsets that it has where the file is stored."""
+"""Files that contain a whole archive of an attacker, with the offsets that are right where the file will be stored."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def hostile_content(
     previous_footer: int = 0,
     walked: list[tuple[int, int]] | None = None,
 ) -> bytes:
-    """Bytes that hold a block, an index and footers at every multiple of 64 after it, right for `archive_offset`.
+    """Returns bytes with a block, an index, and footers at every multiple of 64 after it, right for `archive_offset`.
 
-    They lie in the archive from `archive_offset` on in one piece, as the payload of one block or an attribute's value.
-    Each footer is valid and fits where it lies; that of the first one has just the index. The index lists the
-    `walked` blocks, given as (archive_offset, compressed_size), and the attacker's own.
+    In the archive, these bytes are stored contiguously from `archive_offset` on, as the payload of one block or as the
+    value of an attribute. Each footer is valid and fits its offset; that of the first one has just the index. The index
+    lists the `walked` blocks, given as (archive_offset, compressed_size), and the attacker's own block.
     """
     content = bytearray(random.Random(archive_offset).randbytes(size))
     block = build_block(Codec.STORED, EVIL_CONTENT, EVIL_CONTENT).data
@@ -55,7 +55,7 @@ def hostile_content(
 
 
 def evil_index(blocks: list[tuple[int, int]]) -> bytes:
-    """The index of an archive with a setuid-root program, whose content is the last block."""
+    """Returns the index of an archive with a setuid-root program, whose content is the last block."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     schema = resources.files("gompfs.index").joinpath("schema.sql").read_text()
     connection.executescript(schema.replace("page_size = 4096", "page_size = 512"))
@@ -81,7 +81,8 @@ def evil_index(blocks: list[tuple[int, int]]) -> bytes:
 
 
 def footer_ends(content: bytes, archive_offset: int) -> Iterator[int]:
-    """The archive_offsets after the footers in such a content: where a cut makes one the end of the file."""
+    """Yields the archive_offsets after the footers in such a content. A cut there makes a footer the end of the file.
+    """
     place = content.find(b"GOMPEND\n")
     while place >= 0:
         yield archive_offset + place + FOOTER_SIZE
@@ -89,5 +90,5 @@ def footer_ends(content: bytes, archive_offset: int) -> Iterator[int]:
 
 
 def payload_offset(block_offset: int) -> int:
-    """Where the payload of a block lies."""
+    """Returns the offset of a block's payload."""
     return block_offset + BLOCK_HEADER_SIZE

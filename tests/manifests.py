@@ -1,4 +1,4 @@
-"""Manifests of archives: all that an archive holds, as lines that a reviewer can read and a test can compare."""
+"""Manifests of archives: everything an archive contains, as lines that a reviewer can read and a test can compare."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _TYPES = {
 
 
 def escaped(raw: bytes) -> str:
-    """Bytes as visible ASCII, all others as octal numbers, as in mtree(5)."""
+    """Returns bytes as visible ASCII, with all others as octal numbers, as in mtree(5)."""
     return "".join(chr(byte) if 0x21 <= byte <= 0x7E and byte not in b"\\#=," else f"\\{byte:03o}" for byte in raw)
 
 
 def num_links(seen: dict[bytes, Seen]) -> dict[bytes, int]:
-    """The link count of each entry: its names, or for a directory 2 and its subdirectories."""
+    """Returns the link count of each entry: its names, or for a directory 2 plus its subdirectories."""
     names = Counter(item.inode for item in seen.values())
     directories = [path for path, item in seen.items() if path and stat.S_ISDIR(item.mode)]
     subdirectories = Counter(path.rpartition(b"/")[0] for path in directories)
@@ -46,7 +46,7 @@ def num_links(seen: dict[bytes, Seen]) -> dict[bytes, int]:
 
 
 def entry_lines(seen: dict[bytes, Seen]) -> list[str]:
-    """A line for each entry, in the manner of mtree(5); holes do not show."""
+    """Returns a line per entry, in the style of mtree(5). Holes are not visible."""
     links = num_links(seen)
     return [_entry_line(path, seen[path], links[path]) for path in sorted(seen)]
 
@@ -74,7 +74,7 @@ def _entry_line(path: bytes, item: Seen, nlink: int) -> str:
 
 
 def frame_lines(archive: Archive) -> list[str]:
-    """What an archive is made of: generation, blocks, sections, grammars, and where its files have holes."""
+    """Returns lines on the structure of an archive: generation, blocks, sections, grammars, and the holes of files."""
     superblock, footer = archive.superblock, archive.footer
     lines = [
         f"superblock version={superblock.version} block_size={superblock.block_size} uuid={superblock.uuid}",
@@ -121,5 +121,5 @@ def _holes(archive: Archive) -> Iterable[str]:
 
 
 def read_manifest(path: Path) -> list[str]:
-    """The lines of a manifest, without comments."""
+    """Returns the lines of a manifest, without comments."""
     return [line for line in path.read_text().splitlines() if line and not line.startswith("#")]

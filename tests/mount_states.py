@@ -1,4 +1,4 @@
-"""What a mount's metrics say, read as `gompfs ps` reads them."""
+"""The state of mounts as `gompfs ps` reads it, from their metrics."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gompfs.mount.observe import MountState, observe_mounts
 
 
 def observe(place: Path) -> MountState:
-    """The state of one mount. Its metrics may be up to a second old: others look at mounts too."""
+    """Returns the state of one mount. Its metrics may be up to a second old, since other observers renew them too."""
     (state,) = observe_mounts([os.path.realpath(place)])
     return state
 
 
 def observe_anew(place: Path) -> MountState:
-    """The state of a mount that serves, with metrics computed after this call began."""
+    """Returns the state of a serving mount, with metrics computed after this call began."""
     first = observe(place)
     for _ in range(20):
         time.sleep(0.4)

@@ -1,4 +1,4 @@
-"""The linters, the type checker and the layers of imports, as part of the tests."""
+"""Runs the linters, the type checker and the check of import layers as tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCRIPTS = sysconfig.get_path("scripts")
 
 
 def check(*command: str | Path) -> None:
-    """Run a tool of this environment from the root of the repository; its complaints are the failure."""
+    """Runs a tool of this environment in the root of the repository, and fails with its output."""
     environment = {**os.environ, "PATH": os.pathsep.join([SCRIPTS, os.environ["PATH"]])}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command[0]}:\n{done.stdout}{done.stderr}"

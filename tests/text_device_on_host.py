@@ -1,4 +1,4 @@
-"""A HostDevice that decodes blocks too, by the CPU engine."""
+"""A HostDevice that also decodes blocks, by the CPU engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ALIGNMENT = 32
 
 
 class HostTextDevice(HostDevice):
-    """See TextDevice. What lies between blocks is no newline and no NUL."""
+    """See TextDevice. Bytes between blocks are neither newlines nor NUL."""
 
     def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
         sizes = read_headers(blocks)["uncompressed_size"].astype(np.int64)

@@ -1,4 +1,5 @@
-"""What trees are compared by: listings of directories (without the code under test), sources and archives."""
+"""Listings of directories, sources and archives that tests compare. Directories are listed without the code under test.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ PACKAGE_PARENT = str(Path(gompfs.__file__).resolve().parents[1])
 
 
 class Seen(NamedTuple):
-    """All of an entry that should survive; `inode` is the first path of those that are hard links."""
+    """Everything of an entry that must survive packing. `inode` is the first path among hard links of one file."""
 
     mode: int
     uid: int
@@ -32,7 +33,7 @@ class Seen(NamedTuple):
 
 
 def list_source(source: Source) -> dict[bytes, Seen]:
-    """Read a source as a packer does: later entries replace earlier ones, hard links share what they name."""
+    """Reads a source as the packer does: later entries replace earlier ones, and hard links share their inode."""
     seen: dict[bytes, Seen] = {}
     for entry in source.entries():
         parent = entry.path.rpartition(b"/")[0]
@@ -58,7 +59,7 @@ def list_source(source: Source) -> dict[bytes, Seen]:
 
 
 def list_directory(root: Path) -> dict[bytes, Seen]:
-    """The same of a directory, by its full paths; raises AssertionError for what no source yields."""
+    """Like list_source for a directory, by its full paths. Raises AssertionError for entries that no source yields."""
     top = os.fsencode(root)
     first_paths: dict[int, bytes] = {}
     seen = {}
@@ -93,7 +94,7 @@ def _xattr_names(path: bytes) -> list[str]:
 
 
 def without_inodes(seen: dict[bytes, Seen]) -> dict[bytes, Seen]:
-    """For sources whose order makes another name of a hard link the first one."""
+    """Drops `inode`, for sources whose order makes another name of a hard link the first one."""
     groups: dict[bytes, bytes] = {}
     for path in sorted(seen):
         groups.setdefault(seen[path].inode, path)
@@ -101,7 +102,7 @@ def without_inodes(seen: dict[bytes, Seen]) -> dict[bytes, Seen]:
 
 
 def list_archive(archive: Archive) -> dict[bytes, Seen]:
-    """All entries of an archive, read through it."""
+    """Returns all entries of an archive, read through the archive."""
     first_paths: dict[int, bytes] = {}
     return {
         path: Seen(
@@ -120,7 +121,7 @@ def list_archive(archive: Archive) -> dict[bytes, Seen]:
 
 
 def pack(target: Path, *specs: Path, **options: object) -> PackReport:
-    """Pack directories, files and tars without analytics."""
+    """Packs directories, files and tars without a grammar."""
     return pack_archive(
         [open_source(spec) for spec in specs],
         target,
@@ -130,7 +131,7 @@ def pack(target: Path, *specs: Path, **options: object) -> PackReport:
 
 
 def add(target: Path, *specs: Path, **options: object) -> PackReport:
-    """Add directories, files and tars to an archive, without analytics."""
+    """Adds directories, files and tars to an archive, without a grammar."""
     return add_to_archive(
         target,
         [open_source(spec) for spec in specs],

@@ -1,4 +1,4 @@
-"""Mounts whose statistics are read."""
+"""Fixtures: mounts whose statistics are read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coreutils_oracle import run_gompfs
 
 @pytest.fixture
 def mounted_stats(tmp_path: Path) -> Iterator[Callable[[Path], Path]]:
-    """Mount an archive; the directory of its statistics."""
+    """Mounts an archive and returns the directory of its statistics."""
     mountpoints: list[Path] = []
 
     def mount(archive: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Archives with statistics, and coreutils as the oracle of what those say."""
+"""Archives with statistics, and coreutils as the oracle for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gompfs.pack import add_to_archive, open_source, pack_archive
 
 BINARY_PROBE_SIZE = 8192
 
-# Every file ends a word; the blank lines are what whitespace at the beginning of a file leaves.
+# The end of a file ends a word. Leading whitespace of a file gives blank lines, which are dropped.
 _COUNT_WORDS = r"""
     while IFS= read -r -d '' path; do cat -- "$path"; echo; done \
     | tr -s '[:space:]' '\n' | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/'
@@ -30,7 +30,7 @@ def run_gompfs(*arguments: str | Path) -> None:
 
 
 def shell(script: str, given: bytes) -> bytes:
-    """What a bash script prints in the C locale."""
+    """Returns what a bash script prints in the C locale."""
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", script],
         input=given,
@@ -51,7 +51,7 @@ def is_text(path: Path) -> bool:
 
 
 def files_under(root: Path) -> list[Path]:
-    """Regular files, each once: hard links are one file."""
+    """Returns regular files, each once: hard links are one file."""
     by_inode = {}
     for folder, _, names in os.walk(root):
         for name in names:
@@ -62,20 +62,20 @@ def files_under(root: Path) -> list[Path]:
 
 
 def count_with_coreutils(paths: Sequence[Path]) -> tuple[bytes, bytes]:
-    """The files `wordcount` and `sort` for the text files among some files."""
+    """Returns the expected files `wordcount` and `sort` for the text files among `paths`."""
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths if is_text(path))
     by_word = shell(_COUNT_WORDS, listed)
     return shell(_BY_COUNT, by_word), by_word
 
 
 def pack(target: Path, *specs: Path, **options: object) -> Path:
-    """Pack directories, files and tars with analytics; without a grammar for the builder `none`."""
+    """Packs directories, files and tars with a grammar, or without one for the builder `none`."""
     pack_archive([open_source(spec) for spec in specs], target, _options(options), engine=select_engine("cpu"))
     return target
 
 
 def add(target: Path, *specs: Path, **options: object) -> None:
-    """Add to such an archive."""
+    """Adds to an archive with the options of `pack`."""
     add_to_archive(target, [open_source(spec) for spec in specs], _options(options), engine=select_engine("cpu"))
 
 

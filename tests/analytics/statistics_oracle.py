@@ -1,4 +1,4 @@
-"""Plain Python for the statistics of files and n-grams: what the C++ core must give byte for byte."""
+"""Plain Python for the statistics of files and n-grams. The C++ core must give the same bytes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from gompfs.grammar.reference import split_words
 
-Texts = Mapping[bytes, Counter[bytes]]  # path: n-grams
+Texts = Mapping[bytes, Counter[bytes]]  # path: its n-grams
 
 
 def ngrams_of(files: Iterable[tuple[bytes, bytes]], num_words: int = 1, word_rule: str = "whitespace") -> Texts:
-    """The n-grams of files given as (path, content), in byte order of the paths."""
+    """Returns the n-grams of files given as (path, content), in byte order of the paths."""
     found = {}
     for path, content in sorted(files):
         words = split_words(content, word_rule)

@@ -1,4 +1,4 @@
-"""Statistics of files whose words no grammar holds: read from the stream, whatever blocks and grammars they come in."""
+"""Statistics of files without a stored grammar: the words come from the stream, across any blocks and grammars."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check(archive: Archive, contents: dict[str, bytes], word_rule: str = "whites
 
 @pytest.fixture
 def small_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Grammars of 32 KiB of text, from batches of one block; files above 10 KB come in pieces."""
+    """Grammars of 32 KiB of text, from batches of one block. Files above 10 KB come in pieces."""
     monkeypatch.setattr(text, "_TEXT_OF_GRAMMAR", 32 << 10)
     monkeypatch.setattr(text, "_BATCH_BYTES", BLOCK_SIZE)
     monkeypatch.setattr(text, "_WHOLE_FILE_SIZE", 10_000)
@@ -69,7 +69,7 @@ def test_files_over_many_blocks_and_grammars(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("small_grammars")
 @pytest.mark.parametrize("size", [MIB, MIB + 1, 9 * MIB])
 def test_long_words(tmp_path: Path, size: int) -> None:
-    """Words that are longer than blocks, batches and parts; one differs in its last byte."""
+    """Words that are longer than blocks, batches and parts; one differs in its last byte only."""
     contents = {"a": b"x" * size + b" x", "b": b"y " + b"x" * (size - 1) + b"z", "c": b"x" * size}
     with Archive(packed(tmp_path, contents)) as archive:
         check(archive, contents)
@@ -91,7 +91,7 @@ def test_any_files(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes],
 
 @pytest.mark.usefixtures("small_grammars")
 def test_a_file_in_pieces_comes_once(tmp_path: Path) -> None:
-    """Grammars that go on with a file say so; together they hold its words in order."""
+    """Grammars that continue a file say so. Together they contain its words in order."""
     contents = {"text": make_text(5, 200_000)}
     with Archive(packed(tmp_path, contents)) as archive:
         grammars = list(ContentText(archive, archive.inode_numbers()).grammars())
@@ -129,7 +129,7 @@ def damage_block(archive: Path, number: int) -> None:
 
 
 def test_damage(tmp_path: Path) -> None:
-    """What counts a file on a damaged block fails, and says which; what does not need it goes on."""
+    """Statistics that need a damaged block fail and name it. All others work."""
     contents = {"sound": make_text(1, 4 * BLOCK_SIZE), "damaged": make_text(2, 4 * BLOCK_SIZE)}
     path = packed(tmp_path, contents)
     with Archive(path) as archive:
@@ -154,7 +154,7 @@ def test_an_unknown_word_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("small_grammars")
 def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text of tasks that need all of it is given up early; words are counted and forgotten."""
+    """Tasks that need all text at once fail early. Word counts need no text after it was counted."""
     contents = {"text": b" ".join(b"%d" % (number % 1000) for number in range(100_000))}
     sizes: list[int] = []
     drop: Callable[[Grammar], None] = Grammar.drop_parts

@@ -1,4 +1,4 @@
-"""Very many files, and a very large one: slow, as the oracles are."""
+"""Very many files, and a very large file. These tests are slow because their oracles are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_100_000_tiny_files(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(900)
 def test_a_file_of_many_parts(tmp_path: Path) -> None:
-    """One line of a term vector is as long as all its words; words of 1 MiB; n-grams over many ends of parts."""
+    """A line of a term vector contains all words of the file; words of 1 MiB; n-grams across many ends of parts."""
     rng = random.Random(2)
     words = [rng.randbytes(3).hex().encode() for _ in range(300_000)] + [b"x" * MIB, b"y" * MIB]
     text = b" ".join(rng.choices(words[:-2], k=6_000_000) + words[-2:])

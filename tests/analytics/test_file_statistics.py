@@ -1,4 +1,4 @@
-"""Inverted index, term vector, sequence count and ranked inverted index against plain Python, byte for byte."""
+"""Inverted index, term vector, sequence count and ranked inverted index, compared byte for byte with plain Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRAVERSALS = [
     Traversal(sequential=True),
     *(Traversal(direction, num_threads=num_threads) for direction in Direction for num_threads in (1, 3)),
 ]
-# Words with bytes below the space are not in the same order alone and before other words.
+# Words that contain bytes below the space sort differently alone than before other words.
 words = st.sampled_from([b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"\0", b"z" * 300, b"~"])
 segments = st.lists(st.lists(st.lists(words, max_size=20), max_size=5), max_size=3)
 Files = Sequence[tuple[int, bytes]]
@@ -47,7 +47,7 @@ def build(files: Files, builder: str = "repair", word_rule: str = "whitespace") 
 
 
 def path_of(ino: int) -> bytes:
-    """Paths whose order is not that of the inodes."""
+    """Returns a path; the order of paths differs from that of inodes."""
     return b"%03d/file" % (ino * 37 % 1000)
 
 
@@ -58,7 +58,7 @@ def check(
     word_rule: str = "whitespace",
     traversals: Sequence[Traversal] = TRAVERSALS,
 ) -> None:
-    """All tasks, gone through in all ways, give what the files have; those not given do not count."""
+    """Checks that all tasks give the expected lines by all ways of traversal. Files without a path are not counted."""
     paths = {ino: path_of(ino) for ino, _ in files}
     texts = [(path_of(ino), content) for ino, content in files]
     of_words = oracle.ngrams_of(texts, 1, word_rule)
@@ -84,15 +84,15 @@ def test_any_segments(texts: list[list[list[bytes]]], builders: tuple[str, ...],
 
 @settings(max_examples=40, deadline=None)
 @given(text=st.lists(st.sampled_from([b"a", b"b"]), max_size=200), builder=st.sampled_from(BUILDERS))
-def test_text_that_repeats_itself(text: list[bytes], builder: str) -> None:
-    """Rules in rules, shorter than the sequences; the same text twice, and cut."""
+def test_repetitive_text(text: list[bytes], builder: str) -> None:
+    """Nested rules that are shorter than the sequences; the same text twice, and cut."""
     files = [(1, b" ".join(text)), (2, b" ".join(text)), (3, b" ".join(text[: len(text) // 2]))]
     check([build(files, builder)], files)
 
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_odd_files(builder: str) -> None:
-    """Empty files, one word, no newline at the end, long words, bytes that are no UTF-8, equal files."""
+    """Empty files, a single word, no newline at the end, long words, invalid UTF-8, equal files."""
     rng = random.Random(11)
     noise = rng.randbytes(3000)
     files = [
@@ -111,7 +111,7 @@ def test_odd_files(builder: str) -> None:
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_many_tiny_files(builder: str) -> None:
-    """Nothing of a file goes on in the next one."""
+    """No sequence spans two files."""
     rng = random.Random(12)
     files = [(ino, b" ".join(b"%d" % rng.randrange(6) for _ in range(rng.randrange(9)))) for ino in range(1, 900)]
     check([build(files, builder)], files, lengths=(2, 3))
@@ -124,7 +124,7 @@ def test_words_of_letters() -> None:
 
 @pytest.fixture(scope="module")
 def over_parts() -> tuple[Files, list[Grammar]]:
-    """22 MB of long words: a file over three parts, others before and behind it."""
+    """22 MB of long words: a file over three parts, with others before and after it."""
     rng = random.Random(13)
     vocabulary = [b"%03d" % number * 150 for number in range(300)]
 
@@ -147,7 +147,7 @@ def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], buil
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_parts_of_fewer_words_than_a_sequence(builder: str) -> None:
-    """A file whose words are longer than parts: its sequences reach over several."""
+    """A file whose words are longer than parts, so that its sequences span several parts."""
     long = b" ".join(b"%d" % number * (9 * MIB) for number in (1, 2, 1))
     files = [(1, long + b" end of it"), (2, b"end of it")]
     grammar = build(files, builder)
@@ -155,8 +155,8 @@ def test_parts_of_fewer_words_than_a_sequence(builder: str) -> None:
     check([grammar], files, lengths=(3, 5), traversals=TRAVERSALS[:3])
 
 
-def test_the_first_ones() -> None:
-    """`top` is of words in a term vector, of files in a ranked inverted index, else of lines."""
+def test_top() -> None:
+    """`top` limits words in a term vector, files in a ranked inverted index, and lines otherwise."""
     rng = random.Random(14)
     files = [(ino, b" ".join(b"%d" % rng.randrange(5) for _ in range(50))) for ino in range(1, 30)]
     grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
@@ -192,7 +192,7 @@ def test_nothing_to_report(report: MakeReport) -> None:
 
 
 @pytest.mark.parametrize("report", reports)
-def test_room_is_bounded(report: MakeReport) -> None:
+def test_space_is_bounded(report: MakeReport) -> None:
     files = [(ino, b" ".join(b"%d" % (ino + number) for number in range(200))) for ino in range(1, 50)]
     grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
     enough = report(grammars, paths).read()
@@ -207,7 +207,7 @@ def test_room_is_bounded(report: MakeReport) -> None:
 def test_postings_in_a_file(
     report: MakeReport, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It makes no difference where they are; the file is where $TMPDIR says, and has no name."""
+    """Spilling postings does not change the result. The file is in $TMPDIR and has no name."""
     rng = random.Random(15)
     texts = (b" ".join(b"%d" % rng.randrange(5000) for _ in range(rng.randrange(3000))) for _ in range(60))
     files = list(enumerate(texts, 1))
@@ -221,7 +221,7 @@ def test_postings_in_a_file(
 
 @pytest.mark.parametrize("report", reports)
 def test_a_file_that_cannot_be_made(report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error of the system, not a short report."""
+    """This gives an error of the system, not a short report."""
     monkeypatch.setattr(traversal_module, "temporary_directory", lambda: "/proc/self/nowhere")
     monkeypatch.setattr(traversal_module, "free_space", lambda _directory: 1 << 40)
     with pytest.raises(OSError, match="No such file"):
@@ -229,7 +229,7 @@ def test_a_file_that_cannot_be_made(report: MakeReport, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("num_words", [-1, 0, 6])
-def test_lengths_that_are_none(num_words: int) -> None:
+def test_invalid_numbers_of_words(num_words: int) -> None:
     for report in (sequence_count_report, ranked_inverted_index_report):
         with pytest.raises(OptionError, match="1 to 5"):
             report([], {}, num_words=num_words)

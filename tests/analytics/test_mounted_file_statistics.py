@@ -1,4 +1,4 @@
-"""The statistics of files and sequences in a mount, and of the command, against awk and coreutils."""
+"""The statistics of files and sequences, in a mount and by the command, compared with awk and coreutils."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 Mount = Callable[[Path], Path]
 each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none"])
 
-# For every path on standard input, lines of path, tab and n words in a row.
+# Prints, for every path on standard input, lines of path, tab and n consecutive words.
 _NGRAMS = r"""
     while IFS= read -r -d '' path; do
         { cat -- "$path"; echo; } | tr -s '[:space:]' '\n' | sed '/^$/d' | awk -v n=%d -v path="$path" '
@@ -55,7 +55,7 @@ SCRIPTS = {
 
 
 def expected(root: Path, name: str) -> bytes:
-    """What coreutils and awk make of the text files under a directory."""
+    """Returns what coreutils and awk compute for the text files under a directory."""
     paths = [os.path.relpath(path, root) for path in files_under(root) if is_text(path)]
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
     return shell(f"cd {os.fspath(root)!r}\n{SCRIPTS[name]}", listed)
@@ -78,7 +78,7 @@ def gompfs(*arguments: str | Path, status: int = 0) -> bytes:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Text without NUL, in files of all kinds of ends."""
+    """Text files without NUL, with many kinds of ends."""
     rng = random.Random(21)
     vocabulary = [rng.randbytes(rng.randrange(1, 6)).translate(_WORD_BYTES) for _ in range(60)]
     root = tmp_path / "tree"
@@ -114,8 +114,8 @@ def test_a_tree(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) 
 @pytest.mark.parametrize(
     "builders", [("repair", "sequitur"), ("sequitur", "repair"), ("none", "repair"), ("repair", "none"), ("none",) * 2]
 )
-def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
-    """Segments answer as one; of a file that was replaced only the new content counts."""
+def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
+    """Segments are counted together. For a file that was replaced, only the new content is counted."""
     archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
     (tree / "deep/text").write_bytes(b"only in the new file, " * 20)
     (tree / "one").write_bytes(b"\0binary now")
@@ -127,7 +127,7 @@ def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builde
 
 @each_builder
 def test_one_file(tmp_path: Path, tree: Path, builder: str) -> None:
-    """--file tells of a file what an archive of it alone would; a file of an older segment too."""
+    """--file gives the result of an archive with that file only, also for a file of an older segment."""
     archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builder)
     (tmp_path / "late").write_bytes(b"a b c d b c d")
     add(archive, tmp_path / "late")

@@ -1,4 +1,4 @@
-"""The statistics of a mount against coreutils, byte for byte."""
+"""The statistics of a mount, compared byte for byte with coreutils."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none"]
 
 
 def make_words(seed: int, size: int) -> bytes:
-    """Text of frequent and rare words, of bytes that are no UTF-8 too, between all kinds of whitespace."""
+    """Returns text of frequent and rare words, some of them invalid UTF-8, separated by all kinds of whitespace."""
     rng = random.Random(seed)
     vocabulary = [rng.randbytes(rng.randrange(1, 8)).translate(_NO_WHITESPACE) for _ in range(400)]
     vocabulary += [b"word%d" % number for number in range(400)]
@@ -38,7 +38,7 @@ _NO_WHITESPACE = bytes(ord("x") if byte in b"\0 \t\n\v\f\r" else byte for byte i
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Text and binary files of all sizes, odd names, links, holes, the same content twice."""
+    """Text and binary files of many sizes, odd names, links, holes, and equal contents."""
     root = tmp_path / "tree"
     (root / "deep/er").mkdir(parents=True)
     contents = {
@@ -100,7 +100,7 @@ def test_a_tree_of_odd_files(tmp_path: Path, tree: Path, mounted_stats: Mount, b
 
 @each_builder
 def test_a_tar_with_large_files(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
-    """Files that are read in pieces and reach over several parts of the grammar."""
+    """Files that are read in pieces and span several parts of the grammar."""
     root = tmp_path / "tree"
     root.mkdir()
     text = make_words(4, MIB)
@@ -116,10 +116,10 @@ def test_a_tar_with_large_files(tmp_path: Path, mounted_stats: Mount, builder: s
 @pytest.mark.parametrize(
     "builders", [("repair", "sequitur"), ("sequitur", "repair"), ("none", "repair"), ("repair", "none"), ("none",) * 2]
 )
-def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
-    """Segments answer as one; of a file that was replaced only the new content counts."""
+def test_added_segments(tmp_path: Path, tree: Path, mounted_stats: Mount, builders: tuple[str, str]) -> None:
+    """Segments are counted together. For a file that was replaced, only the new content is counted."""
     archive = pack(tmp_path / "a.gomp", tree, grammar_builder=builders[0])
-    (tree / "deep/text").unlink()  # its other name keeps the content
+    (tree / "deep/text").unlink()  # the content has another name
     (tree / "deep/text").write_bytes(make_words(7, 20_000) + b" only in the new file")
     (tree / "deep/er/more").write_bytes(b"\0binary now, and only in the new file")
     (tree / "deep/binary").write_bytes(b"text now")
@@ -134,7 +134,7 @@ def test_what_was_added(tmp_path: Path, tree: Path, mounted_stats: Mount, builde
 
 
 def test_a_single_replaced_file(tmp_path: Path, mounted_stats: Mount) -> None:
-    """A mount keeps what it began with; the next one shows the new counts."""
+    """A mount keeps its counts; a new mount shows the new counts."""
     (tmp_path / "kept").write_bytes(b"kept words")
     (tmp_path / "replaced").write_bytes(b"old words, old words")
     archive = pack(tmp_path / "a.gomp", tmp_path / "kept", tmp_path / "replaced")
@@ -156,8 +156,8 @@ def test_no_text_at_all(tmp_path: Path, mounted_stats: Mount) -> None:
     assert binary_files(stats) == ["binary"]
 
 
-def test_readers_that_come_at_once(tmp_path: Path, mounted_stats: Mount) -> None:
-    """The first readers wait for the same computation; ranges are those of the whole."""
+def test_concurrent_readers(tmp_path: Path, mounted_stats: Mount) -> None:
+    """The first readers wait for the same computation. Reads of ranges agree with the whole text."""
     (tmp_path / "text").write_bytes(b"".join(b"%d " % (number * number % 99_991) for number in range(200_000)))
     stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "text"))
     expected = count_with_coreutils([tmp_path / "text"])

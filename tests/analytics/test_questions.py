@@ -1,4 +1,4 @@
-"""Searches, single files, ranges of words and tf-idf against plain Python, in a mount and by the command."""
+"""Searches, single files, ranges of words and tf-idf, in a mount and by the command, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ both_builders = pytest.mark.parametrize("builder", ["repair", "sequitur"])
 
 
 def contents_of(seed: int) -> dict[str, bytes]:
-    """Few words, so that sequences come again; files of all kinds of ends, and a word of a MiB."""
+    """Few distinct words, so that sequences repeat; files with many kinds of ends, and a word of 1 MiB."""
     rng = random.Random(seed)
     vocabulary = [b"to", b"be", b"or", b"not", b"\xff\xfe", b"a\x01", b"a", b"x" * MIB]
 
@@ -47,7 +47,7 @@ def write(root: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def search(contents: Mapping[str, bytes], words: list[bytes]) -> bytes:
-    """The lines of a word or a phrase."""
+    """Returns the expected lines for a word or a phrase."""
     texts = ngrams_of(((os.fsencode(name), content) for name, content in contents.items()), len(words))
     found = [(path, ngrams[b" ".join(words)]) for path, ngrams in texts.items() if ngrams[b" ".join(words)]]
     return b"".join(b"%s\t%d\n" % item for item in sorted(found, key=lambda item: (-item[1], item[0])))
@@ -67,7 +67,7 @@ def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
 
 @pytest.fixture(params=["one segment", "two segments", "no grammar"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
-    """An archive and its files; those of an earlier segment are partly replaced."""
+    """An archive and its files; some files of an earlier segment were replaced."""
     contents = contents_of(1)
     write(tmp_path / "tree", contents)
     builder = "none" if request.param == "no grammar" else "repair"
@@ -128,7 +128,7 @@ def test_ranges_of_words(archive: tuple[Path, dict[str, bytes]]) -> None:
 
 
 def test_words_of_a_file_in_several_parts(tmp_path: Path) -> None:
-    """Every part has a stretch of it, and rules that are long and deep."""
+    """Each part contains a passage of the file, and long and deep rules."""
     text = b" ".join(b"%d" % (number % 5000) for number in range(3_500_000))
     (tmp_path / "text").write_bytes(text)
     words = text.split(b" ")
@@ -184,7 +184,7 @@ def test_a_mount(tmp_path: Path, mounted_stats: Mount, builder: str) -> None:
 
 
 def test_many_answers(tmp_path: Path, mounted_stats: Mount) -> None:
-    """Old answers are forgotten, and computed again."""
+    """Old answers are dropped, and computed again on demand."""
     (tmp_path / "text").write_bytes(b" ".join(b"w%d" % number for number in range(600)))
     stats = mounted_stats(pack(tmp_path / "a.gomp", tmp_path / "text"))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Reports over several grammars against counting in plain Python."""
+"""Reports over several grammars, compared with counting in plain Python."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def expected_reports(counts: Counter[bytes]) -> tuple[bytes, bytes]:
 
 @settings(max_examples=150, deadline=None)
 @given(texts=segments, builder=st.sampled_from(["repair", "sequitur"]), excluded=st.sets(st.integers(0, 16)))
-def test_segments_answer_as_one(texts: list[list[list[bytes]]], builder: str, excluded: set[int]) -> None:
-    """Words of all segments are added up; those that only files left out have are not listed."""
+def test_segments_are_counted_together(texts: list[list[list[bytes]]], builder: str, excluded: set[int]) -> None:
+    """Counts of all segments are added up. Words that occur only in excluded files are not listed."""
     counts: Counter[bytes] = Counter()
     grammars = []
     ino = 0
@@ -73,7 +73,7 @@ def test_equal_counts_are_in_byte_order() -> None:
 
 
 def test_many_words() -> None:
-    """A dictionary that is read in several ranges, counts of one to seven digits, text of many pieces."""
+    """A dictionary read in several ranges, counts of one to seven digits, and text of many pieces."""
     counts = Counter({b"%x" % (number * 2654435761 % (1 << 32)): 1 + number % 7 for number in range(120_000)})
     counts |= Counter({b"often%d" % number: number * 997 for number in range(40)}) | Counter({b"x" * 3_000_000: 2})
     text = b"".join((word + b" ") * number for word, number in counts.items()) + b"most " * 1_200_000
@@ -90,7 +90,7 @@ def test_many_words() -> None:
         assert all(piece.endswith(b"\n") for piece in pieces)
 
 
-def test_a_grammar_tells_its_words() -> None:
+def test_the_words_of_a_grammar() -> None:
     grammar = build([(1, b"c a b a")], "repair")
     assert [grammar.word(number) for number in range(grammar.num_words)] == [b"a", b"b", b"c"]
     for number in (3, 2**32 - 1):
@@ -101,6 +101,6 @@ def test_a_grammar_tells_its_words() -> None:
 
 
 @pytest.mark.parametrize(("builder", "word_rule"), [("lz77", "whitespace"), ("repair", "lines")])
-def test_names_that_are_none(builder: str, word_rule: str) -> None:
+def test_invalid_names_of_builders_and_word_rules(builder: str, word_rule: str) -> None:
     with pytest.raises(ValueError, match=r"lz77|lines"):
         GrammarBuilder(builder, word_rule)

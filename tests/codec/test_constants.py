@@ -1,4 +1,4 @@
-"""The constants of C++ and Python are the same, as the format document has one set of them."""
+"""The constants of C++ and Python are the same."""
 
 import re
 from pathlib import Path
@@ -21,12 +21,13 @@ def definitions() -> dict[str, int | tuple[int, ...]]:
     for name, brackets, expression in DEFINITION.findall(text):
         for known, value in values.items():
             expression = re.sub(rf"\bk{known}\b", str(value), expression)
-        parsed = eval(" ".join(expression.split()).replace("{", "(").replace("}", ")"))  # arithmetic on plain numbers
+        # arithmetic on integer literals only
+        parsed = eval(" ".join(expression.split()).replace("{", "(").replace("}", ")"))
         values[name] = tuple(parsed) if brackets else parsed
     return {to_snake(name): value for name, value in values.items()}
 
 
-def test_header_is_understood() -> None:
+def test_the_header_is_parsed() -> None:
     assert len(definitions()) == HEADER.read_text().count("constexpr ")
 
 
@@ -35,5 +36,5 @@ def test_python_has_the_same_value(name: str, value: object) -> None:
     assert getattr(constants, name) == value
 
 
-def test_python_has_no_others() -> None:
+def test_python_has_no_other_constants() -> None:
     assert {name for name in vars(constants) if name.isupper()} == set(definitions())

@@ -1,4 +1,4 @@
-"""The worked examples of docs/format.md are what the encoder writes, and decode to what the document says."""
+"""The worked examples in docs/format.md are what the encoder writes, and decode to what the document says."""
 
 import re
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""Writes small archives from docs/format.md, also such as the packer never writes, and such as no one may write.
+"""Writes small archives from docs/format.md, including valid ones that the packer never writes, and invalid ones.
 
-Checksums are right whatever the content is. The pages of the index are small, which keeps the archives so.
+Checksums are valid whatever the content is. The index has small pages, which keeps the archives small.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TIME_NS = 1_500_000_000_000_000_000
 
 
 def grammar_section(words: list[bytes], parts: list[bytes], version: int = 1) -> bytes:
-    """A grammar section of words that share no prefixes, by sequitur, of the word rule `whitespace`."""
+    """Returns a grammar section of the builder sequitur and the word rule `whitespace`. Words share no prefixes."""
     header = struct.pack("<4sHBBII16x", b"GGRM", version, 0, 1, len(words), len(parts))
     lengths = b"".join(_number(len(word), 2) for word in words)
     return b"".join([header, bytes(len(words)), lengths, *words, *parts])
@@ -35,7 +35,7 @@ def grammar_section(words: list[bytes], parts: list[bytes], version: int = 1) ->
 def grammar_part(
     ino: int, num_words: int, places: list[int], rules: list[list[int]], *, continues: bool = False
 ) -> bytes:
-    """A part of one file, with the words at `places` of the dictionary, and rules of coded symbols."""
+    """Returns a part of one file, with the dictionary words at `places`, and rules of coded symbols."""
     return b"".join(
         [
             *map(_number, (continues, num_words, 1)),
@@ -50,7 +50,7 @@ def grammar_part(
 
 
 def _number(value: int, size: int = 1) -> bytes:
-    """A number of a grammar section, in at least `size` bytes."""
+    """Returns a number of a grammar section, in at least `size` bytes."""
     groups = []
     while value or len(groups) < size:
         groups.append(value & 0x7F)
@@ -64,9 +64,9 @@ def _difference(start: int, end: int) -> bytes:
 
 @dataclass
 class ArchiveBuilder:
-    """One segment: blocks of the stream, sections, entries below the root; then statements that change the index.
+    """One segment: blocks of the stream, sections, entries of the root, and SQL statements that then change the index.
 
-    Blocks are given as they lie in the file, with their uncompressed sizes, and are written last to first.
+    Blocks are given as stored in the file, with their uncompressed sizes. They are written in reverse order.
     """
 
     blocks: list[tuple[bytes, int]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class ArchiveBuilder:
     _extents: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def add_entry(self, name: bytes, mode: int, *, size: int = 0, target: bytes | None = None, rdev: int = 0) -> int:
-        """An entry of the root, and its inode number."""
+        """Adds an entry of the root and returns its inode number."""
         ino = _ROOT_INO + 1 + len(self._inodes)
         num_links = 2 if stat.S_ISDIR(mode) else 1
         self._inodes.append((ino, mode, 0, 0, size, _TIME_NS + ino, num_links, rdev, target))
@@ -88,14 +88,14 @@ class ArchiveBuilder:
         return ino
 
     def add_file(self, name: bytes, size: int, stream_offset: int) -> int:
-        """A regular file whose bytes lie at a place of the stream."""
+        """Adds a regular file whose bytes begin at `stream_offset`, and returns its inode number."""
         ino = self.add_entry(name, stat.S_IFREG | 0o644, size=size)
         if size:
             self._extents.append((ino, 0, stream_offset, size))
         return ino
 
     def build(self) -> bytes:
-        """The archive."""
+        """Returns the archive."""
         content = bytearray(Superblock(self.block_size, self.uuid).to_bytes())
         assert len(content) == SUPERBLOCK_SIZE
         stream = _write_blocks(content, self.blocks)
@@ -130,7 +130,7 @@ class ArchiveBuilder:
 
 
 def append_index(content: bytes, image: bytes, **fields: int) -> bytes:
-    """Superblock and blocks with an index and its footer, of which some fields may be others."""
+    """Appends an index and its footer to superblock and blocks; `fields` override footer fields."""
     content += bytes(-len(content) % _INDEX_ALIGNMENT)
     values = {
         "generation": 1,
@@ -144,7 +144,7 @@ def append_index(content: bytes, image: bytes, **fields: int) -> bytes:
 
 
 def _write_blocks(content: bytearray, blocks: list[tuple[bytes, int]]) -> tuple[bytes, bytes, int]:
-    """Append blocks, and what the index says of them: archive_offsets, compressed_sizes and their whole size."""
+    """Appends blocks. Returns their index columns archive_offsets and compressed_sizes, and their total size."""
     offsets = []
     for raw, _ in reversed(blocks):
         content += bytes(-len(content) % _BLOCK_ALIGNMENT)

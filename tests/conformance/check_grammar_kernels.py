@@ -1,7 +1,7 @@
 """Compares grammars whose rules come from the kernels on the host with those of the C++ core.
 
-Usage: check_grammar_kernels.py LIBRARY, which is host_kernels.cpp; with sanitizers, so a process of its own. The
-folders conformance and grammar are in PYTHONPATH.
+Usage: check_grammar_kernels.py LIBRARY, where LIBRARY is built from host_kernels.cpp. Since it has sanitizers, this is
+a process of its own. PYTHONPATH must contain the folders conformance and grammar.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ parts = st.lists(st.one_of(few_words, runs), min_size=1, max_size=4)
 
 
 def main(library: Path) -> None:
-    """Check any words, the batches of part_batches, then any."""
+    """Checks random words, the batches of part_batches, and random batches."""
     device = HostDevice(library)
 
     def compare(batch: list[Texts], halved: bool) -> None:

@@ -1,6 +1,6 @@
-"""Grammars for traversal on a device, and the comparison with the CPU; as a program, all of them on the host's kernels.
+"""Grammars for traversal on a device, compared with the CPU. As a program, runs all cases with the kernels on the host.
 
-Usage: device_cases.py LIBRARY, where LIBRARY is what native_builds.build_library made.
+Usage: device_cases.py LIBRARY, where LIBRARY was made by native_builds.build_library.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def compare(
     lengths: Iterable[int] = (1, 2, 3, 5),
     methods: Iterable[Method] = Method,
 ) -> PhaseTimes:
-    """Every task gives the bytes of the CPU, by every method in every direction; what was done."""
+    """Checks that each task gives the same bytes as the CPU, for all methods and directions. Returns what was done."""
     times = PhaseTimes()
     inos = list(paths)
     for direction, method in itertools.product(directions, methods):
@@ -68,7 +68,7 @@ def compare(
 
 
 def texts(seed: int) -> Case:
-    """Segments of both builders, of files from empty to some thousand words, one of which does not count."""
+    """Returns segments of both builders, with files from empty to some thousand words; one file is not counted."""
     rng = random.Random(seed)
     vocabulary = [b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"z" * 300]
     vocabulary += [b"%d" % number for number in range(50)]
@@ -86,20 +86,20 @@ def texts(seed: int) -> Case:
 
 
 def _hostile(name: str, num_words: int, rules: list[list[int]], places: Sequence[int] = (0,)) -> Case:
-    """One file, whose rules are given as coded symbols."""
+    """Returns one file whose rules are given as coded symbols."""
     section = grammar_section([b"w%d" % place for place in places], [grammar_part(7, num_words, list(places), rules)])
     return name, [Grammar.from_bytes(section)], {7: b"file"}
 
 
 def chain(depth: int) -> Case:
-    """Rules of the next rule and a word."""
+    """Returns rules that each consist of the next rule and a word."""
     links = [[2 * (depth - rule - 1), 1] for rule in range(depth - 1)]
     links[0].append(0)
     return _hostile("a chain of rules", depth, [*links, [1]])
 
 
 def hostile() -> Iterator[Case]:
-    """Grammars that no builder makes, and that are valid."""
+    """Yields valid grammars that no builder makes."""
     yield chain(120)
     doubled = [[2 * (41 - rule - 1)] * 2 for rule in range(40)]
     doubled[0].append(0)
@@ -119,7 +119,7 @@ def hostile() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    """All of them."""
+    """Yields all cases."""
     yield from map(texts, range(4))
     yield from hostile()
 

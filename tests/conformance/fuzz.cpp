@@ -1,7 +1,7 @@
-// Decodes damaged payloads and reads damaged grammar sections, to be built with sanitizers: each
-// buffer has its exact size on the heap, so that a single byte out of bounds ends the program.
+// Decodes damaged payloads and reads damaged grammar sections. Built with sanitizers: each buffer
+// is on the heap with its exact size, so that access to a byte out of bounds ends the program.
 //
-// Usage: fuzz NUM_MUTATIONS; prints how many were refused.
+// Usage: fuzz NUM_MUTATIONS. Prints how many inputs were refused.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +32,7 @@ bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size) {
     return decode_payload(codec, {in.get(), payload.size()}, {out.get(), size});
 }
 
-// A whole block, whose checksum lets hardly any damage through to the decoder.
+// Decodes a whole block. Its checksum lets hardly any damage reach the decoder.
 bool block_survives(const Buffer& bytes) {
     const auto in = std::make_unique<std::uint8_t[]>(bytes.size());
     std::copy(bytes.begin(), bytes.end(), in.get());
@@ -46,8 +46,8 @@ bool block_survives(const Buffer& bytes) {
            BlockStatus::ok;
 }
 
-// More sequences ask for an extension than there are, while literals are left: mutations hardly
-// find this.
+// A payload with more sequences that need an extension than there are extensions, while literals
+// are left. Mutations hardly ever produce this.
 Buffer payload_without_extensions() {
     constexpr std::uint32_t kNumSequences = 1800, kNumLiterals = 40;
     Buffer payload{1, 2, 0, 0};
@@ -81,7 +81,7 @@ Buffer make_section(int kind) {
     return section;
 }
 
-// The statistics of files and n-grams, another task and direction each time.
+// Computes statistics of files and n-grams, with another task and direction in each round.
 void report_all_files(const Grammar& grammar, int round) {
     std::vector<Corpus::File> files;
     for (std::uint64_t ino = 0; ino < 5; ++ino) {

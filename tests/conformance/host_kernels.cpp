@@ -1,6 +1,7 @@
-// The grammar's kernels as a library of the host: launched by name, with pointers to the arguments.
+// The grammar kernels as a library for the host. Kernels are launched by name, with pointers to
+// their arguments.
 #include "host/cuda_on_host.h"
-// The kernels come before all that could declare what they miss.
+// Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
 #include <utility>
 
@@ -95,7 +96,7 @@ constexpr Entry kKernels[] = {
 
 }  // namespace
 
-// Whether there is a kernel of that name and number of arguments; if so, it has run.
+// Runs the kernel of that name. Returns false if there is none with that number of arguments.
 extern "C" bool launch_kernel(const char* name, unsigned num_ctas, unsigned num_threads,
                               std::size_t shared_bytes, void** arguments, unsigned num_arguments) {
     for (const Entry& entry : kKernels) {

@@ -1,11 +1,11 @@
 """Makes golden archives: `PYTHONPATH=tests python tests/conformance/make_golden.py tests/data/golden/v1`, as root.
 
-It makes those archives, with their manifests, that a directory has not yet. What is in tests/data/golden/v1 is never
-made again: those files are what releases have written, and every later release must read them. A further archive, of
-a later writer or with something that those lack, gets a function here and a name of its own.
+Makes only those archives, with manifests, that the directory lacks. The files in tests/data/golden/v1 are never made
+again: releases have written them, and every later release must read them. A further archive, from a later writer or
+with content that the others lack, gets its own function and name here.
 
-Where a manifest says what is in an archive, it says what was packed, by a listing of the directories or the contents
-that the hand-made archive was built from; only the lines about blocks and sections are read out of the archive.
+The manifest lists what was packed. It comes from a listing of the directories, or from the contents of a hand-made
+archive. Only the lines about blocks and sections are read from the archive.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 
 
 def main(target: Path) -> None:
-    """Make those archives that a directory has not yet."""
+    """Makes the archives that a directory lacks."""
     with tempfile.TemporaryDirectory() as scratch:
         for name, make in MAKERS.items():
             archive = target / f"{name}.gomp"
@@ -50,7 +50,7 @@ def main(target: Path) -> None:
 
 
 def write_manifest(archive: Path, seen: dict[bytes, Seen], title: str, suffix: str = "") -> None:
-    """The manifest of an archive, or of its state after the add of that suffix."""
+    """Writes the manifest of an archive, or of its state after the add named by `suffix`."""
     content = archive.read_bytes()
     with Archive(archive, engine=select_engine("cpu")) as opened:
         lines = [
@@ -63,7 +63,8 @@ def write_manifest(archive: Path, seen: dict[bytes, Seen], title: str, suffix: s
 
 
 def write_words(archive: Path, seen: dict[bytes, Seen], word_rule: str, left_out: tuple[bytes, ...] = ()) -> None:
-    """The word counts: each text file once; hard links are one file, and files with holes no text."""
+    """Writes the word counts. Each text file is counted once: hard links are one file. Files with holes are not text.
+    """
     counts: Counter[bytes] = Counter()
     for path, item in seen.items():
         if item.content is not None and item.inode == path and is_text(item.content) and path not in left_out:
@@ -72,11 +73,11 @@ def write_words(archive: Path, seen: dict[bytes, Seen], word_rule: str, left_out
     archive.with_suffix(".wordcount").write_bytes(b"".join(b"%s\t%d\n" % line for line in lines))
 
 
-# Archives of the packer
+# Archives made by the packer
 
 
 def make_tree(archive: Path, root: Path) -> None:
-    """What a tree may hold, packed with the defaults."""
+    """Packs all kinds of entries with the default options."""
     rng = random.Random("golden tree")
     write_contents(root / "contents", rng)
     write_names(root / "names")
@@ -93,7 +94,7 @@ def make_tree(archive: Path, root: Path) -> None:
 
 
 def make_generations(archive: Path, root: Path) -> None:
-    """A directory, then an add of another, which replaces files of the first and gives it other attributes."""
+    """Packs a directory, then adds another that replaces files of the first and changes attributes."""
     engine = select_engine("cpu")
     first, second = root / "1", root / "2"
     (first / "inner").mkdir(parents=True)
@@ -118,13 +119,13 @@ def make_generations(archive: Path, root: Path) -> None:
     write_manifest(archive, before, title, suffix="-1")
     add_to_archive(archive, [open_source(second)], PackOptions(CodecOptions(Codec.STORED)), engine=engine)
     seen = {**before, **list_directory(second)}
-    seen[b"text-too"] = seen[b"text-too"]._replace(inode=b"text-too")  # the other name has another file now
+    seen[b"text-too"] = seen[b"text-too"]._replace(inode=b"text-too")  # the other name has another inode now
     write_manifest(archive, seen, "Generation 2 of 2: stored, repair; replaces files, one of which was a hard link.")
     write_words(archive, seen, "letters")
 
 
 def make_large_blocks(archive: Path, root: Path) -> None:
-    """The largest blocks, without dependency elimination and without statistics."""
+    """Uses the largest blocks, without dependency elimination and without statistics."""
     root.mkdir()
     rng = random.Random("golden large blocks")
     paragraphs = [ALICE[start : start + 400] for start in range(0, 4000, 400)]
@@ -206,7 +207,7 @@ def write_attributes(root: Path) -> None:
 
 
 def settle_times(root: Path, start_ns: int = TIME_NS) -> None:
-    """A time of its own for each entry, children before parents."""
+    """Gives each entry a time of its own, children before parents."""
     odd = {"before-1970": -86_399_999_999_999, "a-nanosecond-before-1970": -1, "far": 7_258_118_400_000_000_001}
     top = os.fsencode(root)
     number = 0
@@ -218,11 +219,11 @@ def settle_times(root: Path, start_ns: int = TIME_NS) -> None:
     os.utime(top, ns=(start_ns, start_ns))
 
 
-# An archive that no packer wrote
+# An archive that the packer did not write
 
 
 def make_foreign(archive: Path, _root: Path) -> None:
-    """What the format allows and the packer does not write: the contents are the lists that follow."""
+    """Makes what the format permits and the packer does not write. The lists below define the contents."""
     rng = random.Random("golden foreign")
     builder = ArchiveBuilder(meta={"words": "whitespace", "unknown": "ignored by readers"})
     contents: dict[bytes, bytes] = {}
@@ -259,7 +260,7 @@ def make_foreign(archive: Path, _root: Path) -> None:
 
 
 def foreign_entries(contents: dict[bytes, bytes]) -> dict[bytes, Seen]:
-    """The listing that `contents` should have; numbers of inodes, and so times, go up in their order."""
+    """Returns the listing that `contents` should have. Inode numbers, and thus times, ascend in their order."""
     time_ns = 1_500_000_000_000_000_000
     names = [*contents, b"socket"] if contents else []
     seen = {b"": Seen(stat.S_IFDIR | 0o755, 0, 0, time_ns, 0, None, None, (), b"")}
@@ -270,13 +271,14 @@ def foreign_entries(contents: dict[bytes, bytes]) -> dict[bytes, Seen]:
 
 
 def make_nothing(archive: Path, _root: Path) -> None:
-    """A root directory, and no block at all."""
+    """Makes an archive with a root directory and no blocks."""
     archive.write_bytes(ArchiveBuilder().build())
     write_manifest(archive, foreign_entries({}), "Written by hand: an empty directory.")
 
 
 def make_sequences(codec: Codec, group_size_log2: int, elimination: bool, rng: random.Random) -> DecodedPayload:
-    """Sequences of BLOCK_SIZE bytes: 32 of literals, then some whose matches lead there, or anywhere."""
+    """Returns sequences of BLOCK_SIZE bytes: 32 with literals, then some whose matches refer to these or to any bytes.
+    """
     longest = 289 if codec is Codec.GOMPRESSO_BYTE else 426
     shortest = 4 if codec is Codec.GOMPRESSO_BYTE else 3
     sequences = [Sequence(25, 0, 0)] * 32
@@ -299,14 +301,14 @@ def make_sequences(codec: Codec, group_size_log2: int, elimination: bool, rng: r
 
 
 def one_symbol_sequences() -> list[Sequence]:
-    """A literal, then matches that overlap themselves: in gompresso-bit, codes of one symbol and of two."""
+    """A literal, then matches that overlap themselves. In gompresso-bit, they give codes of one symbol and of two."""
     sequences = [Sequence(1, 0, 0)] + [Sequence(0, 426, 1)] * (BLOCK_SIZE // 426)
     return [*sequences, Sequence(0, BLOCK_SIZE - 1 - 426 * (BLOCK_SIZE // 426), 1)]
 
 
 def make_grammar(ino: int) -> bytes:
-    """`to be or not to be` as a file that goes on in a second part; numbers are longer than they need be."""
-    # Part 1: the root holds rule 1, `or`, the splitter; rule 1 is `to be`. Part 2: `not to be`.
+    """Returns `to be or not to be` as a file that continues in a second part. Numbers are longer than needed."""
+    # Part 1: the root consists of rule 1, `or` and the splitter; rule 1 is `to be`. Part 2: `not to be`.
     first = grammar_part(ino, 3, [3, 0, 2], [[2, 5, 0], [1, 3]])
     second = grammar_part(ino, 3, [1, 3, 0], [[1, 3, 5, 0]], continues=True)
     return grammar_section([b"be", b"not", b"or", b"to"], [first, second])

@@ -1,8 +1,8 @@
 """Makes archives that break a rule: `PYTHONPATH=tests python tests/conformance/make_invalid.py DIRECTORY`.
 
-Each has a file `sound`, the first block, and a file `damaged`, the second; what is wrong is all that is wrong, and
-checksums are right but where they are what is wrong. Archives that are there already stay as they are: what was once
-refused must stay refused, however it is made today. tests/data/invalid/expected.toml says what is to come of each.
+Each archive has a file `sound`, the first block, and a file `damaged`, the second. It has a single fault: checksums are
+valid unless they are the fault. Existing archives are not made again, since what was once refused must stay refused,
+however it would be made today. tests/data/invalid/expected.toml says what commands must do with each of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ GRAMMAR = ([b"be", b"to"], [2, [1, 0]])
 
 
 def main(target: Path) -> None:
-    """Make those archives that a directory has not yet."""
+    """Makes the archives that a directory lacks."""
     for name, make in MAKERS.items():
         path = target / f"{name}.gomp"
         if not path.exists():
@@ -39,7 +39,7 @@ def main(target: Path) -> None:
 
 
 def archive(block: bytes | None = None, *statements: str, section: bytes = b"") -> bytes:
-    """An archive with that second block, with an index that the statements changed, and with a grammar."""
+    """Returns an archive with this second block, an index changed by the statements, and a grammar."""
     builder = ArchiveBuilder(statements=list(statements))
     builder.blocks.append((sealed(Codec.GOMPRESSO_BYTE, sound_payload(), SOUND), BLOCK_SIZE))
     builder.blocks.append((block or sealed(Codec.GOMPRESSO_BYTE, build_byte(decoded(SEQUENCES))), len(DAMAGED)))
@@ -52,7 +52,7 @@ def archive(block: bytes | None = None, *statements: str, section: bytes = b"") 
 
 
 def sound_payload() -> bytes:
-    """30 literals, and matches that repeat them."""
+    """Returns a payload of 30 literals and matches that repeat them."""
     sequences = [Sequence(30, 0, 0), *[Sequence(0, 289, 30)] * 56, Sequence(0, 170, 30)]
     assert decoded(sequences, SOUND[:30]).expand(BLOCK_SIZE) == SOUND
     return build_byte(decoded(sequences, SOUND[:30]))
@@ -63,12 +63,12 @@ def decoded(sequences: list[Sequence], literals: bytes = b"a") -> DecodedPayload
 
 
 def sealed(codec: Codec, payload: bytes, content: bytes = DAMAGED) -> bytes:
-    """A block with right checksums."""
+    """Returns a block with valid checksums."""
     return build_block(codec, payload, content).data
 
 
 def resealed(block: bytes, place: int, value: bytes) -> bytes:
-    """A block with other bytes in its header, and its checksum right again."""
+    """Returns a block with changed header bytes and a valid checksum."""
     fields = block[:place] + value + block[place + len(value) : 24]
     return fields + xxh3_64_intdigest(fields + block[32:]).to_bytes(8, "little") + block[32:]
 
@@ -78,7 +78,7 @@ def patched(content: bytes, place: int, value: bytes) -> bytes:
 
 
 def checked(fields: bytes) -> bytes:
-    """The fields of a superblock or a footer, with their checksum."""
+    """Returns the fields of a superblock or footer, followed by their checksum."""
     return fields + xxh3_64_intdigest(fields).to_bytes(8, "little")
 
 
@@ -87,7 +87,7 @@ def bit_payload(sequences: list[Sequence] = SEQUENCES) -> bytes:
 
 
 def incomplete_code() -> bytes:
-    """Codewords of the greatest length for all, so that most bit strings begin with none."""
+    """All codewords have the maximum length, so that most bit strings do not begin with a codeword."""
 
     def longest(used: set[int], num_symbols: int, max_bits: int, _rng: random.Random) -> list[int]:
         return [max_bits if symbol in used else 0 for symbol in range(num_symbols)]
@@ -97,7 +97,7 @@ def incomplete_code() -> bytes:
 
 
 def repeat_in_new_row() -> bytes:
-    """Sequence 32, the first of the second row, repeats an offset that only the first row has."""
+    """Sequence 32, the first of the second row, repeats an offset that only the first row contains."""
 
     def repeat(_decoded: DecodedPayload, fields: list[tuple[object, ...]], _rng: random.Random) -> None:
         fields[32] = (*fields[32][:2], OFFSET_SYMBOL_REPEAT, (0, 0))
@@ -133,7 +133,7 @@ def index_checksum() -> bytes:
 
 
 def with_alignment(of_what: str, alignment: int) -> bytes:
-    """An archive whose blocks, or whose index, lie on multiples of another number."""
+    """Returns an archive whose blocks, or whose index, have another alignment."""
     with mock.patch(f"archive_builder.{of_what}", alignment):
         return archive()
 
@@ -145,13 +145,13 @@ def damaged_archive(codec: Codec, payload: bytes) -> bytes:
 def stats_archive(
     words: list[bytes], rules: list[list[int]], *statements: str, version: int = 1, num_words: int = 2, parts: int = 1
 ) -> bytes:
-    """An archive with a grammar of the file `damaged`, in so many parts that each have it."""
+    """Returns an archive with a grammar of the file `damaged`, divided into several parts."""
     part = grammar_part(3, num_words, list(range(len(words))), rules)
     return archive(None, *statements, section=grammar_section(words, [part] * parts, version))
 
 
 def section_of_one_block_twice() -> bytes:
-    """The block `sound` is all of the grammar, and that two times."""
+    """The grammar section consists of the block `sound`, twice."""
     columns = ("archive_offsets", 8), ("compressed_sizes", 4)
     twice = ", ".join(
         f"CAST(substr({name}, 1, {size}) || substr({name}, 1, {size}) AS BLOB)" for name, size in columns
@@ -165,7 +165,7 @@ def grammar_reserved() -> bytes:
 
 
 def with_image(place: int, value: bytes) -> bytes:
-    """An archive whose index has other bytes there."""
+    """Returns an archive with changed bytes in its index."""
     whole = archive()
     start = index_start(whole)
     image = whole[start : start + struct.unpack_from("<Q", whole, len(whole) - FOOTER_SIZE + 24)[0]]
@@ -173,7 +173,7 @@ def with_image(place: int, value: bytes) -> bytes:
 
 
 def tables_of_one_page() -> bytes:
-    """An archive whose tables `extent` and `xattr` have one root page."""
+    """Returns an archive whose tables `extent` and `xattr` share a root page."""
     whole = archive()
     image = whole[index_start(whole) :]
     root = image.index(b"tableextentextent") + len(b"tableextentextent")
@@ -181,7 +181,7 @@ def tables_of_one_page() -> bytes:
 
 
 def with_generation(**fields: int) -> bytes:
-    """An archive with a second generation, which adds nothing; some fields of its footer may be others."""
+    """Returns an archive with a second, empty generation; `fields` override fields of its footer."""
     whole = archive()
     start = index_start(whole)
     image = whole[start : start + struct.unpack_from("<Q", whole, len(whole) - FOOTER_SIZE + 24)[0]]

@@ -1,4 +1,4 @@
-// Contents of several kinds, and what may happen to the bytes that they are coded in.
+// Random contents of several kinds, and random damage to coded bytes.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""Damage to payloads."""
+"""Random damage to payloads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 
 
 def mutate(payload: bytes, rng: random.Random) -> bytes:
-    """A payload with some bytes changed, cut, or put in; mostly one, mostly near the front."""
+    """Returns a payload with some bytes changed, cut off or inserted: mostly one, and mostly near the beginning."""
     damaged = bytearray(payload)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         place = rng.randrange(len(damaged))

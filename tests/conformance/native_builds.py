@@ -1,4 +1,4 @@
-"""C++ programs of the tests, built with sanitizers."""
+"""C++ programs and libraries of the tests, which are built with sanitizers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fn
 
 
 def core_sources(folders: str = "*") -> list[Path]:
-    """The sources of the C++ core without its Python modules."""
+    """Returns the sources of the C++ core, without the Python modules."""
     return [path for path in sorted((ROOT / "kernels" / "cpu").glob(f"{folders}/*.cpp")) if path.name != "module.cpp"]
 
 
@@ -31,7 +31,7 @@ def _compiler() -> str:
 
 
 def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
-    """Compile and link `program` under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    """Compiles and links `program` with AddressSanitizer and UndefinedBehaviorSanitizer."""
     compiler = _compiler()
     objects = [program.with_name(f"{program.name}-{number}.o") for number in range(len(sources))]
     flags = ["-std=c++20", "-O1", "-g1", *_SANITIZERS, *(f"-I{folder}" for folder in _INCLUDES)]
@@ -46,7 +46,8 @@ def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
 
 
 def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Path:
-    """Compile a shared library of the host's kernels; sanitized, it needs a program with `sanitizer_environment`."""
+    """Compiles a shared library of kernels for the host. With `sanitized`, its process needs `sanitizer_environment`.
+    """
     flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", *(_SANITIZERS if sanitized else [])]
     sources = [source, ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
     subprocess.run([_compiler(), *flags, *(f"-I{folder}" for folder in _INCLUDES), *sources, "-o", library], check=True)
@@ -54,6 +55,6 @@ def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Pa
 
 
 def sanitizer_environment() -> dict[str, str]:
-    """The environment for a Python that loads a sanitized library."""
+    """Returns the environment for a Python process that loads a sanitized library."""
     found = subprocess.run([_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}

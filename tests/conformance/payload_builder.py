@@ -1,6 +1,6 @@
-"""Writes payloads from docs/format.md with random choices wherever the format leaves one.
+"""Writes payloads from docs/format.md, with a random choice wherever the format permits one.
 
-The encoder makes one of many valid payloads for a content; decoders must take them all.
+The encoder makes one of many valid payloads for a content. Decoders must accept all of them.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from gompfs.codec.constants import (
 from gompfs.codec.sequences import DecodedPayload
 
 Bits = list[tuple[int, int]]
-"""Numbers, each with its count of bits, the first one lowest."""
+"""Pairs of a number and its count of bits. The first pair is stored in the lowest bits."""
 
 
 def build_byte(decoded: DecodedPayload) -> bytes:
-    """The gompresso-byte payload of these sequences; there is nothing to choose."""
+    """Returns the gompresso-byte payload of these sequences. The format leaves no choice."""
     tokens, extensions, offsets = bytearray(), bytearray(), bytearray()
     for literal_length, match_length, match_offset in decoded.sequences:
         match_code = match_length - BYTE_MIN_MATCH_LENGTH + 1 if match_length else 0
@@ -59,7 +59,7 @@ def build_byte(decoded: DecodedPayload) -> bytes:
 
 
 def build_bit(decoded: DecodedPayload, rng: random.Random) -> bytes:
-    """A gompresso-bit payload of these sequences: random codes, runs, widths and repeated offsets."""
+    """Returns a gompresso-bit payload of these sequences, with random codes, runs, widths and repeated offsets."""
     literal_code = random_code(set(decoded.literals), NUM_LITERAL_SYMBOLS, MAX_LITERAL_BITS, rng)
     fields = [sequence_fields(*sequence) for sequence in decoded.sequences]
     repeat_offsets(decoded, fields, rng)
@@ -96,7 +96,7 @@ def build_bit(decoded: DecodedPayload, rng: random.Random) -> bytes:
 
 
 def to_bytes(bits: Bits) -> bytes:
-    """The numbers in a row; what is left of the last byte is zero."""
+    """Concatenates the numbers. The unused bits of the last byte are zero."""
     digits = "".join(f"{value:0{count}b}"[::-1] for value, count in bits if count)
     return bytes(int(digits[place : place + 8][::-1], 2) for place in range(0, len(digits), 8))
 
@@ -104,7 +104,7 @@ def to_bytes(bits: Bits) -> bytes:
 def sequence_fields(
     literal_length: int, match_length: int, match_offset: int
 ) -> tuple[int, Bits, int | None, tuple[int, int]]:
-    """Token, its extra bits, offset symbol (None without a match), and its extra bits."""
+    """Returns the token, its extra bits, the offset symbol (None without a match), and its extra bits."""
     literal_class = max(index for index, base in enumerate(LITERAL_CLASS_BASE) if base <= literal_length)
     match_class = max(index for index, base in enumerate(MATCH_CLASS_BASE) if base <= match_length)
     extra = [
@@ -123,7 +123,7 @@ def sequence_fields(
 def repeat_offsets(
     decoded: DecodedPayload, fields: list[tuple[int, Bits, int | None, tuple[int, int]]], rng: random.Random
 ) -> None:
-    """Write some of the offsets that may be repeated as repeated ones."""
+    """Codes some of the offsets that may be repeated as repeated ones."""
     last_offset = 0
     for index, (_, match_length, match_offset) in enumerate(decoded.sequences):
         last_offset = 0 if index % NUM_SUB_BLOCKS == 0 else last_offset
@@ -133,7 +133,7 @@ def repeat_offsets(
 
 
 def random_code(used: Collection[int], num_symbols: int, max_bits: int, rng: random.Random) -> list[int]:
-    """Codeword lengths of a random full code for the symbols `used` and sometimes some others."""
+    """Returns codeword lengths of a random complete code for the symbols `used` and sometimes others."""
     symbols = set(used) | set(rng.sample(range(num_symbols), rng.choice((0, 0, 1, 5))))
     if len(symbols) == 1:
         return [int(symbol in symbols) for symbol in range(num_symbols)]
@@ -147,7 +147,7 @@ def random_code(used: Collection[int], num_symbols: int, max_bits: int, rng: ran
 
 
 def codewords(lengths: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """The codeword of each symbol, its first bit lowest, and its length."""
+    """Returns the codeword of each symbol, with its first bit lowest, and its length."""
     codeword, previous = 0, 0
     made = {}
     for length, symbol in sorted((length, symbol) for symbol, length in enumerate(lengths) if length):
@@ -158,7 +158,7 @@ def codewords(lengths: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 
 def write_lengths(lengths: list[int], rng: random.Random) -> Bits:
-    """Code lengths as runs of random size, behind the code of their own."""
+    """Returns the code lengths as runs of random size, after the code that codes them."""
     symbols: list[tuple[int, tuple[int, int]]] = []
     place = 0
     while place < len(lengths):

@@ -1,4 +1,4 @@
-"""Contents and payloads that the conformance tests share."""
+"""Contents and payloads that several conformance tests use."""
 
 from __future__ import annotations
 
@@ -39,20 +39,21 @@ def contents() -> dict[str, bytes]:
 
 
 def encode(content: bytes, codec: Codec, level: int = 6, dependency_elimination: bool = True) -> tuple[Codec, bytes]:
-    """The codec and the payload of content as one block; stored where that is smaller."""
+    """Returns the codec and the payload of the content as one block; the codec is stored if that is smaller."""
     options = CodecOptions(codec, level, dependency_elimination)
     block = select_engine("cpu", 1).encode_blocks(content, 1 << 20, options)[0]
     return block.codec, block.data[BLOCK_HEADER_SIZE:]
 
 
 def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> bytes | None:
-    """What the C++ core makes of a payload, checksums aside; None where it refuses."""
+    """Returns what the C++ core decodes from a payload, without checksums, or None if it refuses the payload."""
     out = bytearray(uncompressed_size)
     return bytes(out) if _codec.decode_payload(codec, payload, out) else None
 
 
 def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
-    """Bytes that a match takes from above its group's high-water mark, and not from literals of the group."""
+    """Returns how many bytes matches copy from above their group's high-water mark and not from the group's literals.
+    """
     is_literal = bytearray(size)
     position = 0
     for literal_length, match_length, _ in decoded.sequences:

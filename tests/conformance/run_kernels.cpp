@@ -1,13 +1,15 @@
-// Decodes payloads with the CUDA kernels, on the host and to be built with sanitizers.
+// Decodes payloads with the CUDA kernels on the host. Built with sanitizers.
 //
-// Usage: run_kernels decode CODEC < PAYLOADS, run_kernels rounds CODEC < PAYLOADS, or
-// run_kernels fuzz NUM_MUTATIONS.
-// PAYLOADS: for each its size and that of its content (u32), then its bytes. For each of them,
-// decode writes a byte, 0 for a valid payload, then the content; rounds writes a line with what
-// multi-round resolution counted. fuzz decodes damaged payloads, and ends where the kernels do not
-// say what the C++ core says of them.
+// Usage: run_kernels decode CODEC < PAYLOADS
+//        run_kernels rounds CODEC < PAYLOADS
+//        run_kernels fuzz NUM_MUTATIONS
+//
+// PAYLOADS contains, for each payload, its size and the size of its content (u32 each), then its
+// bytes. For each payload, `decode` writes a byte (0 for a valid payload) and the content, and
+// `rounds` writes a line with the counters of multi-round resolution. `fuzz` decodes damaged
+// payloads, and fails if the kernels and the C++ core disagree on one of them.
 #include "host/cuda_on_host.h"
-// The kernels come before all that could declare what they miss.
+// Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -37,12 +39,12 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
-// Kernels by number: of the engine, then the strategies of the paper.
+// The kernel of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016).
 enum Kernel { kEngine, kSequential, kMultiRound, kElimination };
 
 using Counters = std::array<unsigned long long, gompfs::kNumCounters>;
 
-// One launch for one payload, whose output lies between bytes that must not change.
+// Decodes one payload in one launch. The bytes before and after the output must not change.
 bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel kernel,
             Counters& counters) {
     const AlignedBytes in(payload.size() + kPayloadPadding);
@@ -95,7 +97,7 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
     return decode(codec, payload, content, kEngine, counters);
 }
 
-// Calls take(payload, content) for each payload of the input, with content as long as it says.
+// Calls take(payload, content) for each payload of the input; content has the given size.
 template <class Take>
 int for_each_payload(Take&& take) {
     std::uint32_t sizes[2];
@@ -135,7 +137,7 @@ std::uint32_t number_at(const Buffer& payload, std::size_t place) {
     return number;
 }
 
-// What a strategy counted, as far as the header of a payload tells it.
+// Returns whether the counters of a strategy agree with the header of the payload.
 bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size, Kernel kernel,
                    const Counters& counters) {
     const std::size_t literals_at = codec == gompfs::Codec::gompresso_bit ? 8 : 12;
@@ -149,7 +151,7 @@ bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size,
                                   : counters[1] == rounds_of_a_row * rows);
 }
 
-// The strategies of the paper, on a payload that is what an encoder made.
+// Checks the strategies of the paper on an undamaged payload of the encoder.
 bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& expected) {
     const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
     for (const Kernel kernel : {kSequential, kMultiRound, kElimination}) {

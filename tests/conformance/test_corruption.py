@@ -1,4 +1,4 @@
-"""Damaged payloads: the decoders agree on every one, and nothing is read or written out of bounds."""
+"""Damaged payloads: all decoders agree on each of them, and never read or write out of bounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gompfs.codec.reference import PayloadError, decode_payload
 NUM_MUTATIONS = 500
 HEADER_SIZES = {Codec.GOMPRESSO_BYTE: BYTE_HEADER_SIZE, Codec.GOMPRESSO_BIT: BIT_HEADER_SIZE}
 UNUSED_BY_DECODERS = (0, 1)
-"""Places of the flags and the group size, which a decoder that copies in order does not need."""
+"""Offsets of the flags and the group size, which a decoder that copies in order does not need."""
 
 
 def small_contents() -> list[bytes]:
@@ -86,7 +86,7 @@ def test_missing_code_lengths_are_not_those_of_the_block_before() -> None:
     _, intact = encode(content, Codec.GOMPRESSO_BIT)
     size = int.from_bytes(intact[20:24], "little")
     without_codes = intact[:20] + bytes(4) + intact[24 + size :]
-    # Refused behind its code lengths, so that these stay in the decoder's memory.
+    # Refused after its code lengths were read, so that they stay in the decoder's memory.
     refused = intact[:12] + b"\xff" * 4 + intact[16:]
     assert decode_natively(Codec.GOMPRESSO_BIT, refused, len(content)) is None
     assert decode_natively(Codec.GOMPRESSO_BIT, without_codes, len(content)) is None

@@ -1,4 +1,4 @@
-"""Every decoder gives back what was encoded, and the encoder keeps its promise of dependency elimination."""
+"""All decoders return what was encoded, and the encoder guarantees dependency elimination."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_both_decoders_give_the_content(name: str, codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_lengths_reach_what_the_format_holds(codec: Codec) -> None:
+def test_the_greatest_lengths_of_the_format_are_used(codec: Codec) -> None:
     content = CONTENTS["long literals, then a long match"]
     coded_as, payload = encode(content, codec)
     assert coded_as is codec

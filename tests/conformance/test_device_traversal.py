@@ -1,4 +1,4 @@
-"""Traversal on a device, whose kernels run on the host here, gives what the CPU gives, byte for byte."""
+"""Traversal on a device gives the same bytes as the CPU. The kernels run on the host here."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_any_segments(device: HostDevice, contents: list, builder: str, left_out
 
 
 def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those for wide levels too, when four items are many."""
+    """With a limit of four items for narrow levels, the kernels for wide levels run too."""
     compare(device, *texts(0)[1:], lengths=(3,), methods=[Method.LEVELS])
     monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
     compare(device, *texts(0)[1:], lengths=(3,))
@@ -80,7 +80,7 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.timeout(1200)
 def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
-    """The same under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     program = [sys.executable, Path(__file__).with_name("device_cases.py"), library]
@@ -90,7 +90,7 @@ def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
 
 
 def test_ranges_that_fit_little_memory(library: Path) -> None:
-    """The result does not depend on how many ranges of files it takes."""
+    """The result does not depend on the number of ranges into which the files are cut."""
     _, grammars, paths = texts(1)
     at_once = compare(HostDevice(library), grammars, paths, lengths=(3,))
     in_ranges = compare(HostDevice(library, memory=200_000), grammars, paths, lengths=(3,))
@@ -106,7 +106,7 @@ def test_a_file_that_does_not_fit(library: Path) -> None:
 
 
 def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Levels take any depth in few launches; rounds say where it is too much for them."""
+    """Levels handle any depth in few launches. Rounds report an error if the grammar is too deep."""
     name, grammars, paths = chain(5000)
     compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,), methods=[Method.LEVELS])
     assert "add_tables" not in device.launched
@@ -119,7 +119,7 @@ def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_file_over_several_parts(device: HostDevice) -> None:
-    """N-grams over the ends of parts are found, of files that count only."""
+    """N-grams across the ends of parts are found, but only in files that are counted."""
     word = [b"%d" % number * (5 * MIB) for number in range(3)]
     grammar = build([(1, b"begin of it"), (2, b" ".join([*word, *word, b"end of it"])), (3, b"end of it")])
     assert len(list(grammar.parts())) >= 3
@@ -128,7 +128,7 @@ def test_a_file_over_several_parts(device: HostDevice) -> None:
 
 
 def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> None:
-    """Files that share long stretches of few different words want tables, one that repeats itself wants weights."""
+    """Files that share long runs of few distinct words favour tables; a file that repeats itself favours weights."""
     rng = random.Random(3)
     stretch = b" ".join(b"%d" % rng.randrange(8) for _ in range(3000))
     shared = [(ino, stretch) for ino in range(1, 50)]
@@ -142,7 +142,7 @@ def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> No
 
 
 def test_the_statistics_of_an_archive(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The engine of the archive says who traverses."""
+    """The archive's engine decides which device traverses."""
     with Archive(ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp", engine=CpuEngine()) as archive:
         of_the_cpu = {name: compute(name, archive).read() for name in TASKS}
         asked: list[int] = []

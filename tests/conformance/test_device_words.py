@@ -1,4 +1,4 @@
-"""Words that a device finds, whose kernels run on the host here: against plain Python, and against the CPU."""
+"""Words found by a device, compared with plain Python and with the CPU. The kernels run on the host here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def device(library: Path) -> HostTextDevice:
 
 
 class EngineWithDevice(CpuEngine):
-    """The CPU engine with a device that finds words, and counts them and sequences of them."""
+    """The CPU engine, with a device that finds and counts words and sequences."""
 
     def __init__(self, device: HostTextDevice) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class EngineWithDevice(CpuEngine):
 @pytest.mark.parametrize("word_rule", RULES)
 @pytest.mark.parametrize("hash_bits", [64, 35, 3, 0])
 def test_words_are_the_same_if_their_bytes_are(device: HostTextDevice, word_rule: str, hash_bits: int) -> None:
-    """However many of them share a hash; tables grow from 16 slots."""
+    """Words are distinguished however many share a hash. The tables grow from 16 slots."""
     for seed in range(8):
         check_table(device, word_rule, hash_bits, seed, size=1500 if hash_bits > 3 else 400)
 
@@ -72,7 +72,7 @@ _nested = st.lists(st.tuples(st.sampled_from([b"a", b"a\0", b"ab"]), st.integers
 def test_words_are_sorted(
     device: HostTextDevice, monkeypatch: pytest.MonkeyPatch, words: list[bytes], max_rounds: int
 ) -> None:
-    """By bytes, in rounds of 8 of them, and by the host where they are the same for long."""
+    """Words are sorted in rounds of 8 bytes; the host sorts words with a long common prefix."""
     monkeypatch.setattr(device_words, "_MAX_ROUNDS", max_rounds)
     different = [word for word in dict.fromkeys(words) if word]
     starts = np.cumsum([0, *map(len, different)]).astype(np.uint64)
@@ -89,7 +89,7 @@ def test_odd_files(tmp_path: Path, device: HostTextDevice, word_rule: str, batch
 
 
 def test_long_words(tmp_path: Path, device: HostTextDevice) -> None:
-    """Of 1 MB, alone and beside each other; longer than a batch."""
+    """Words of 1 MB, alone and next to each other, longer than a batch."""
     long = b"w" * (1 << 20)
     contents = {"a": long, "b": long + b" " + long[1:], "c": long + b"1 " + long + b"2", "d": b"\xff" + long}
     with Archive(pack_files(tmp_path, contents), engine=select_engine("cpu")) as archive:
@@ -106,7 +106,7 @@ def test_many_tiny_files(tmp_path: Path, device: HostTextDevice) -> None:
 
 
 def test_many_words_are_cut_into_parts(tmp_path: Path, device: HostTextDevice) -> None:
-    """The grammar of a large text has parts; a file may go on in the next one."""
+    """The grammar of a large text has several parts, and a file may continue in the next part."""
     rng = random.Random(8)
     contents = {f"{number}": b"".join(rng.choices([b"a ", b"b\n", b"cc "], k=700_000)) for number in range(3)}
     contents["between"] = b""
@@ -117,13 +117,13 @@ def test_many_words_are_cut_into_parts(tmp_path: Path, device: HostTextDevice) -
 
 
 def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice) -> None:
-    """Whoever finds the words; of all files, one, or those of a segment without a grammar beside one that has one."""
+    """Results do not depend on the device, for all files, for one file, and for segments with and without a grammar."""
     path = pack_files(tmp_path, odd_files())
     (tmp_path / "late").write_bytes(b"text that has a grammar: word word")
     with Archive(path, engine=EngineWithDevice(device)) as found, Archive(path, engine=CpuEngine()) as expected:
         queries = [StatsQuery(), *(StatsQuery(ino=found.resolve(name).ino) for name in ("long", "text", "empty"))]
         for name in TASKS:
-            if name == b"tfidf":  # which is of all files together
+            if name == b"tfidf":  # tfidf needs all files together
                 assert compute(name, found).read() == compute(name, expected).read()
                 continue
             for query in queries:
@@ -138,7 +138,7 @@ def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice) -> None
 
 
 def test_damage(tmp_path: Path, device: HostTextDevice) -> None:
-    """The error is that of the CPU, for each block that is damaged; contents that are verified are the CPU's work."""
+    """Each damaged block gives the same error as on the CPU. With verify, the CPU decodes."""
     path = pack_files(tmp_path, {"a": b"word " * 20_000, "b": b"other " * 20_000})
     whole = path.read_bytes()
     with Archive(path) as archive:
@@ -163,7 +163,7 @@ def test_damage(tmp_path: Path, device: HostTextDevice) -> None:
 
 
 def test_files_outside_their_segment(tmp_path: Path, device: HostTextDevice) -> None:
-    """An index that lies about where files are."""
+    """The index gives wrong offsets for the files."""
     path = pack_files(tmp_path, {"a": b"word " * 20_000})
     add_to_archive(path, [open_source(tmp_path / "tree")], PackOptions(stats=False), engine=CpuEngine())
     for engine in (CpuEngine(), EngineWithDevice(device)):
@@ -192,7 +192,7 @@ def test_too_little_memory(tmp_path: Path, library: Path, monkeypatch: pytest.Mo
 
 @pytest.mark.timeout(1200)
 def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
-    """The cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    """Runs the cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {
         **sanitizer_environment(),

@@ -1,4 +1,4 @@
-"""Whole blocks through the engines: the same bytes and the same status for each, intact or damaged."""
+"""Whole blocks through all engines: each gives the same bytes and the same status, for intact and damaged blocks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENGINES = ("cpu", "reference")
 
 
 def make_blocks(codec: Codec) -> tuple[bytes, list[bytes]]:
-    """A stream whose last block is short, and its blocks; one of them is stored."""
+    """Returns a stream and its blocks. The last block is short, and one block is stored."""
     stream = CONTENTS["text"][: 2 * BLOCK_SIZE] + random.Random(4).randbytes(BLOCK_SIZE) + CONTENTS["period 3"]
     blocks = select_engine("cpu", 2).encode_blocks(stream, BLOCK_SIZE, CodecOptions(codec))
     assert [block.codec for block in blocks] == [codec, codec, Codec.STORED, codec]
@@ -59,7 +59,7 @@ def test_damage_stays_in_its_block(codec: Codec, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_a_block_without_a_header_takes_no_place(name: str) -> None:
+def test_a_block_with_an_unreadable_header_has_no_output(name: str) -> None:
     stream, blocks = make_blocks(Codec.GOMPRESSO_BIT)
     out, statuses = decode(name, [blocks[0], b"GBLK", blocks[1]], 2 * BLOCK_SIZE)
     assert statuses == [BlockStatus.OK, BlockStatus.BAD_HEADER, BlockStatus.OK]

@@ -1,4 +1,4 @@
-"""Payloads that the encoder never writes: the decoders follow the format, not the encoder."""
+"""Payloads that the encoder never writes: decoders follow the format, not the encoder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LENGTHS = {
 
 
 def random_payload(codec: Codec, rng: random.Random, num_sequences: int) -> tuple[DecodedPayload, int]:
-    """Random sequences that make a block, and its size; some are empty, lengths lean to the limits."""
+    """Returns random valid sequences of a block, and its size. Some are empty; lengths are often near the limits."""
     max_literal, min_match, max_match = LENGTHS[codec]
     sequences: list[Sequence] = []
     size = 0
@@ -71,7 +71,7 @@ def test_every_valid_payload_is_decoded(codec: Codec) -> None:
 
 
 def spoil(decoded: DecodedPayload, size: int, rng: random.Random) -> tuple[DecodedPayload, int]:
-    """The same with one rule of the sequences broken, most of the time."""
+    """Mostly returns the same with one rule of the sequences broken."""
     sequences, literals = list(decoded.sequences), decoded.literals
     place = rng.randrange(len(sequences))
     kind = rng.randrange(5)
@@ -90,7 +90,7 @@ def spoil(decoded: DecodedPayload, size: int, rng: random.Random) -> tuple[Decod
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_sequences_that_make_no_block_are_refused(codec: Codec) -> None:
+def test_invalid_sequences_are_refused(codec: Codec) -> None:
     rng = random.Random(6)
     num_refused = 0
     for number in range(NUM_PAYLOADS):
@@ -107,7 +107,7 @@ def test_sequences_that_make_no_block_are_refused(codec: Codec) -> None:
 
 @pytest.mark.parametrize("num_empty", [3, 4, 5])
 def test_empty_sequences_are_limited(num_empty: int) -> None:
-    """A block of n bytes has no more than n + 2 ** group_size_log2 sequences in gompresso-bit."""
+    """In gompresso-bit, a block of n bytes has at most n + 2 ** group_size_log2 sequences."""
     sequences = [Sequence(1, 0, 0)] * 20 + [Sequence(0, 0, 0)] * num_empty
     payload = build_bit(DecodedPayload(False, 2, sequences, bytes(range(20))), random.Random(7))
     expected = bytes(range(20)) if num_empty <= 4 else None
@@ -120,8 +120,8 @@ def test_empty_sequences_are_limited(num_empty: int) -> None:
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_what_decoders_need_not_look_at_is_ignored(codec: Codec) -> None:
-    """A flag that promises too much, and, in gompresso-bit, the bytes behind the stream."""
+def test_unused_fields_are_ignored(codec: Codec) -> None:
+    """Decoders ignore a flag that promises dependency elimination, and in gompresso-bit the bytes after the stream."""
     rng = random.Random(8)
     decoded, size = random_payload(codec, rng, 100)
     promised = DecodedPayload(True, decoded.group_size_log2, decoded.sequences, decoded.literals)

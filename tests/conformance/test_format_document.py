@@ -1,4 +1,4 @@
-"""An archive read by docs/format.md alone: its field tables, SQLite, XXH3 and the reference decoders."""
+"""Reads an archive with docs/format.md alone: its field tables, SQLite, XXH3 and the reference decoders."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ BLOCK_SIZE = 1 << 14
 
 
 def table(heading: str) -> list[tuple[int, int, str]]:
-    """Offset, size and text of the fields in the first table behind a heading."""
+    """Returns offset, size and text of the fields in the first table after a heading."""
     first_table = re.search(r"\|---.*?\n\n", DOCUMENT[DOCUMENT.index(f"\n{heading}\n") :], re.DOTALL)
     assert first_table is not None
     return [(int(start), int(size), text) for start, size, text in ROW.findall(first_table[0])]
 
 
 def fields(raw: bytes, heading: str) -> dict[str, int]:
-    """Each field under the first words of its text, up to a comma, colon or parenthesis; magics are checked."""
+    """Returns each field under the first words of its text, up to a comma, colon or parenthesis. Checks magic values.
+    """
     found: dict[str, int] = {}
     for start, size, text in table(heading):
         value = raw[start : start + size]
@@ -74,7 +75,7 @@ def decode_blocks(archive: bytes, offsets: bytes, sizes: bytes, uncompressed_siz
 
 
 def read_generation(archive: bytes, footer_offset: int) -> tuple[dict[str, int], dict[bytes, bytes], list[bytes]]:
-    """The footer, the regular files by path, and the sections of one generation."""
+    """Returns the footer, the regular files by path, and the sections of one generation."""
     footer = fields(archive[footer_offset : footer_offset + 64], "### Footer")
     assert footer["XXH3-64 of the 56 bytes before"] == xxh3_64_intdigest(archive[footer_offset : footer_offset + 56])
     start, size = footer["archive offset of the index"], footer["size of the index"]

@@ -1,4 +1,4 @@
-"""Golden archives, which earlier releases wrote: every engine reads what their manifests say (tests/data/README.md)."""
+"""Golden archives written by earlier releases: every engine reads what their manifests say (tests/data/README.md)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def archive(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Archive]
 
 
 def compare(archive: Archive, manifest: str) -> None:
-    """All of an archive with a manifest."""
+    """Compares all of an archive with a manifest."""
     content = Path(archive.path).read_bytes()
     seen = list_archive(archive)
     assert [
@@ -73,8 +73,11 @@ def count_words(archive: Archive) -> bytes:
     return b"".join(b"%s\t%d\n" % line for line in lines)
 
 
-def test_a_generation_before(engine: Engine, tmp_path: Path) -> None:
-    """Cut behind the footer before, an archive is what it was; cut elsewhere, it is that too, with a warning."""
+def test_earlier_generations(engine: Engine, tmp_path: Path) -> None:
+    """Cut off after an earlier footer, an archive shows that generation.
+
+    Cut elsewhere, it also shows it, with a warning.
+    """
     whole = (GOLDEN / "generations.gomp").read_bytes()
     with Archive(GOLDEN / "generations.gomp", engine=engine) as archive:
         end = archive.footer.previous_footer + 64
@@ -91,7 +94,7 @@ def test_a_generation_before(engine: Engine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
-    """What was there stays, sections and facts that this release does not know included."""
+    """Everything in the archive is kept, including sections and facts unknown to this release."""
     target = tmp_path / "added.gomp"
     target.write_bytes((GOLDEN / f"{name}.gomp").read_bytes())
     (tmp_path / "more").mkdir()
@@ -112,8 +115,8 @@ def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
             assert b"added\t2" in wordcount(archive).read().splitlines()
 
 
-def test_what_the_archives_have_between_them() -> None:
-    """Whoever adds to the format sees here what has no golden archive yet."""
+def test_features_that_golden_archives_cover() -> None:
+    """Fails for features of the format that no golden archive has yet."""
     lines = "\n".join(line for path in GOLDEN.glob("*.manifest") for line in read_manifest(path))
     assert "version=1 " in lines
     for word in ("1048576", "65536", "16384"):

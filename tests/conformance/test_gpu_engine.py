@@ -1,4 +1,4 @@
-"""The GPU engine on a GPU: the bytes and the statuses of the CPU engine, for batches of any shape."""
+"""The GPU engine on a GPU gives the bytes and statuses of the CPU engine, for batches of any shape."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def cpu() -> Engine:
 
 
 def decode(engine: Engine, blocks: list[bytes], size: int, *, pinned: bool = False, verify: bool = False) -> bytes:
-    """The output, then the statuses."""
+    """Returns the output followed by the statuses."""
     out = engine.allocate(size) if pinned else memoryview(bytearray(size))
     out[:] = b"\xaa" * size
     statuses = engine.decode_blocks(blocks, out, verify=verify)
@@ -49,7 +49,7 @@ def decode(engine: Engine, blocks: list[bytes], size: int, *, pinned: bool = Fal
 
 
 def all_blocks(codec: Codec) -> list[bytes]:
-    """Blocks of every content, level and block size, with and without dependency elimination."""
+    """Returns blocks of all contents, levels and block sizes, with and without dependency elimination."""
     cpu = select_engine("cpu")
     return [
         block.data
@@ -104,7 +104,7 @@ def test_several_threads(gpu: Engine, cpu: Engine) -> None:
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
 def test_damaged_payloads(gpu: Engine, cpu: Engine, codec: Codec) -> None:
-    """Payloads that are damaged under checksums that are right reach the kernels."""
+    """Damaged payloads with valid checksums reach the kernels."""
     rng = random.Random(5)
     intact = [block for block in all_blocks(codec) if block[4] == codec and len(block) < 3000]
     blocks = []
@@ -136,7 +136,7 @@ def test_too_little_memory_makes_smaller_parts(gpu: Engine, cpu: Engine) -> None
 
 
 def test_payloads_stay_on_the_device(cpu: Engine) -> None:
-    """The second time, the host's bytes are not looked at: damage there does not matter any more."""
+    """The second time, the host's bytes are not read, so that damage to them has no effect."""
     keeping = select_engine("gpu", gpu=GpuOptions())
     blocks = [block for block in all_blocks(Codec.GOMPRESSO_BIT) if len(block) > 100]
     expected = decode(cpu, blocks, total(blocks))
@@ -199,8 +199,9 @@ def test_auto_measures_and_says_what_it_chose(cpu: Engine) -> None:
     assert decode(auto, blocks * 20, total(blocks) * 20) == decode(cpu, blocks * 20, total(blocks) * 20)
 
 
-def test_who_decoded_what(cpu: Engine) -> None:
-    """The host copies stored blocks, the device decodes all others, also those whose output stays there."""
+def test_decoded_blocks_are_counted_by_engine(cpu: Engine) -> None:
+    """The CPU copies stored blocks, and the GPU decodes all others, including those whose output stays on the device.
+    """
     engine = select_engine("gpu")
     noise = random.Random(8).randbytes(1 << 16)
     blocks = all_blocks(Codec.GOMPRESSO_BIT)

@@ -1,4 +1,4 @@
-"""Traversal on a GPU gives what the CPU gives, byte for byte."""
+"""Traversal on a GPU gives the same bytes as the CPU."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_memory_is_bounded() -> None:
-    """Two million words in ranges of files that fit 64 MiB."""
+    """Two million words, in ranges of files that fit in 64 MiB."""
     rng = random.Random(9)
     vocabulary = [b"%d" % int(rng.paretovariate(0.5)) for _ in range(50_000)]
     files = [(ino, b" ".join(rng.choices(vocabulary, k=20_000))) for ino in range(1, 101)]

@@ -1,4 +1,4 @@
-"""Words that a GPU finds: against plain Python, and against the CPU."""
+"""Words found by a GPU, compared with plain Python and with the CPU."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_odd_files(tmp_path: Path, device: TextDevice, word_rule: str, codec: st
 
 
 def test_large_text(tmp_path: Path, engine: Engine) -> None:
-    """In several batches, with 4 GiB and with 256 MiB of memory; while others read."""
+    """In several batches, with 4 GiB and with 256 MiB of memory, while other threads read."""
     rng = random.Random(3)
     piece = b"\n".join(make_text(0, rng, 3 << 20) for _ in range(8))
     contents = {f"{number}": b"%d " % number + piece[number * 1000 :] for number in range(16)}

@@ -1,4 +1,4 @@
-"""The CUDA kernels that build grammars, run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Runs the CUDA kernels that build grammars on the CPU, under AddressSanitizer and UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 

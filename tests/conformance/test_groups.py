@@ -1,4 +1,4 @@
-"""Encoders keep dependency elimination in groups of every size that the format has."""
+"""Encoders guarantee dependency elimination for groups of every size in the format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives that break one rule each: the commands say which in one line, and what is sound stays readable."""
+"""Archives that break one rule each: commands say which in one line, and undamaged files stay readable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Ask = Callable[..., Answer]
 
 @pytest.fixture
 def ask(capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
-    """Run a command on an invalid archive."""
+    """Runs a command on an invalid archive."""
 
     def run_command(command: str, name: str, *arguments: str) -> Answer:
         archive = INVALID / f"{name}.gomp"
@@ -51,7 +51,7 @@ def ask(capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
 
 
 def answer(error: str | None, output: bytes) -> Answer:
-    """What a command answers that fails with that error, or else with that output."""
+    """Returns the expected answer: that of a failure with `error`, or else that of success with `output`."""
     return Answer(0, output, []) if error is None else Answer(1, b"", [error])
 
 
@@ -67,7 +67,7 @@ def test_contents(ask: Ask, name: str, engine: str) -> None:
     assert ask("cat", name, "sound", "--engine", engine) == answer(opening, SOUND)
     damaged = f"damaged: {expected['damaged']}" if "damaged" in expected else opening
     assert ask("cat", name, "damaged", "--engine", engine) == answer(damaged, DAMAGED)
-    if opening is None:  # the sound file comes, whatever is with the other
+    if opening is None:  # the sound file is readable, whatever is wrong with the other
         both = ask("cat", name, "damaged", "sound", "--verify", "--engine", engine)
         assert both.output.removeprefix(DAMAGED) == SOUND
         assert both.status == len(both.errors) == int("damaged" in expected or "verify" in expected)

@@ -1,4 +1,4 @@
-"""NVRTC compiles the kernels for every GPU that is supported; their shared memory is what Python says."""
+"""NVRTC compiles the kernels for every supported GPU, and their shared memory has the size that Python assumes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gompfs.engine.kernel_source import (
 FOLDER = kernel_folder() / "cuda"
 SOURCES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.cu"))
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
-# As the kernels' own sizes are to be had from the compiler only, it checks what Python says.
+# Only the compiler knows the kernels' sizes, so it checks those that Python assumes.
 CHECKS = {
     "decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
     "decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",

@@ -1,4 +1,4 @@
-"""The CUDA kernels, run on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer."""
+"""Runs the CUDA kernels on the CPU under AddressSanitizer and UndefinedBehaviorSanitizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(program: Path, command: str, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> bytes:
-    """What the program writes of payloads with the sizes of their contents."""
+    """Returns the output of the program for payloads and the sizes of their contents."""
     request = b"".join(struct.pack("<II", len(payload), size) + payload for payload, size in payloads)
     done = subprocess.run([program, command, str(int(codec))], input=request, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -39,7 +39,7 @@ def run(program: Path, command: str, codec: Codec, payloads: Sequence[tuple[byte
 
 
 def decode(program: Path, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> list[bytes | None]:
-    """What the kernels make of payloads; None where they refuse."""
+    """Returns what the kernels decode from each payload, or None if they refuse it."""
     output = run(program, "decode", codec, payloads)
     answers: list[bytes | None] = []
     place = 0
@@ -79,7 +79,7 @@ def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
 def test_rounds_are_counted(run_kernels: Path, codec: Codec) -> None:
-    """Multi-round resolution counts the rows, rounds and bytes that a model of it in Python does."""
+    """Multi-round resolution counts the same rows, rounds and bytes as its model in Python."""
     nested = bench_module("experiments.nested")
     texts = [(CORPUS / "carroll" / "alice29.txt").read_bytes()[: 1 << 15], bytes(5000)]
     texts += [nested.make_nested(depth, 1 << 14) for depth in nested.DEPTHS]

@@ -1,4 +1,4 @@
-"""Grammars that stand for more words than 64 bits count: an error, not counts that begin again at 0."""
+"""Grammars that stand for more words than 64 bits can count: an error, not counts that wrap around."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TASKS = ["wordcount", "sort", "inverted_index", "term_vector", "sequence_count",
 
 
 def doubled(ino: int, log2: int) -> bytes:
-    """A part of one file that has one word 2^log2 times."""
+    """Returns a part of one file that contains one word 2^log2 times."""
     rules = [[2 * log2, 0], *([2 * (log2 - n), 2 * (log2 - n)] for n in range(1, log2)), [1, 1]]
     return grammar_part(ino, 1 << log2, [0], rules)
 
 
 def archive(path: Path, parts: list[list[bytes]]) -> Path:
-    """Files `f2`, `f3`, ... without bytes, and a grammar for each segment."""
+    """Writes an archive of empty files `f2`, `f3`, ... with a grammar per segment."""
     builder = ArchiveBuilder()
     for number in range(2, 20):
         builder.add_entry(b"f%d" % number, stat.S_IFREG | 0o644)
@@ -45,7 +45,7 @@ def counts(path: Path, name: str, capfd: pytest.CaptureFixture[str]) -> tuple[in
 
 @pytest.mark.parametrize("name", TASKS)
 def test_counts_over_parts(tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
-    """16 parts of 2^60 words made 0 of them, and nothing was printed."""
+    """16 parts of 2^60 words each wrapped around to 0, and nothing was printed."""
     path = archive(tmp_path / "a.gomp", [[doubled(ino, 60) for ino in range(2, 18)]])
     message = f"gompfs: {path}: the grammar section is damaged: its parts stand for 2^62 words or more\n"
     assert counts(path, name, capfd) == (1, "", message)
@@ -67,7 +67,7 @@ def test_large_counts_that_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("ino", [0, (1 << 64) - 1])
-def test_inodes_that_cannot_be(tmp_path: Path, capfd: pytest.CaptureFixture[str], ino: int) -> None:
+def test_impossible_inode_numbers(tmp_path: Path, capfd: pytest.CaptureFixture[str], ino: int) -> None:
     """Inode -1 was printed as 18446744073709551615."""
     difference = -1 if ino == (1 << 64) - 1 else ino
     path = archive(tmp_path / "a.gomp", [[doubled(difference, 1)]])

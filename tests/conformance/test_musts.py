@@ -1,7 +1,8 @@
-"""The musts of docs/format.md, one archive for each that breaks it: what every command makes of it.
+"""The requirements ("must") of docs/format.md: for each, an archive that breaks it, and the commands' reactions.
 
-A must is `refused` (each command that reads the part of the archive that it concerns ends with status 1 and one line),
-or `excused`: section 8 says that readers need not notice it, and `verify` reports it. Nothing is silent.
+A broken must is either `refused` or `excused`. Refused: every command that reads the affected part of the archive ends
+with status 1 and one line. Excused: section 8 permits readers not to notice it, and `verify` reports it. No broken must
+is silently accepted.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ ALL = ("ls", "info", "cat", "extract", "stats", "verify")
 LINK = "INSERT INTO inode VALUES (5, 41471, 0, 0, {}, 0, 1, 0, {}), (6, 33188, 0, 0, 0, 0, 1, 0, NULL)"
 NAMES = "INSERT INTO dirent VALUES (1, x'6c', 5), (1, x'6d', 6)"
 NEXT = "UPDATE meta SET value = '7' WHERE key = 'next_ino'"
-FILE = "name = x'64616d61676564'"  # damaged
+FILE = "name = x'64616d61676564'"  # SQL for the name `damaged`
 
 
 class Must(NamedTuple):
-    """A must: the archive that breaks it, and the commands that refuse it, or the words of section 8 that excuse it."""
+    """A requirement: an archive that breaks it, and the commands that refuse it or the sentence that excuses it."""
 
     make: Callable[[], bytes]
     refused: tuple[str, ...] = ()

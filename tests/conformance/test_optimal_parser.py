@@ -1,4 +1,4 @@
-"""The levels that search for the cheapest sequences: what they write is valid, legal and small."""
+"""The levels that search for the cheapest sequences: their output is valid, keeps its guarantees, and is small."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ CONTENTS = contents()
 
 
 def check(content: bytes, codec: Codec, level: int, dependency_elimination: bool) -> int:
-    """The size of the payload, once it proved to be right."""
+    """Returns the size of the payload after checking that it is correct."""
     coded_as, payload = encode(content, codec, level, dependency_elimination)
     assert decode_natively(coded_as, payload, len(content)) == content
     assert decode_payload(coded_as, payload, len(content)) == content
@@ -72,7 +72,7 @@ def test_small_contents(codec: Codec, level: int) -> None:
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GOMPRESSO_BYTE, 6), (Codec.GOMPRESSO_BIT, 9)])
 @pytest.mark.parametrize("size", [8191, 8192, 8193, 16384, 16385, 65535, 65536, 65537, 1 << 20])
-def test_sizes_about_windows_offsets_and_blocks(size: int, codec: Codec, level: int) -> None:
+def test_sizes_near_windows_offsets_and_blocks(size: int, codec: Codec, level: int) -> None:
     rng = random.Random(size)
     pieces = [TEXT, bytes(5000), rng.randbytes(4000), TEXT[::-1], b"ab" * 3000]
     content = b"".join(rng.choices(pieces, k=size // 4000 + 1))
@@ -80,7 +80,7 @@ def test_sizes_about_windows_offsets_and_blocks(size: int, codec: Codec, level: 
 
 
 @pytest.mark.parametrize(("codec", "level"), LEVELS)
-def test_noise_takes_full_sequences_of_literals(codec: Codec, level: int) -> None:
+def test_noise_is_coded_as_full_sequences_of_literals(codec: Codec, level: int) -> None:
     content = CONTENTS["literals for many sequences"]
     _, payload = encode(content, codec, level)
     sequences = read_payload(codec, payload, len(content)).sequences
@@ -90,11 +90,11 @@ def test_noise_takes_full_sequences_of_literals(codec: Codec, level: int) -> Non
 
 @pytest.mark.parametrize(("codec", "level"), LEVELS)
 @pytest.mark.parametrize("name", ["zeros", "period 2"])
-def test_runs_take_long_matches(name: str, codec: Codec, level: int) -> None:
+def test_runs_are_coded_as_long_matches(name: str, codec: Codec, level: int) -> None:
     content = CONTENTS[name]
     _, payload = encode(content, codec, level)
     num_sequences = len(read_payload(codec, payload, len(content)).sequences)
-    # gompresso-bit counts bits, not sequences: some end early where that makes the next ones legal.
+    # gompresso-bit minimises bits, not sequences: some sequences end early so that the next match is permitted.
     most = 1.05 if codec is Codec.GOMPRESSO_BYTE else 1.4
     assert num_sequences < most * BLOCK_SIZE / MAX_MATCH_LENGTH[codec]
 

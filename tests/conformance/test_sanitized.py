@@ -12,7 +12,7 @@ from native_builds import build_sanitized, core_sources
 NUM_MUTATIONS = 10_000
 
 
-@pytest.mark.timeout(1200)  # most of it compiles: 60 s on two free cores, much more on busy ones
+@pytest.mark.timeout(1200)  # mostly compilation: 60 s on two idle cores, much more on busy ones
 def test_no_damage_reaches_out_of_bounds(tmp_path: Path) -> None:
     sources = [*core_sources(), Path(__file__).with_name("fuzz.cpp")]
     program = build_sanitized(tmp_path / "fuzz", sources)

@@ -1,4 +1,4 @@
-"""Grammars that can be read, and contradict the index or themselves."""
+"""Grammars that can be read but contradict the index or themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gompfs.codec import Codec, build_block
 
 
 def test_grammars_that_contradict_the_index(tmp_path: Path) -> None:
-    """Of files that never were, that are there twice, that go on with none, and words with spaces."""
+    """Grammars of files that do not exist, that occur twice or that continue nothing, and words that contain spaces."""
     part = grammar_part(3, 1, [0], [[1, 0]])
     builder = ArchiveBuilder()
     builder.add_entry(b"folder", stat.S_IFDIR | 0o755)

@@ -1,6 +1,6 @@
 """Texts and archives whose words a device finds, compared with plain Python and with the CPU.
 
-As a program, with a library of the kernels for the host: all of them on the host; sanitized, in a process of its own.
+As a program, with a sanitized library of the kernels for the host, runs all cases on the host in a process of its own.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _STRETCHES = [
 
 
 def make_text(kind: int, rng: random.Random, size: int) -> bytes:
-    """Text of numbers, any bytes, or stretches of characters, whole and in part."""
+    """Returns text of numbers, of random bytes, or of character runs, complete and incomplete."""
     if kind == 0:
         return b" ".join(b"%d" % min(int(rng.paretovariate(0.5)), 5000) for _ in range(size // 3))
     if kind == 1:
@@ -65,7 +65,7 @@ def make_text(kind: int, rng: random.Random, size: int) -> bytes:
 
 @contextmanager
 def constant(module: ModuleType, name: str, value: int) -> Iterator[None]:
-    """Let a constant of a module have another value."""
+    """Changes a constant of a module during the `with` body."""
     before = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -75,14 +75,15 @@ def constant(module: ModuleType, name: str, value: int) -> Iterator[None]:
 
 
 def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int = 1500) -> None:
-    """The same, whether words of more than 199 bytes are the host's or the device's."""
+    """Checks a word table. The result must not depend on whether the host or the device handles long words (200 bytes).
+    """
     for long_word in (199, 1 << 16):
         with constant(device_words, "_LONG_WORD", long_word):
             _check_table(device, word_rule, hash_bits, seed, size)
 
 
 def _check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int) -> None:
-    """Texts one after another in a table that begins with few slots; some go on in the next one."""
+    """Adds texts one after another to a table that begins with few slots. Some texts continue in the next one."""
     rng = random.Random(seed)
     characters = word_character_bitmap() if word_rule == "letters" else b""
     table = WordTable(device, characters, num_slots=16, hash_bits=hash_bits)
@@ -112,7 +113,7 @@ def _check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int,
 
 
 def odd_files() -> dict[str, bytes]:
-    """Files of all kinds of beginnings, ends and sizes."""
+    """Returns files with many kinds of beginnings, ends and sizes."""
     rng = random.Random(31)
     long = b"w" * 100_000
     contents = {
@@ -128,7 +129,7 @@ def odd_files() -> dict[str, bytes]:
 
 
 def pack_files(folder: Path, contents: dict[str, bytes], **options: object) -> Path:
-    """An archive without a grammar, in small blocks."""
+    """Packs an archive without a grammar, in small blocks."""
     root = folder / "tree"
     root.mkdir()
     for name, content in contents.items():
@@ -143,7 +144,7 @@ def pack_files(folder: Path, contents: dict[str, bytes], **options: object) -> P
 
 
 def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
-    """All tasks on the words that the device finds, against those that the CPU finds."""
+    """Compares all tasks on the words found by the device with those found by the CPU."""
     paths = archive.paths()
     of_host, of_device, of_counts = (ContentText(archive, archive.inode_numbers()) for _ in range(3))
     grammars = list(of_host.grammars())
@@ -167,7 +168,7 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
 
 
 def main(library: Path) -> None:
-    """Everything once."""
+    """Runs all cases once."""
     device = HostTextDevice(library)
     for word_rule in RULES:
         for hash_bits in (64, 2):

@@ -1,4 +1,4 @@
-"""What `auto` leaves to a GPU, where there may be none: other engines stand for it."""
+"""What `auto` gives to a GPU. Other engines stand in for the GPU, since there may be none."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class _Gpu:
         return f"a GPU for {num_bytes} bytes"
 
 
-def test_text_for_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is started for much text, and only once."""
+def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Much text starts the GPU, and only once."""
     started = []
 
     def start(auto: Any) -> None:
@@ -43,7 +43,7 @@ def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_interpreter_waits_for_a_gpu_that_starts() -> None:
-    """A process that ends while CUDA starts in it crashes."""
+    """A process that exits while CUDA starts crashes, so the interpreter must wait."""
     program = """
 import threading, time
 from gompfs.engine import auto
@@ -65,7 +65,7 @@ print("ended", auto._is_ending(), flush=True)
 
 
 class _OtherDecoder(CpuEngine):
-    """Decodes as a GPU does: beside the CPU, which does a part of the work."""
+    """Stands in for a GPU engine, which lets the CPU do part of the work."""
 
     name = "gpu"
 
@@ -74,8 +74,8 @@ class _OtherDecoder(CpuEngine):
         self.decode_work |= cpu.decode_work
 
 
-def test_who_decoded_what(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small batches are for the CPU, large ones for the GPU, once that has started."""
+def test_batches_are_counted_by_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches go to the CPU. Large ones go to the GPU once it has started."""
     started = []
     monkeypatch.setattr(AutoEngine, "start_gpu", started.append)
     auto = AutoEngine(num_threads=1)

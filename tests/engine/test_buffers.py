@@ -1,4 +1,4 @@
-"""Memory that engines lend for decoded blocks."""
+"""The buffers that engines lend for decoded blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def address(view: memoryview) -> int:
     return int(np.frombuffer(view, np.uint8).ctypes.data)
 
 
-def test_memory_comes_back_when_its_last_view_is_gone() -> None:
+def test_a_buffer_is_reused_after_its_last_view_is_gone() -> None:
     pool = BufferPool()
     lent = pool.allocate(100_000)
     place, part = address(lent), lent[10:20].toreadonly()
@@ -25,7 +25,7 @@ def test_memory_comes_back_when_its_last_view_is_gone() -> None:
     assert (len(again), address(again)) == (90_000, place)
 
 
-def test_what_is_lent_twice_does_not_overlap() -> None:
+def test_lent_buffers_do_not_overlap() -> None:
     pool = BufferPool()
     views = [pool.allocate(1 << 20) for _ in range(8)]
     for number, view in enumerate(views):
@@ -33,14 +33,14 @@ def test_what_is_lent_twice_does_not_overlap() -> None:
     assert all(bytes(view) == bytes([number]) * len(view) for number, view in enumerate(views))
 
 
-def test_little_is_not_taken_from_much() -> None:
+def test_a_small_buffer_does_not_use_a_large_one() -> None:
     pool = BufferPool()
     place = address(pool.allocate(32 << 20))
     small = pool.allocate(1 << 16)
     assert address(small) != place
 
 
-def test_nothing() -> None:
+def test_an_empty_buffer() -> None:
     assert len(BufferPool().allocate(0)) == 0
 
 

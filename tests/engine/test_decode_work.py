@@ -1,4 +1,4 @@
-"""What is counted of decoding, by who did it."""
+"""Counting of decoded blocks by engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gompfs.engine import Engine, select_engine
 from gompfs.engine.decode_work import DecodeWork
 
 
-def test_batches_at_once_take_their_time_once() -> None:
+def test_concurrent_batches_count_their_time_once() -> None:
     work = DecodeWork()
     all_at_work = threading.Barrier(4)
 
@@ -26,7 +26,7 @@ def test_batches_at_once_take_their_time_once() -> None:
     for thread in threads:
         thread.start()
     all_at_work.wait()
-    assert 0 < work.seconds <= time.perf_counter() - started  # also of those that are not done
+    assert 0 < work.seconds <= time.perf_counter() - started  # the time of unfinished batches is included
     for thread in threads:
         thread.join()
     assert (work.num_blocks, work.num_bytes) == (6, 300)

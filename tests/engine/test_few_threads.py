@@ -1,4 +1,4 @@
-"""Where the system gives no more threads."""
+"""Decoding if the system permits no more threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(set(statuses) == {BlockStatus.OK}, out == expected)
 """
 
 
-def test_blocks_are_decoded_by_the_threads_that_there_are() -> None:
-    """Decoding failed where a thread of the pool could not be started, as under a limit of processes or addresses."""
+def test_decoding_with_fewer_threads_than_requested() -> None:
+    """Decoding failed if a pool thread could not be started, as under a limit of processes or of address space."""
     done = subprocess.run([sys.executable, "-P", "-c", _DECODE], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True True\n", "")

@@ -1,4 +1,4 @@
-"""Mutations use what writes payloads for the conformance tests."""
+"""Makes the payload writer of the conformance tests importable, which mutations use."""
 
 from __future__ import annotations
 

@@ -1,18 +1,20 @@
-"""Puts one archive through the commands of gompfs, in this process, and says what is wrong with what they do.
+"""Runs the gompfs commands on one archive, in this process, and reports what they do wrong.
 
-Run in a forked child (see run.py): a step may crash, never end, or take all memory. Each step says when it begins and
-ends; the parent watches time and memory.
+It runs in a forked child (see run.py), since a step may crash, never end, or use up all memory. Each step reports when
+it begins and ends, and the parent watches time and memory.
 
-What is a finding:
-- a signal, a traceback, "internal error", an exit status other than 0 and 1, status 1 without a line that says why;
+A finding is:
+
+- a signal, a traceback, "internal error", an exit status other than 0 and 1, or status 1 without a line that says why;
 - more time or memory than the limits;
-- a file that comes out without an error and with other bytes than the slow reading (oracle.py) has, or, where the
-  mutation kept what the files' checksums stand for, than the seed had;
-- an archive that `verify` calls sound, and that the slow reading finds damaged, or whose listing, bytes or word counts
-  are others than those of the slow reading, or that another command refuses.
+- a file that is returned without an error and whose bytes differ from the slow reading (oracle.py), or from the seed,
+  if the mutation kept the contents that the files' checksums stand for;
+- an archive that `verify` calls sound although the slow reading finds damage, or its listing, bytes or word counts
+  differ from those of the slow reading, or another command refuses it.
 
-Where a mutation forges content and checksum alike, wrong bytes cannot be told from right ones: then only the slow
-reading counts. Indexes whose pages contradict each other have no single meaning: there, bytes are not compared.
+If a mutation forges both content and checksum, wrong bytes cannot be told from right ones. In that case only the
+comparison with the slow reading counts. An index whose pages contradict each other has no single meaning, so its bytes
+are not compared.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _STATISTICS = (
     "phrase/to be or not",
 )
 _NO_RESULT = ("no file contains this", "take too much memory")
-"""What `stats` may say of a sound archive: of a search, and of paths whose sizes add up to more than memory holds."""
+"""Errors that `stats` may give for a valid archive: a search finds nothing, or all paths together exceed the memory."""
 _NUM_CATS = 4
 _MAX_OUTPUT = 32 << 20
 _MAX_PATH = 3800
@@ -68,7 +70,7 @@ _MAX_PATH = 3800
 
 @dataclass
 class Outcome:
-    """What one command answered."""
+    """The output and status of one command."""
 
     status: int
     out: bytes
@@ -77,13 +79,13 @@ class Outcome:
 
 @dataclass
 class Examination:
-    """One mutant under examination. `tell` takes events: (kind, text)."""
+    """One mutant under examination. `tell` receives events: (kind, text)."""
 
     path: Path
     scratch: Path
     number: int
     originals: dict[bytes, set[bytes]] | None
-    """Contents that files of the seed had, by path; None where the mutation may have given them others."""
+    """The contents of the seed's files by path, or None if the mutation may have changed them."""
     tell: Callable[[str, str], None]
     is_sound: bool = False
     reading: Reading | None = None
@@ -91,7 +93,7 @@ class Examination:
     statuses: dict[str, int] = field(default_factory=dict)
 
     def steps(self) -> list[tuple[str, Callable[[], None]]]:
-        """All steps in order, by name; those with a gap in the name are commands."""
+        """Returns all steps in order, by name. Names that contain a space are commands."""
         rng = random.Random(self.number)
         statistic = rng.choice(_STATISTICS)
         return [
@@ -110,7 +112,7 @@ class Examination:
         ]
 
     def finding(self, kind: str, text: str) -> None:
-        """Tell that something is wrong."""
+        """Reports a finding."""
         self.tell("finding", f"{kind}: {text}")
 
     # Steps
@@ -199,7 +201,7 @@ class Examination:
             self.finding("wrong counts", f"stats {name} of an archive that verify calls sound")
 
     def _agrees(self, text: bytes, num_words: int) -> bool:
-        """Whether counts, or the beginning of them, are those of the slow reading, if that can count."""
+        """Returns whether counts, or their beginning, agree with the slow reading, if that can count."""
         if self.reading is None or not _is_small(self.reading):
             return True
         return text == count_lines(self.reading.counts(num_words))[: len(text) if num_words == 1 else None]
@@ -238,7 +240,7 @@ class Examination:
     # Helpers
 
     def _compare(self, command: str, path: bytes, content: bytes, *, verify: bool, is_whole: bool = True) -> None:
-        """Find what is wrong with the bytes of a file that came without an error."""
+        """Checks the bytes of a file that was returned without an error."""
         if self.reading is not None:
             try:
                 entry = self.reading.paths.get(path)
@@ -252,13 +254,13 @@ class Examination:
             elif expected is not None and content != expected:
                 self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the slow reading")
         if verify and self.originals is not None and is_whole:
-            # cat follows symbolic links, and a generation may have a link where another has a file.
+            # cat follows symbolic links. A path may be a link in one generation and a file in another.
             known = set().union(*self.originals.values()) if command == "cat" else self.originals.get(path, set())
             if content not in known:
                 self.finding("wrong bytes", f"{command}: {path!r}: {len(content)} bytes, not those of the seed")
 
     def _command(self, *arguments: str) -> Outcome:
-        """Run a command of gompfs in this process, with its output in files."""
+        """Runs a gompfs command in this process, with its output redirected to files."""
         name, *rest = arguments
         options, paths = (rest[: rest.index("--")], rest[rest.index("--") + 1 :]) if "--" in rest else (rest, [])
         line = [name, str(self.path), *options] if not paths else [name, *options, "--", str(self.path), *paths]
@@ -272,7 +274,8 @@ class Examination:
 
     def _check(self, command: str, outcome: Outcome) -> None:
         if "are ignored: " in outcome.err:
-            self.reading = None  # gompfs shows an older generation and says so; the slow reading has the last only
+            # gompfs shows an older generation and says so, but the slow reading knows only the last one
+            self.reading = None
         for text in FORBIDDEN:
             if text in outcome.err:
                 self.finding(
@@ -289,7 +292,10 @@ class Examination:
 
 @contextmanager
 def _captured() -> Iterator[Callable[[], tuple[bytes, bytes]]]:
-    """Standard output and standard error in files, read by what is yielded, for C++ and Python alike."""
+    """Redirects standard output and standard error to files, for C++ and Python alike.
+
+    Yields a function that reads them.
+    """
     files = [os.memfd_create(name) for name in ("out", "err")]
     saved = [os.dup(1), os.dup(2)]
     streams = sys.stdout, sys.stderr
@@ -316,7 +322,8 @@ def _captured() -> Iterator[Callable[[], tuple[bytes, bytes]]]:
 
 @contextmanager
 def _limited_files() -> Iterator[None]:
-    """Writing more than MAX_SIZE to a file fails: a forged size of 2^60 bytes is a hole that no output can hold."""
+    """Makes writing more than MAX_SIZE to a file fail: a forged size of 2^60 bytes is a hole that no output can hold.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_SIZE, hard))
     try:
@@ -326,7 +333,7 @@ def _limited_files() -> Iterator[None]:
 
 
 def files_below(top: bytes, max_folders: int | None = None) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Files of a directory, as far down as paths can name them, in `max_folders` directories at most."""
+    """Yields files below a directory, as deep as paths can name them, from at most `max_folders` directories."""
     pending = [top]
     while pending and max_folders != 0:
         folder = pending.pop()
@@ -339,7 +346,7 @@ def files_below(top: bytes, max_folders: int | None = None) -> Iterator[tuple[by
 
 
 def remove(folder: Path) -> None:
-    """Remove a directory, however deep it is."""
+    """Removes a directory of any depth."""
     subprocess.run(["rm", "-rf", folder], check=True)
 
 
@@ -357,12 +364,12 @@ _FILE_SYSTEM = (
 
 
 def _is_of_file_system(err: str) -> bool:
-    """Whether messages are about what the file system cannot hold."""
+    """Returns whether all messages are about what the file system cannot store."""
     return any(text in err for text in _FILE_SYSTEM)
 
 
 def _is_small(reading: Reading | None, path: bytes | None = None) -> bool:
-    """Whether the content of a file, or of all, can be read."""
+    """Returns whether the content of a file, or of all files, is small enough to read."""
     if reading is None:
         return True
     if path is not None:

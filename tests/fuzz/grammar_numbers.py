@@ -1,4 +1,4 @@
-"""A grammar section as the numbers that it consists of (docs/format.md, section 7), to be changed one by one."""
+"""A grammar section as the numbers it consists of (docs/format.md, section 7), so that each number can be changed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HEADER = struct.Struct("<4sHBBII16s")
 
 @dataclass
 class Part:
-    """A part; `rules` hold symbols as they are stored: 2i + 1 for word i, 2k for a rule, 0 for a splitter."""
+    """A part. `rules` contain symbols as stored: 2i + 1 for word i, 2k for a rule, 0 for a splitter."""
 
     continues: int
     num_words: int
@@ -19,7 +19,7 @@ class Part:
     rules: list[list[int]]
 
     def numbers(self) -> list[int]:
-        """All its numbers in the order in which they are stored."""
+        """Returns all numbers of the part in stored order."""
         return [
             self.continues,
             self.num_words,
@@ -33,7 +33,7 @@ class Part:
         ]
 
     def expanded_size(self) -> int:
-        """How many words the root stands for; rules that are not as they must be count as nothing."""
+        """Returns how many words the root stands for. Invalid rules count as empty."""
         sizes = [0] * len(self.rules)
         for number in range(len(self.rules) - 1, -1, -1):
             for symbol in self.rules[number]:
@@ -44,7 +44,7 @@ class Part:
 
 @dataclass
 class GrammarNumbers:
-    """The fields of a section. `numbers` are those of all parts; None where `parts` has them."""
+    """The fields of a section. `numbers` holds the numbers of all parts, or None if `parts` holds them."""
 
     version: int
     word_rule: int
@@ -58,10 +58,10 @@ class GrammarNumbers:
     parts: list[Part]
     numbers: list[int] | None = None
     sizes: dict[int, int] = field(default_factory=dict)
-    """Numbers, by index, that are stored in more bytes than they need."""
+    """The numbers, by index, that are stored in more bytes than needed, and their sizes in bytes."""
 
     def to_bytes(self) -> bytes:
-        """The section."""
+        """Returns the section."""
         numbers = [number for part in self.parts for number in part.numbers()] if self.numbers is None else self.numbers
         counts = (self.num_words & 0xFFFFFFFF, self.num_parts & 0xFFFFFFFF)
         head = _HEADER.pack(b"GGRM", self.version & 0xFFFF, self.word_rule, self.builder, *counts, self.reserved)
@@ -69,7 +69,7 @@ class GrammarNumbers:
         return b"".join([head, self.prefixes, *map(coded_number, self.lengths), self.rests, coded])
 
     def words(self) -> list[bytes]:
-        """The words of the dictionary."""
+        """Returns the words of the dictionary."""
         words, last, start = [], b"", 0
         for prefix, length in zip(self.prefixes, self.lengths, strict=True):
             last = last[:prefix] + bytes(self.rests[start : start + length])
@@ -78,7 +78,7 @@ class GrammarNumbers:
         return words
 
     def set_words(self, words: list[bytes]) -> None:
-        """Other words of the dictionary."""
+        """Replaces the words of the dictionary."""
         self.num_words, self.prefixes, self.lengths, self.rests = len(words), bytearray(), [], bytearray()
         last = b""
         for word in words:
@@ -92,7 +92,7 @@ class GrammarNumbers:
 
 
 def read_numbers(section: bytes) -> GrammarNumbers:
-    """The numbers of a sound section."""
+    """Returns the numbers of a valid section."""
     _, version, word_rule, builder, num_words, num_parts, reserved = _HEADER.unpack_from(section)
     numbers = _Numbers(section, _HEADER.size + num_words)
     prefixes = bytearray(section[_HEADER.size : numbers.position])
@@ -129,7 +129,7 @@ class _Numbers:
 
 
 def coded_number(value: int, size: int = 1) -> bytes:
-    """A number as it is stored, in `size` bytes or more; a negative one becomes one that is too large."""
+    """Returns a number as stored, in `size` bytes or more. A negative number becomes one that is too large."""
     groups = []
     value &= (1 << 77) - 1
     while value or len(groups) < size:

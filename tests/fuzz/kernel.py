@@ -1,4 +1,4 @@
-"""Speaks FUSE to the threads of a mount as the kernel does, over a socket: all of a mount but the mounting."""
+"""Speaks FUSE to the threads of a mount over a socket, as the kernel does. This covers all of a mount but mounting."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_REQUESTS = 4000
 
 
 class UnforeseenErrors(logging.Handler):
-    """Notes log records of errors that are no ordinary answers to a request."""
+    """Collects log records of errors that are not ordinary answers to a request."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -45,7 +45,7 @@ class UnforeseenErrors(logging.Handler):
 
 
 class Kernel:
-    """Requests on one mount; an error of the mount is an OSError."""
+    """Sends requests to one mount. An error answer is raised as OSError."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class Kernel:
         self.num_requests = 0
 
     def ask(self, opcode: int, node: int, body: bytes = b"") -> bytes:
-        """Send a request, and wait for its answer."""
+        """Sends a request and returns its answer."""
         self._unique += 2
         self.num_requests += 1
         size = _HEADER.size + len(body)
@@ -67,12 +67,12 @@ class Kernel:
         return reply[_REPLY.size :]
 
     def lookup(self, parent: int, name: bytes) -> tuple[int, int, int]:
-        """Node, mode and size."""
+        """Returns node, mode and size."""
         reply = self.ask(Opcode.LOOKUP, parent, name + b"\0")
         return _entry(reply)
 
     def entries(self, node: int) -> Iterator[tuple[bytes, int, int, int]]:
-        """Name, node, mode and size of each entry."""
+        """Yields name, node, mode and size of each entry."""
         position = 0
         while reply := self.ask(Opcode.READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, _ROOM, 0, 0, 0, 0)):
             at = 0
@@ -87,7 +87,7 @@ class Kernel:
                 return
 
     def read(self, node: int, size: int) -> bytes:
-        """The first `size` bytes of a file."""
+        """Returns the first `size` bytes of a file."""
         content = b""
         while len(content) < size:
             piece = min(_PIECE, size - len(content))
@@ -106,7 +106,7 @@ def _entry(reply: bytes) -> tuple[int, int, int]:
 
 @contextmanager
 def mounted(path: Path) -> Iterator[tuple[Kernel, UnforeseenErrors]]:
-    """The mount of an archive without the kernel; raises what a mount raises when it starts."""
+    """Serves the mount of an archive without the kernel. Raises what a mount raises when it starts."""
     errors = UnforeseenErrors()
     logger = logging.getLogger("gompfs")
     logger.addHandler(errors)
@@ -137,7 +137,7 @@ def mounted(path: Path) -> Iterator[tuple[Kernel, UnforeseenErrors]]:
 
 
 def use(kernel: Kernel, max_size: int) -> tuple[dict[bytes, bytes], bytes | None]:
-    """Ask for everything as programs would: the files that could be read by path, and the word counts."""
+    """Sends the requests of typical programs. Returns the files that could be read, by path, and the word counts."""
     contents: dict[bytes, bytes] = {}
     _quietly(kernel, Opcode.STATFS, 1)
     pending, seen = [(b"", 1)], {1}
@@ -167,7 +167,7 @@ def use(kernel: Kernel, max_size: int) -> tuple[dict[bytes, bytes], bytes | None
 
 
 def _look_at(kernel: Kernel, directory: int, name: bytes, node: int) -> None:
-    """What `ls -l` asks of an entry."""
+    """Sends the requests of `ls -l` for an entry."""
     try:
         kernel.lookup(directory, name)
         kernel.ask(Opcode.GETATTR, node, bytes(16))
@@ -211,6 +211,6 @@ _ANSWERS = {
 
 
 def _check(error: OSError) -> None:
-    """Any other number is no answer that a damaged archive explains."""
+    """Raises unless a damaged archive can explain this errno."""
     if error.errno not in _ANSWERS:
         raise error

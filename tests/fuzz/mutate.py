@@ -1,7 +1,7 @@
-"""Makes mutants: archives that are changed at one structure or several, with checksums that are right again.
+"""Makes mutants: archives with one or more changed structures, and corrected checksums.
 
-A mutant follows from its seed archives and its number alone. `python -m tests.fuzz.mutate NUMBER FILE` writes the one
-of that number, and says what was changed.
+A mutant depends only on its seed archives and its number. `python -m tests.fuzz.mutate NUMBER FILE` writes the mutant
+of that number and prints what was changed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SHARE_OF_MANY = 0.08
 
 @dataclass
 class Mutant:
-    """An archive; `keeps_contents` where no file may come out of it with other bytes than the seed's."""
+    """A mutated archive. With `keeps_contents`, no file may be returned with bytes that differ from the seed's."""
 
     number: int
     seed: str
@@ -63,7 +63,10 @@ class Mutant:
 
 
 def make_mutant(number: int, base: int = 1, structure: str | None = None) -> Mutant:
-    """The mutant of a number; `base` makes another series of them, `structure` only those of one structure."""
+    """Returns mutant `number`.
+
+    `base` selects another series of mutants, and `structure` restricts the mutated structures.
+    """
     attempt = 0
     while True:
         rng = random.Random(f"{base} {number} {attempt}")
@@ -71,7 +74,7 @@ def make_mutant(number: int, base: int = 1, structure: str | None = None) -> Mut
         try:
             return _mutate(number, seed, structure, rng)
         except (sqlite3.Error, OverflowError, ValueError, IndexError, TypeError, struct.error, KeyError, StopIteration):
-            # The seed has nothing of that sort, or an earlier change has left nothing to change.
+            # The seed lacks this structure, or an earlier mutation has left nothing to change.
             attempt += 1
 
 

@@ -1,4 +1,4 @@
-"""Mutations of blocks: their payloads, their headers, and where the index says that they are."""
+"""Mutations of blocks: their payloads, their headers, and their offsets in the index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTE_LIMITS = (7 + 255, 3 + 30 + 255, 65535)
 
 
 def _pick(parts: TakenApart, rng: random.Random) -> tuple[Where, int, bytes]:
-    """A block, rather of the stream than of a section."""
+    """Picks a block, more often of the stream than of a section."""
     rows = parts.block_rows()
     stream = [where for where in rows if len(where) == 1]
     where = rng.choice(stream if stream and rng.random() < 0.6 else rows)
@@ -29,7 +29,7 @@ def _pick(parts: TakenApart, rng: random.Random) -> tuple[Where, int, bytes]:
 
 
 def payload(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Other payload bytes: fields of its header, any bytes, or other sequences, encoded as the codec wants it."""
+    """Changes the payload: fields of its header, random bytes, or other sequences in valid coding."""
     where, number, block = _pick(parts, rng)
     _, codec, _, _, size, content_xxh3 = BLOCK_FIELDS.unpack_from(block)
     old = block[BLOCK_HEADER_SIZE:]
@@ -41,7 +41,7 @@ def payload(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     else:
         new = _other_sequences(old, Codec(codec), size, rng)
     keeps = True
-    if rng.random() < 0.3:  # the checksum of the content is forged too, where there is a content
+    if rng.random() < 0.3:  # forge the checksum of the content too, if the payload can be decoded
         try:
             content = decode_payload(Codec(codec), new, size)
             keeps, content_xxh3 = False, xxh3_64_intdigest(content)
@@ -60,7 +60,7 @@ def _other_field(old: bytes, codec: int, rng: random.Random) -> bytes:
 
 
 def _other_sequences(old: bytes, codec: Codec, size: int, rng: random.Random) -> bytes:
-    """The payload of sequences that are somewhat different, mostly wrong."""
+    """Returns the payload of slightly different, mostly invalid sequences."""
     decoded = read_payload(codec, old, size)
     sequences, literals = list(decoded.sequences), bytearray(decoded.literals)
     for _ in range(rng.choice((1, 1, 2, 6))):
@@ -89,7 +89,7 @@ def _other_sequences(old: bytes, codec: Codec, size: int, rng: random.Random) ->
 
 
 def _other_sequence(sequence: Sequence, rng: random.Random) -> Sequence:
-    """One field is another, within what a token can say."""
+    """Changes one field of a sequence to another value that a token can express."""
     fields = list(sequence)
     which = rng.randrange(3)
     limit = _BYTE_LIMITS[which]
@@ -102,12 +102,12 @@ def _other_sequence(sequence: Sequence, rng: random.Random) -> Sequence:
 
 
 def _odd_code(used: set[int], num_symbols: int, max_bits: int, rng: random.Random) -> list[int]:
-    """A code that is not full: all codewords as long as they may be."""
+    """Returns an incomplete code whose codewords all have the maximum length."""
     return [max_bits if symbol in used or rng.random() < 0.02 else 0 for symbol in range(num_symbols)]
 
 
 def block_header(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Other fields of a block's header; the index says the size that the block has now."""
+    """Changes fields of a block's header. The index contains the size that the block has now."""
     where, number, block = _pick(parts, rng)
     _, codec, _, _, size, content_xxh3 = BLOCK_FIELDS.unpack_from(block)
     old = block[BLOCK_HEADER_SIZE:]
@@ -130,7 +130,7 @@ def block_header(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def block_places(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Blocks that are elsewhere: in each other's order, inside each other, at one offset, outside the file."""
+    """Moves blocks: into another order, into each other, to the same offset, outside of the file."""
     rows = parts.block_rows()
     where = rng.choice(rows)
     places = parts.places(where)

@@ -1,4 +1,4 @@
-"""Mutations of superblock, footer and file: other fields, cuts, tails, two archives in one."""
+"""Mutations of superblock, footer and file: changed fields, truncation, appended bytes, two archives in one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EXTREMES = (0, 1, 63, 64, 65, 4096, (1 << 31), (1 << 32) - 1, 1 << 40, (1 << 62)
 
 
 def superblock(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Another version, block size or UUID, reserved bytes."""
+    """Changes version, block size, UUID or reserved bytes."""
     fields = list(SUPERBLOCK_FIELDS.unpack_from(parts.data))
     which = rng.choice((0, 1, 2, 2, 2, 3, 4))
     if which == 0:
@@ -28,7 +28,7 @@ def superblock(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Other fields of the newest footer."""
+    """Changes fields of the newest footer."""
     end = len(parts.data) + -len(parts.data) % 4096
     size = len(parts.image)
     name = rng.choice(
@@ -50,7 +50,7 @@ def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def cut(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """The file is shorter, by any number of bytes."""
+    """Truncates the file by a random number of bytes."""
     share = rng.choice((rng.random(), 0.999, 1.0))
     less = rng.choice((0, 1, 8, 16, 63, 64, 65, 4096))
     parts.after_image.append(lambda content: content[: max(int(len(content) * share) - less, 0)])
@@ -58,7 +58,7 @@ def cut(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def tail(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """The file is longer: any bytes, its footer once more, a footer that leads elsewhere."""
+    """Appends to the file: random bytes, a copy of its footer, or a footer with other offsets."""
     kind = rng.choice(("zeros", "random", "footer", "footer of generation 0", "half an add"))
     size = rng.choice((1, 64, 4096, 100_000))
     noise = rng.randbytes(size)
@@ -80,7 +80,7 @@ def tail(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def splice(parts: TakenApart, rng: random.Random, other: TakenApart) -> tuple[str, bool]:
-    """Parts of two archives in one."""
+    """Combines parts of two archives."""
     kind = rng.choice(
         ("index of another", "data of another", "behind another", "around another", "previous is another's")
     )

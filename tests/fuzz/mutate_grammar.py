@@ -1,4 +1,4 @@
-"""Mutations of grammar sections, at the level of their numbers and of their bytes."""
+"""Mutations of grammar sections, of their numbers and of their bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NUMBERS = (
 
 
 def grammar(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Another grammar of a segment: some of its numbers, words or bytes are others."""
+    """Changes some numbers, words or bytes of a segment's grammar."""
     wheres = parts.rows("SELECT segment, kind FROM section WHERE kind = 'grammar'")
     if not wheres:
         raise sqlite3.Error("there is no grammar")
@@ -99,7 +99,7 @@ def _header_field(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _any_number(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """One number of the parts is another one, is not there, is there twice, or takes more bytes."""
+    """Changes, removes, doubles or lengthens one number of the parts."""
     flat = (
         [number for part in numbers.parts for number in part.numbers()] if numbers.numbers is None else numbers.numbers
     )
@@ -129,7 +129,7 @@ def _dictionary_number(numbers: GrammarNumbers, rng: random.Random) -> None:
         numbers.lengths[at] = max(rng.choice((*_NUMBERS, numbers.lengths[at] + 1, numbers.lengths[at] - 1)), 0)
     elif kind == 1:
         numbers.prefixes[at] = rng.choice((0, 1, 255, numbers.prefixes[at] ^ 1))
-    elif kind == 2 and at + 1 < len(numbers.lengths):  # as much more of one as less of the next
+    elif kind == 2 and at + 1 < len(numbers.lengths):  # lengthen one word and shorten the next by as much
         moved = rng.randint(0, numbers.lengths[at + 1])
         numbers.lengths[at] += moved
         numbers.lengths[at + 1] -= moved
@@ -139,7 +139,7 @@ def _dictionary_number(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _other_word(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A word of the dictionary is another one, in order: all sizes stay as they were."""
+    """Replaces a word of the dictionary; the byte order and all sizes are kept."""
     words = numbers.words()
     if not words:
         return
@@ -151,7 +151,7 @@ def _other_word(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _other_symbol(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A word of a rule is another word of the part: as many words, but not those of the files."""
+    """Replaces a word in a rule by another word of the part: the number of words is right, but the text is not."""
     part = _part(numbers, rng)
     places = [(rule, at) for rule in part.rules for at, symbol in enumerate(rule) if symbol & 1]
     if places:
@@ -161,7 +161,7 @@ def _other_symbol(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _exchanged_symbols(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """Two symbols of a part change places."""
+    """Exchanges two symbols of a part."""
     part = _part(numbers, rng)
     first, second = rng.choice(part.rules), rng.choice(part.rules)
     if first and second:
@@ -171,7 +171,7 @@ def _exchanged_symbols(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _inserted_symbol(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A symbol more or less; the number of words is right again, mostly."""
+    """Inserts or removes a symbol. Mostly, the number of words is corrected."""
     part = _part(numbers, rng)
     rule = rng.choice(part.rules)
     at = rng.randrange(len(rule) + 1)
@@ -183,7 +183,7 @@ def _inserted_symbol(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _exchanged_files(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """The files of a part have each other's words, or are others."""
+    """Exchanges or replaces the files of a part."""
     part = _part(numbers, rng)
     if part.inos:
         at, other = rng.randrange(len(part.inos)), rng.randrange(len(part.inos))
@@ -194,7 +194,7 @@ def _exchanged_files(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _exchanged_words(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """Words of a part are others of the dictionary."""
+    """Replaces words of a part by others of the dictionary."""
     part = _part(numbers, rng)
     if part.words:
         at, other = rng.randrange(len(part.words)), rng.randrange(len(part.words))
@@ -207,7 +207,7 @@ def _exchanged_words(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _moved_splitter(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A file ends a word later."""
+    """Moves the end of a file by one word."""
     part = _part(numbers, rng)
     root = part.rules[0]
     places = [at for at, symbol in enumerate(root[:-1]) if symbol == 0]
@@ -217,7 +217,7 @@ def _moved_splitter(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _part_of_parts(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A part is there twice, not at all, elsewhere, or goes on with another."""
+    """Duplicates, removes or moves a part, or makes it continue another one."""
     if not numbers.parts:
         return
     at = rng.randrange(len(numbers.parts))
@@ -235,7 +235,7 @@ def _part_of_parts(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _dissolved_rule(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """A rule is written out where it is used: the same text, and a sound grammar."""
+    """Replaces the uses of a rule by its content: the text is the same and the grammar stays valid."""
     part = _part(numbers, rng)
     if len(part.rules) < 2:
         return
@@ -246,7 +246,7 @@ def _dissolved_rule(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _doubling_rules(numbers: GrammarNumbers, rng: random.Random) -> None:
-    """Rules that each stand for the next one twice or many times: texts that no memory holds."""
+    """Makes a chain of rules that each use the next one at least twice: a text too large for any memory."""
     part = _part(numbers, rng)
     depth, times = rng.choice(((20, 2), (40, 2), (60, 2), (61, 2), (64, 2), (5, 1000), (3, 3000)))
     part.rules = [[2 * depth, *[0] * max(len(part.inos), 1)]]
@@ -255,7 +255,7 @@ def _doubling_rules(numbers: GrammarNumbers, rng: random.Random) -> None:
 
 
 def _settle(part: Part, rng: random.Random) -> None:
-    """Mostly, the number of words is that of the rules."""
+    """Mostly sets the number of words to that of the rules."""
     if rng.random() < 0.85:
         part.num_words = part.expanded_size()
 

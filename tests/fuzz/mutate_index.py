@@ -1,4 +1,4 @@
-"""Mutations of the index: of its rows by SQL, of its schema, and of the pages of SQLite's file format."""
+"""Mutations of the index: of its rows and its schema by SQL, and of the pages of SQLite's file format."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TEXTS = ("", "text", "letters", "whitespace", "9" * 30, "-1", "\u0663", "gramma
 
 
 def index_rows(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Rows that are changed, copied, deleted or exchanged, by SQL."""
+    """Changes, copies, deletes or exchanges rows by SQL."""
     told: list[str] = []
 
     def change(index: sqlite3.Connection) -> None:
@@ -88,7 +88,7 @@ def _full_table(index: sqlite3.Connection, rng: random.Random) -> str:
 
 
 def _where(row: dict[str, object], table: str) -> tuple[str, list[object]]:
-    """What finds a row, by all its columns."""
+    """Returns the SQL condition that selects a row by all its columns."""
     return " AND ".join(f"{column} IS ?" for column in TABLES[table]), list(row.values())
 
 
@@ -174,7 +174,7 @@ def _copy(index: sqlite3.Connection, rng: random.Random) -> str:
 
 
 def _loop(index: sqlite3.Connection, rng: random.Random) -> str:
-    """A directory that has itself, or one above it, as an entry."""
+    """Makes a directory contain itself or one of its parents."""
     entry = _any_row(index, "dirent", rng)
     parent = rng.choice((1, entry["parent"], entry["ino"]))
     name = rng.choice((entry["name"], b"again", *_NAMES))
@@ -183,7 +183,7 @@ def _loop(index: sqlite3.Connection, rng: random.Random) -> str:
 
 
 def _extent(index: sqlite3.Connection, rng: random.Random) -> str:
-    """An extent that overlaps others, or leads elsewhere."""
+    """Makes an extent overlap others or point elsewhere."""
     row = _any_row(index, "extent", rng)
     ino, file_offset, stream_offset, size = (int(row[column]) for column in TABLES["extent"])  # type: ignore[call-overload]
     new = rng.choice(
@@ -219,7 +219,7 @@ _ROW_CHANGES += [_extent, _size, _name]
 
 
 def index_schema(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Another schema: tables without keys, exchanged roots, other columns, clauses that compute, settings."""
+    """Changes the schema: tables without keys, exchanged root pages, other columns, generated columns, settings."""
     table = rng.choice(list(TABLES))
     other = rng.choice(list(TABLES))
     columns = ", ".join(TABLES[table])
@@ -267,8 +267,8 @@ def index_schema(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def index_pages(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Other bytes in SQLite's pages: cells, pointers, types, varints, the header, the list of free pages."""
-    if rng.random() < 0.25:  # small pages make trees of several levels, and overflow pages
+    """Changes bytes of SQLite's pages: cells, pointers, types, varints, the header, the freelist."""
+    if rng.random() < 0.25:  # small pages give trees of several levels, and overflow pages
         size = rng.choice((512, 1024))
         parts.change_index(lambda index: index.executescript(f"PRAGMA page_size = {size}; VACUUM"))
     image = bytearray(parts.image)
@@ -284,7 +284,7 @@ def _page_size(image: bytearray) -> int:
 
 
 def _page(image: bytearray, rng: random.Random, kinds: tuple[int, ...] = ()) -> tuple[int, int, int]:
-    """A page, of these types if there is one: its number, its offset, the offset of its header."""
+    """Returns a random page, of these types if there is one: its number, its offset, and the offset of its header."""
     size = _page_size(image)
     pages = list(range(1, max(len(image) // size, 1) + 1))
     rng.shuffle(pages)
@@ -294,7 +294,7 @@ def _page(image: bytearray, rng: random.Random, kinds: tuple[int, ...] = ()) -> 
 
 
 def _cells(image: bytearray, header: int) -> list[int]:
-    """The offsets of the pointers to a page's cells."""
+    """Returns the offsets of the pointers to the cells of a page."""
     first = header + (12 if image[header] in (2, 5) else 8)
     count = int.from_bytes(image[header + 3 : header + 5], "big")
     return [first + 2 * number for number in range(min(count, 2000)) if first + 2 * number + 2 <= len(image)]
@@ -326,7 +326,7 @@ def _cell_pointer(image: bytearray, rng: random.Random) -> str:
 
 
 def _child(image: bytearray, rng: random.Random) -> str:
-    """A child of an inner page is another page: itself, its parent, one that it has already."""
+    """Replaces a child of an interior page by the page itself, its parent, or a child that it already has."""
     page, start, header = _page(image, rng, (2, 5))
     if image[header] not in (2, 5):
         return _page_field(image, rng)
@@ -346,7 +346,7 @@ def _child(image: bytearray, rng: random.Random) -> str:
 
 
 def _cell_bytes(image: bytearray, rng: random.Random) -> str:
-    """Bytes near the beginning of a cell: varints of sizes and types."""
+    """Changes bytes near the beginning of a cell, which are varints of sizes and types."""
     page, start, header = _page(image, rng, (2, 5, 10, 13))
     cells = _cells(image, header)
     if not cells:

@@ -1,4 +1,4 @@
-"""Archives of at most some MB that are much work where work grows faster than the archive does."""
+"""Archives of at most a few MB that cause much work if work grows faster than the archive."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _TIME = 1_500_000_000_000_000_000
 
 
 def sizes(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Many of one thing: extents, names, directories in each other, links, attributes, blocks, words, rules."""
+    """Adds many of one thing: extents, names, nested directories, links, attributes, blocks, words or rules."""
     make = rng.choice(_MAKERS)
     told = make(parts, rng)
     return f"{make.__name__.strip('_').replace('_', ' ')}: {told}", False
@@ -79,7 +79,7 @@ def _deep_directories(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _shared_directories(parts: TakenApart, rng: random.Random) -> str:
-    """Each directory has the next one under several names: as many paths as no memory holds."""
+    """Each directory contains the next one under several names, so that the paths exceed any memory."""
     depth, times = rng.choice(((20, 2), (60, 2), (10, 10)))
 
     def change(index: sqlite3.Connection) -> None:
@@ -93,7 +93,7 @@ def _shared_directories(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _many_links(parts: TakenApart, rng: random.Random) -> str:
-    """Symbolic links that lead on and on, or to themselves, or through long targets."""
+    """Symbolic links in chains, in loops, or with long targets."""
     count = rng.choice((39, 41, 1000))
     target = rng.choice((b"l%d", b"./././l%d", b"../l%d", b"l%d/."))
 
@@ -121,7 +121,7 @@ def _many_attributes(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _many_blocks(parts: TakenApart, rng: random.Random) -> str:
-    """The same block for many numbers."""
+    """Uses one block under many block numbers."""
     rows = parts.block_rows()
     where = rng.choice(rows)
     places = parts.places(where)
@@ -157,7 +157,7 @@ def _many_segments(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _many_sections(parts: TakenApart, rng: random.Random) -> str:
-    """The grammar of one segment is that of many, or there are many kinds."""
+    """Uses the grammar of one segment for many segments, or adds sections of many kinds."""
     count = rng.choice((10, 300))
     kind = rng.choice(("grammar", "kind"))
 
@@ -172,7 +172,7 @@ def _many_sections(parts: TakenApart, rng: random.Random) -> str:
 
 
 def _large_grammar(parts: TakenApart, rng: random.Random) -> str:
-    """A grammar of much text and little size, of many files, or of many parts."""
+    """Makes a small grammar of very much text, of many files, or of many parts."""
     inos = [ino for (ino,) in parts.rows("SELECT ino FROM inode WHERE mode & 61440 = 32768")] or [2]
     shape = rng.choice(("wide", "files", "parts", "words", "chain"))
     numbers = GrammarNumbers(1, 0, 0, 0, 0, bytes(16), bytearray(), [], bytearray(), [])

@@ -1,7 +1,8 @@
-"""A slow reading of an archive from docs/format.md: what gompfs should make of it, if it makes anything of it.
+"""A slow reading of an archive from docs/format.md: what gompfs should return if it returns anything.
 
-It reads whole tables, decodes blocks with the reference decoders, and counts words with Python. What it says is only
-held against gompfs where that gives no error: an archive may be refused for reasons that are not looked for here.
+It reads whole tables, decodes blocks with the reference decoders, and counts words in Python. Its result is compared
+only with gompfs results that are not errors, since gompfs may refuse an archive for reasons that this reading does not
+check.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from gompfs.codec import Codec
 from gompfs.codec.reference import PayloadError, decode_payload
 from gompfs.grammar.reference import split_words
 
-MAX_SIZE = 8 << 20  # of files whose content is read
+MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
 _MAX_PATHS_SIZE = 32 << 20
-_MAX_STEPS = 20_000  # of 1,000 instructions of SQLite's machine
-_HEAD = 8192  # bytes that say whether a file is binary
+_MAX_STEPS = 20_000  # steps of 1,000 SQLite instructions
+_HEAD = 8192  # the first bytes, which decide whether a file is binary
 
 
 class OracleError(Exception):
-    """The archive is not one, or not one that this reading is for."""
+    """The file is not an archive, or not one that this reading supports."""
 
 
 class TooMuchError(OracleError):
-    """The archive is more work than a slow reading is for."""
+    """The archive is too much work for a slow reading."""
 
 
 class Entry(NamedTuple):
@@ -54,20 +55,20 @@ class Entry(NamedTuple):
 
 @dataclass
 class Reading:
-    """What an archive has."""
+    """The content of an archive."""
 
     inodes: dict[int, Entry] = field(default_factory=dict)
     children: dict[int, list[tuple[bytes, int]]] = field(default_factory=dict)
     extents: dict[int, list[tuple[int, int, int]]] = field(default_factory=dict)
     blocks: list[tuple[int, bytes, int]] = field(default_factory=list)
-    """Of each block of the stream: its first byte there, its bytes in the file, its uncompressed size."""
+    """For each block of the stream: its offset in the stream, its bytes in the file, its uncompressed size."""
     binary: set[int] = field(default_factory=set)
     words: str = ""
     _starts: list[int] = field(default_factory=list)
 
     @functools.cached_property
     def paths(self) -> dict[bytes, Entry]:
-        """All entries by path, the root as b"". Raises OracleError where directories are in each other."""
+        """Returns all entries by path, the root as b"". Raises OracleError if a directory contains itself."""
         paths: dict[bytes, Entry] = {}
         pending, seen, room = [(b"", 1)], set(), _MAX_PATHS_SIZE
         while pending:
@@ -89,7 +90,7 @@ class Reading:
         return paths
 
     def content(self, ino: int, *, verify: bool) -> bytes | None:
-        """The bytes of a file, None where they are damaged; with `verify`, content checksums count too.
+        """Returns the bytes of a file, or None if they are damaged. With `verify`, also checks the content checksums.
 
         Raises OracleError for a file that is too large to be read here.
         """
@@ -114,7 +115,7 @@ class Reading:
         return bytes(content)
 
     def is_text(self, ino: int) -> bool:
-        """Whether the words of a file count: it has no holes, and no NUL near its beginning."""
+        """Returns whether the words of a file are counted: it has no holes, and no NUL near its beginning."""
         entry = self.inodes[ino]
         covered = sum(size for _, _, size in self.extents.get(ino, []))
         if not stat.S_ISREG(entry.mode) or ino in self.binary or covered < entry.size:
@@ -123,11 +124,11 @@ class Reading:
         return content is not None and b"\0" not in content[:_HEAD]
 
     def words_of(self, ino: int) -> list[bytes]:
-        """The words of a text file in order; none where it is damaged."""
+        """Returns the words of a text file in order, or no words if it is damaged."""
         return split_words(self.content(ino, verify=False) or b"", self.words)
 
     def counts(self, num_words: int) -> Counter[bytes]:
-        """How often each sequence of so many words is in the text files."""
+        """Returns how often each sequence of `num_words` words occurs in the text files."""
         counts: Counter[bytes] = Counter()
         for ino in self.inodes:
             if self.is_text(ino):
@@ -137,13 +138,13 @@ class Reading:
 
 
 def count_lines(counts: Counter[bytes]) -> bytes:
-    """Counts as `wordcount` and `sequence_count` have them."""
+    """Formats counts as `wordcount` and `sequence_count` do."""
     lines = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return b"".join(b"%s\t%d\n" % line for line in lines)
 
 
 def read_archive(content: bytes) -> Reading:
-    """Read an archive whose last bytes are its footer; raises OracleError."""
+    """Reads an archive that ends with its footer. Raises OracleError."""
     try:
         return _read(content)
     except sqlite3.OperationalError as error:
@@ -215,7 +216,10 @@ def _check(values: Iterable[object], *kinds: type) -> None:
 
 @functools.lru_cache(20_000)
 def _decoded(raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
-    """A block's content by the reference decoders, and whether its checksum is right; None for a damaged block."""
+    """Decodes a block by the reference decoders.
+
+    Returns its content and whether the checksum is right, or None if damaged.
+    """
     if len(raw) < BLOCK_HEADER_SIZE:
         return None
     magic, codec, reserved, size, uncompressed, content_xxh3 = BLOCK_FIELDS.unpack_from(raw)

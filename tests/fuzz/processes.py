@@ -1,4 +1,4 @@
-"""The same archive through true processes: the commands as users run them, and a mount with the kernel."""
+"""Runs an archive through real processes: the commands as users run them, and a mount with the kernel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pathlib import Path
 from examine import FORBIDDEN, files_below, remove
 
 _MAX_FILES = 500
-_MAX_FOLDERS = 2000  # directories that several names share are walked once for each
+_MAX_FOLDERS = 2000  # a directory with several names is walked once per name
 Tell = Callable[[str, str], None]
 
 
 def run_as_processes(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
-    """The main commands as processes of their own, as users run them; the peak of memory is the kernel's figure."""
+    """Runs the main commands as separate processes, as users do. The kernel reports their peak memory."""
     target = scratch / "extracted-by-process"
     lines = [["ls", "-lR"], ["info"], ["verify"], ["extract", "-q", "-C", str(target)], ["stats", "wordcount"]]
     for name, *rest in lines:
@@ -41,7 +41,7 @@ def run_as_processes(path: Path, scratch: Path, limit: float, tell: Tell) -> Non
 
 
 def run_real_mount(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
-    """A true mount: walk it, read files, attributes and word counts, unmount it."""
+    """Mounts the archive, walks it, reads files, attributes and word counts, and unmounts it."""
     target = scratch / "mounted"
     target.mkdir(exist_ok=True)
     tell("command", "process: mount")
@@ -54,7 +54,7 @@ def run_real_mount(path: Path, scratch: Path, limit: float, tell: Tell) -> None:
                 break
             time.sleep(0.01)
         else:
-            # A hanging mount answers when its daemon is killed.
+            # Requests to a hanging mount end when its daemon is killed.
             killer = subprocess.Popen(["sh", "-c", f"sleep {limit} && kill -9 {process.pid}"], start_new_session=True)
             try:
                 _use_tree(os.fsencode(target))

@@ -1,16 +1,17 @@
-"""A campaign: makes mutants by number, puts each through all commands, and keeps what went wrong.
+r"""A campaign: makes mutants by number, runs all commands on each, and keeps those with findings.
 
     python -m tests.fuzz.run --count 20000 --jobs 2 --seed 1 --keep DIRECTORY
 
-Each mutant is written to a scratch directory (in /dev/shm by default) and examined in a forked child, whose time and
-memory are watched: see examine.py for the commands and for what counts as a finding. Every `--processes`-th mutant
-goes through true processes too, every `--mounts`-th through a true mount, which needs root or fusermount3. The result
-is a table of the structures and of the findings; findings lie in DIRECTORY as archives, each with a text that says
-what was changed, what went wrong and how to make it again. The exit status is 1 if there are any.
+Each mutant is written to a scratch directory (in /dev/shm by default) and examined in a forked child whose time and
+memory are watched. See examine.py for the commands and the definition of a finding. In addition, every `--processes`-th
+mutant is run through separate processes, and every `--mounts`-th through a real mount, which needs root or fusermount3.
 
-With sanitizers (hours; the limits of memory and time do not hold then):
+The result is a table of structures and findings. Mutants with findings are saved in DIRECTORY, each with a text that
+says what was changed, what went wrong, and how to make the mutant again. The exit status is 1 if there are findings.
 
-    cmake -S . -B build/sanitized -G Ninja -DGOMPFS_SANITIZE=ON -DCMAKE_BUILD_TYPE=Release \\
+With sanitizers (this takes hours; the limits of memory and time do not hold):
+
+    cmake -S . -B build/sanitized -G Ninja -DGOMPFS_SANITIZE=ON -DCMAKE_BUILD_TYPE=Release \
         -DPython_EXECUTABLE=$PWD/.venv/bin/python && ninja -C build/sanitized
     python -m tests.fuzz.run --sanitized build/sanitized --count 100000 --seed 7 --keep DIRECTORY
 """
@@ -47,14 +48,14 @@ from taken_apart import FOOTER_FIELDS, FOOTER_SIZE
 from watch import Watch
 
 _TESTS = Path(__file__).parents[1]
-# Address space that is not memory: what is mapped and not touched, and 128 MiB of stack and heap for each thread, of
-# which three extension modules start one for each processor.
+# Address space in addition to the memory limit: mapped but untouched pages, and 128 MiB of stack and heap per thread.
+# Three extension modules each start one thread per processor.
 _ADDRESSES = (3 << 30) + 3 * (os.cpu_count() or 1) * (128 << 20)
 
 
 @dataclass
 class Options:
-    """How a campaign runs; seconds and bytes."""
+    """The options of a campaign; times in seconds, sizes in bytes."""
 
     count: int = 1000
     first: int = 0
@@ -73,7 +74,7 @@ class Options:
 
 @dataclass
 class Result:
-    """What came of mutants, added up."""
+    """The summed results of mutants."""
 
     mutants: Counter[str] = field(default_factory=Counter)
     sound: Counter[str] = field(default_factory=Counter)
@@ -84,7 +85,7 @@ class Result:
     told: list[str] = field(default_factory=list)
 
     def add(self, other: Result) -> None:
-        """Add what another job found."""
+        """Adds the results of another job."""
         for name in ("mutants", "sound", "findings"):
             getattr(self, name).update(getattr(other, name))
         self.num_commands += other.num_commands
@@ -94,7 +95,7 @@ class Result:
 
 
 def run_campaign(options: Options) -> Result:
-    """Run all jobs, each a forked process, and add up their results."""
+    """Runs all jobs, each in a forked process, and sums their results."""
     numbers = options.numbers or range(options.first, options.first + options.count)
     _prepare()
     children = []
@@ -139,7 +140,7 @@ def _scratch_of(options: Options) -> str | None:
 
 
 def _prepare() -> None:
-    """Make the seeds, read them once, and import all that commands use: children inherit it."""
+    """Makes the seeds, reads them once, and imports everything that commands use, so that children inherit it."""
     import gompfs.analytics
     import gompfs.archive.extract
     import gompfs.archive.verify
@@ -157,7 +158,7 @@ def _prepare() -> None:
 
 @functools.cache
 def _original_contents(seed: str) -> dict[bytes, set[bytes]]:
-    """What files of a seed hold, or held in an earlier generation, by path."""
+    """Returns by path what each file of a seed contains, or contained in an earlier generation."""
     contents: dict[bytes, set[bytes]] = {}
     archive = read_seed(seed)
     end = len(archive)
@@ -172,7 +173,7 @@ def _original_contents(seed: str) -> dict[bytes, set[bytes]]:
 
 
 class _Job:
-    """One after another, mutants of some numbers."""
+    """Examines mutants one after another."""
 
     def __init__(self, options: Options, scratch: Path) -> None:
         self._options = options
@@ -182,7 +183,7 @@ class _Job:
         self._path = scratch
 
     def run(self, numbers: list[int]) -> Result:
-        """Examine all of them."""
+        """Examines the mutants of these numbers."""
         result = self._result
         for number in numbers:
             mutant = self._mutant = make_mutant(number, self._options.seed, self._options.structure)
@@ -207,7 +208,8 @@ class _Job:
         (folder / f"{seed}-{mutant.number}.txt").write_text(text)
 
     def _examine(self) -> list[str]:
-        """Fork children that do the steps, until all are done; one that is killed is followed by one for the rest."""
+        """Forks a child that performs the steps. If a child is killed, the next one continues with the following step.
+        """
         findings: list[str] = []
         is_sound, first, survived = False, 0, False
         while not survived:
@@ -222,7 +224,7 @@ class _Job:
         return findings
 
     def _be_child(self, first: int, writer: int) -> None:
-        """Do the steps from `first` on, and exit."""
+        """Performs the steps from `first` on, and exits."""
 
         def tell(kind: str, text: str) -> None:
             os.write(writer, json.dumps([kind, text]).encode() + b"\n")
@@ -271,7 +273,7 @@ def _summary(result: Result, options: Options, seconds: float) -> str:
 
 
 def _run_sanitized(folder: str) -> None:
-    """Go on in an interpreter that has the sanitizers, and a copy of the package with the modules built with them."""
+    """Restarts in an interpreter with the sanitizers loaded, and a copy of the package with the sanitized modules."""
     compiler = os.environ.get("CXX", "c++")
     found = [
         subprocess.run(
@@ -321,7 +323,7 @@ def _options() -> Options:
 
 
 def main() -> int:
-    """Run a campaign, print what came of it; the exit status."""
+    """Runs a campaign, prints its result, and returns the exit status."""
     options = _options()
     if options.sanitized and "GOMPFS_FUZZ_SANITIZED" not in os.environ:
         _run_sanitized(options.sanitized)

@@ -1,7 +1,7 @@
-"""The archives that are mutated: small ones, of all codecs, block sizes, grammars, word rules, and kinds of entries.
+"""The archives that are mutated: small ones of all codecs, block sizes, grammars, word rules and kinds of entries.
 
-They are packed from tars that are made in memory, so that the same release makes the same bytes everywhere. The golden
-archives are seeds too.
+They are packed from tars made in memory, so that one release makes the same bytes everywhere. The golden archives are
+seeds too.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ SEEDS = (*_MAKERS, *(f"golden/{name}" for name in _GOLDEN))
 
 @functools.cache
 def read_seed(name: str) -> bytes:
-    """The bytes of a seed archive."""
+    """Returns the bytes of a seed archive."""
     folder, _, golden = name.rpartition("/")
     if folder:
         return (_TESTS / "data" / folder / "v1" / f"{golden}.gomp").read_bytes()

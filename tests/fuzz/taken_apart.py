@@ -1,7 +1,7 @@
-"""An archive taken apart into superblock, blocks, index and footer, which can be changed and put together again.
+"""An archive taken apart into superblock, blocks, index and footer, which can be changed and reassembled.
 
-`TakenApart.build` makes all checksums right from the inside out: what a mutation changed looks as if a writer had
-written it so. Blocks that grow are appended after all others, and the index leads there.
+`TakenApart.build` computes all checksums from the inside out, so that a mutation looks as if a writer had written it.
+Blocks that grow are appended after all others, and the index is updated with their new offsets.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ FOOTER_SIZE = 64
 SUPERBLOCK_FIELDS = struct.Struct("<8sII16s24s")
 SUPERBLOCK_SIZE = 64
 
-_MAX_STEPS = 5000  # of 1,000 instructions of SQLite's machine
+_MAX_STEPS = 5000  # steps of 1,000 SQLite instructions
 
 Where = tuple[int] | tuple[int, str]
-"""Which row says where blocks are: (segment,) of the stream, (segment, kind) of a section."""
+"""The row that says where blocks are: (segment,) for the stream, (segment, kind) for a section."""
 
 
 def with_checksum(fields: bytes) -> bytes:
-    """The fields of a superblock or a footer, then their checksum."""
+    """Returns the fields of a superblock or footer, followed by their checksum."""
     return fields + xxh3_64_intdigest(fields).to_bytes(8, "little")
 
 
 def seal(codec: int, payload: bytes, uncompressed_size: int, content_xxh3: int, **odd: int | bytes) -> bytes:
-    """A block whose checksum of compressed bytes is right; `odd` has other header fields: magic, reserved, size."""
+    """Returns a block with a valid block checksum. `odd` overrides header fields: magic, reserved, size."""
     fields = BLOCK_FIELDS.pack(
         odd.get("magic", b"GBLK"),
         codec & 0xFF,
@@ -49,7 +49,7 @@ def seal(codec: int, payload: bytes, uncompressed_size: int, content_xxh3: int, 
 
 @dataclass
 class Places:
-    """Where the blocks of one row of the index are."""
+    """The offsets and sizes of the blocks in one row of the index."""
 
     offsets: list[int]
     sizes: list[int]
@@ -58,7 +58,7 @@ class Places:
 
 @dataclass
 class Footer:
-    """The fields of a footer that mutations change."""
+    """The footer fields that mutations change."""
 
     generation: int
     index_offset: int
@@ -77,25 +77,25 @@ class Footer:
 
 @dataclass
 class TakenApart:
-    """The parts of an archive. `data` is all before the newest index, `image` the index."""
+    """The parts of an archive. `data` is everything before the newest index, `image` is the index."""
 
     data: bytearray
     image: bytes
     footer: Footer
     after_image: list[Callable[[bytes], bytes]] = field(default_factory=list)
-    """Changes of the whole file, made after all checksums: cuts, tails."""
+    """Changes of the whole file that are made after all checksums, such as cuts and tails."""
     odd_footer: dict[str, int] = field(default_factory=dict)
-    """Fields of the footer that shall not be what the parts make them."""
+    """Fields of the footer that differ from what the parts imply."""
 
     @classmethod
     def of(cls, content: bytes) -> TakenApart:
-        """Take an archive apart whose last bytes are its footer."""
+        """Takes apart an archive that ends with its footer."""
         _, generation, _, offset, size, xxh3, previous, _ = FOOTER_FIELDS.unpack_from(content, len(content) - 64)
         footer = Footer(generation, offset, size, xxh3, previous)
         return cls(bytearray(content[:offset]), content[offset : offset + size], footer)
 
     def build(self) -> bytes:
-        """The archive of these parts."""
+        """Returns the archive made of these parts."""
         self.data += bytes(-len(self.data) % 4096)
         footer = Footer(
             self.footer.generation, len(self.data), len(self.image), xxh3_64_intdigest(self.image), self.footer.previous
@@ -116,7 +116,7 @@ class TakenApart:
     # The index
 
     def change_index(self, change: Callable[[sqlite3.Connection], None]) -> None:
-        """Change the database; raises sqlite3.Error."""
+        """Changes the database. Raises sqlite3.Error."""
         connection = self._connect()
         try:
             change(connection)
@@ -125,7 +125,7 @@ class TakenApart:
             connection.close()
 
     def rows(self, query: str, *arguments: object) -> list[tuple]:
-        """The answer of the database to a question; raises sqlite3.Error."""
+        """Returns the rows of a query. Raises sqlite3.Error."""
         connection = self._connect()
         try:
             return connection.execute(query, arguments).fetchall()
@@ -133,7 +133,7 @@ class TakenApart:
             connection.close()
 
     def _connect(self) -> sqlite3.Connection:
-        """The database; statements end with an error where an earlier mutation has made them endless."""
+        """Opens the database. Statements end with an error if an earlier mutation has made them endless."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.deserialize(self.image)
         steps = itertools.count()
@@ -147,19 +147,19 @@ class TakenApart:
         return SUPERBLOCK_FIELDS.unpack_from(self.data)[2]
 
     def block_rows(self) -> list[Where]:
-        """All rows that have blocks: of the stream, and of sections."""
+        """Returns all rows that have blocks: of the stream and of sections."""
         segments = [(number,) for (number,) in self.rows("SELECT number FROM segment WHERE num_blocks > 0")]
         return segments + self.rows("SELECT segment, kind FROM section WHERE uncompressed_size > 0")
 
     def places(self, where: Where) -> Places:
-        """Where the blocks of a row are."""
+        """Returns where the blocks of a row are."""
         columns = "archive_offsets, compressed_sizes, uncompressed_size"
         ((offsets, sizes, size),) = self.rows(f"SELECT {columns} FROM {_row(where)}", *where)
         count = len(offsets) // 8
         return Places(list(struct.unpack(f"<{count}Q", offsets)), list(struct.unpack(f"<{count}I", sizes)), size)
 
     def set_places(self, where: Where, places: Places) -> None:
-        """Say that the blocks of a row are elsewhere."""
+        """Sets where the blocks of a row are."""
         offsets = b"".join((number & (1 << 64) - 1).to_bytes(8, "little") for number in places.offsets)
         sizes = b"".join((number & 0xFFFFFFFF).to_bytes(4, "little") for number in places.sizes)
         sets = "archive_offsets = ?, compressed_sizes = ?, uncompressed_size = ?"
@@ -171,13 +171,13 @@ class TakenApart:
         self.change_index(lambda index: index.execute(f"UPDATE {statement}", (*values, *where)))
 
     def block(self, where: Where, number: int) -> bytes:
-        """A block as it lies in the file."""
+        """Returns a block as it is in the file."""
         places = self.places(where)
         start = places.offsets[number]
         return bytes(self.data[start : start + places.sizes[number]])
 
     def set_block(self, where: Where, number: int, block: bytes) -> None:
-        """Put another block in the place of one: where it is, if it has room there."""
+        """Replaces a block, in place if there is space."""
         places = self.places(where)
         if len(block) > places.sizes[number]:
             places.offsets[number] = self.append(block)
@@ -188,13 +188,13 @@ class TakenApart:
         self.set_places(where, places)
 
     def append(self, block: bytes) -> int:
-        """Append a block after all others, and return its offset."""
+        """Appends a block after all others and returns its offset."""
         self.data += bytes(-len(self.data) % 16)
         self.data += block
         return len(self.data) - len(block)
 
     def set_section(self, where: Where, content: bytes) -> None:
-        """Another content of a section, in stored blocks."""
+        """Replaces the content of a section, in stored blocks."""
         places = Places([], [], len(content))
         for start in range(0, len(content), self.block_size):
             piece = content[start : start + self.block_size]

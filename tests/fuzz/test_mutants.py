@@ -1,6 +1,6 @@
-"""Some hundred mutants of archives through all commands, and a check of the checker.
+"""Runs all commands on several hundred mutants, and checks that the checker finds errors.
 
-`python -m tests.fuzz.run` does the same for hours; see its head.
+`python -m tests.fuzz.run` does the same for hours; see the head of that file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_thousands_of_mutants_do_no_harm(tmp_path: Path) -> None:
     assert not result.told, "\n".join(result.told)
 
 
-def test_a_mutant_follows_from_its_number() -> None:
+def test_a_mutant_depends_only_on_its_number() -> None:
     for number in range(20):
         first, second = make_mutant(number), make_mutant(number)
         assert (first.describe(), first.content) == (second.describe(), second.content)
@@ -57,7 +57,7 @@ def test_every_structure_is_mutated(structure: str) -> None:
 
 
 def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
-    """Checksums are right: mutants of what is read after the index are opened, and few are refused for a checksum."""
+    """Mutants of structures that are read after the index can be opened, and none is refused for a checksum."""
     num_opened, reasons = 0, []
     for number in range(60):
         path = tmp_path / "mutant.gomp"
@@ -73,11 +73,11 @@ def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
     assert not any("checksum" in reason.lower() for reason in reasons)
 
 
-# The checker is checked: commands that do wrong are found
+# The checker itself: it finds commands that do something wrong.
 
 
 def findings(tmp_path: Path, count: int = 6, **options: object) -> set[str]:
-    """The sorts of findings in some archives that have another UUID, and are sound."""
+    """Returns the kinds of findings in a few valid archives that differ from the seeds in their UUID only."""
     sound = (number for number in range(1000) if "field 3" in make_mutant(number, structure="superblock").told)
     numbers = list(itertools.islice(sound, count))
     result = campaign(tmp_path, numbers=numbers, structure="superblock", processes=0, mounts=0, **options)
@@ -102,7 +102,7 @@ def test_wrong_listings_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "wrong listing" in findings(tmp_path)
 
 
-def test_errors_that_nobody_foresaw_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexpected_exceptions_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(IndexReader, "totals", lambda _self: [][0])
     assert "internal error" in findings(tmp_path)
 

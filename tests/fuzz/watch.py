@@ -13,20 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _POLL_SECONDS = 0.05
-_HANGING = 5  # times the limit that a command may take without using a processor for half of it: the machine is busy
+# multiple of the time limit allowed to a command that uses a processor less than half of the limit: the machine is busy
+_HANGING = 5
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PROCESSES_AT_ONCE = 6  # commands that a step of true processes runs one after another
-_OWN_STEPS = {"start", "slow reading"}  # that are no work of gompfs
+_PROCESSES_AT_ONCE = 6  # commands that one step runs as processes one after another
+_OWN_STEPS = {"start", "slow reading"}  # steps that do not measure gompfs
 
 
 @dataclass
 class Watch:
-    """What a child told, and what was seen of it; limits in seconds for each command, and in bytes."""
+    """What a child reported and what was measured. `seconds` is the limit for each command, `memory` is in bytes."""
 
     seconds: float
     memory: int
     step: int
-    """The number of the step after the one that has begun last."""
+    """The number of the step after the one that began last."""
     findings: list[str] = field(default_factory=list)
     is_sound: bool = False
     num_commands: int = 0
@@ -37,10 +38,11 @@ class Watch:
     _processor_begun: float = 0.0
     _is_killed: bool = False
     _memory_of_parent: int = 0
-    """What a fork begins with: that of tests may have much."""
+    """The memory that a fork begins with, which may be much in a test process."""
 
     def run(self, be_child: Callable[[int], None]) -> bool:
-        """Fork a child that calls `be_child` with the descriptor to write events to; whether it did all its steps."""
+        """Forks a child that calls `be_child` with a descriptor for events. Returns whether it completed all its steps.
+        """
         reader, writer = os.pipe()
         self._memory_of_parent = _memory(os.getpid())
         pid = os.fork()
@@ -65,7 +67,7 @@ class Watch:
         return status == 0
 
     def _take(self, pid: int, kind: str, text: str) -> None:
-        """An event of the child."""
+        """Handles an event of the child."""
         if kind in ("step", "command"):
             if self._command not in _OWN_STEPS:
                 self.longest = max(self.longest, time.monotonic() - self._begun)
@@ -78,7 +80,7 @@ class Watch:
             self.is_sound = True
 
     def _check(self, pid: int) -> None:
-        """Kill the child when it takes too long, or too much memory."""
+        """Kills the child if it takes too long or too much memory."""
         limit = self.seconds * (_PROCESSES_AT_ONCE if self._command.startswith("process") else 1)
         memory = _memory(pid) - self._memory_of_parent
         if memory > self.memory:
@@ -98,13 +100,13 @@ class Watch:
 
 
 def _read(reader: int) -> bytes | None:
-    """What the child has written; None if nothing comes for a while, empty if it has ended."""
+    """Returns what the child has written, None if nothing comes for a while, or empty bytes if it has ended."""
     ready, _, _ = select.select([reader], [], [], _POLL_SECONDS)
     return os.read(reader, 1 << 16) if ready else None
 
 
 def _memory(pid: int) -> int:
-    """The resident memory of a process; 0 for one that is gone."""
+    """Returns the resident memory of a process in bytes, or 0 if it is gone."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except (OSError, IndexError):
@@ -112,7 +114,7 @@ def _memory(pid: int) -> int:
 
 
 def _processor_seconds(pid: int) -> float:
-    """The processor time of all threads of a process; 0 for one that is gone."""
+    """Returns the CPU time of all threads of a process, or 0 if it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,4 +1,4 @@
-"""Building grammar sections of files, and checking all that a grammar promises about them."""
+"""Builds grammar sections of files, and checks everything that a grammar guarantees about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORD_RULES = ("whitespace", "letters")
 
 
 def build(files: Files, builder: str = "repair", words: str = "whitespace", num_threads: int = 1) -> bytes:
-    """The section of whole files."""
+    """Returns the grammar section of whole files."""
     grammar_builder = GrammarBuilder(builder, words, num_threads)
     grammar_builder.add_files(files)
     return b"".join(grammar_builder.finish())
@@ -27,7 +27,7 @@ def build(files: Files, builder: str = "repair", words: str = "whitespace", num_
 def build_in_pieces(
     files: Files, sizes: Iterable[int], builder: str = "repair", words: str = "whitespace", num_threads: int = 1
 ) -> bytes:
-    """The section of files that come in pieces of these sizes, which must never end."""
+    """Returns the grammar section of files that come in pieces of these sizes; `sizes` must be endless."""
     grammar_builder = GrammarBuilder(builder, words, num_threads)
     next_size = iter(sizes)
     for ino, content in files:
@@ -42,7 +42,7 @@ def build_in_pieces(
 
 
 def make_text(seed: int, size: int, num_words: int = 2000, repeats: float = 0.3) -> bytes:
-    """Words of falling frequency with odd whitespace between them, some stretches repeated."""
+    """Returns words of falling frequency with various whitespace between them, and some repeated passages."""
     rng = random.Random(seed)
     vocabulary = [rng.randbytes(rng.randrange(1, 9)).translate(_VISIBLE) for _ in range(num_words)]
     pieces: list[bytes] = []
@@ -63,7 +63,7 @@ _VISIBLE = bytes(b"abcdefghijklmnopqrstuvwxyz.,'-\xc3\xa9"[byte % 32] for byte i
 
 
 def texts_of(grammar: Grammar) -> list[tuple[int, list[bytes]]]:
-    """The files of a grammar as (inode number, words), put together again where parts cut them."""
+    """Returns the files of a grammar as (inode number, words), with files joined that parts have cut."""
     words = [grammar.word(number) for number in range(grammar.num_words)]
     files: list[tuple[int, list[bytes]]] = []
     for part in grammar.parts():
@@ -79,7 +79,7 @@ def texts_of(grammar: Grammar) -> list[tuple[int, list[bytes]]]:
 
 
 def check_rules(part: GrammarPart, builder: str) -> None:
-    """What holds for the rules of either builder, and for sequitur the uniqueness of digrams."""
+    """Checks the rules of either builder, and for sequitur also digram uniqueness."""
     num_words = len(part.words)
     starts = part.rule_starts.astype(np.int64)
     owners = np.repeat(np.arange(part.num_rules), np.diff(starts))
@@ -98,7 +98,7 @@ def check_rules(part: GrammarPart, builder: str) -> None:
 
 
 def check_digrams(symbols: list[int], starts: list[int]) -> None:
-    """No digram occurs twice; the two that overlap in three equal symbols count once."""
+    """Checks that no digram occurs twice. The two overlapping digrams of three equal symbols count once."""
     last_seen: dict[tuple[int, int], int] = {}
     for start, end in itertools.pairwise(starts):
         for at in range(start, end - 1):
@@ -108,7 +108,8 @@ def check_digrams(symbols: list[int], starts: list[int]) -> None:
 
 
 def check(section: bytes, files: Files, builder: str, words: str) -> Grammar:
-    """The section is a sound grammar of just these files; the C++ core counts as the oracle does."""
+    """Checks that a section is a valid grammar of exactly these files, and that the C++ core counts as the oracle does.
+    """
     grammar = Grammar.from_bytes(section)
     assert (grammar.builder, grammar.word_rule) == (builder, words)
     texts = [(ino, reference.split_words(content, words)) for ino, content in files]
@@ -126,7 +127,7 @@ def check(section: bytes, files: Files, builder: str, words: str) -> Grammar:
 
 
 def counts_of(grammar: Grammar, excluded_inos: Sequence[int] = (), num_threads: int = 1) -> dict[bytes, int]:
-    """What the C++ core counts; words that do not occur are left out."""
+    """Returns the counts of the C++ core, without words that do not occur."""
     counts = grammar.word_counts(grammar.inos().difference(excluded_inos), num_threads)
     assert counts.shape == (grammar.num_words,)
     return {grammar.word(int(number)): int(counts[number]) for number in np.flatnonzero(counts)}

@@ -1,4 +1,4 @@
-"""Several texts as one batch of parts, and the grammar sections that come of it."""
+"""Several texts as one batch of parts, and the grammar sections made from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ Numbers = NDArray[np.uint32]
 
 
 def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[bytes]:
-    """The section of each item of a batch, a part of some files, where all get their rules at once."""
+    """Returns a section for each item of a batch, where an item is a part of some files.
+
+    All get their rules in one call.
+    """
     builders = []
     parts: list[tuple[list[int], PartsInText]] = []
     for texts in batch:
@@ -46,12 +49,12 @@ def _pieces_of(builder: _grammar.GrammarBuilder) -> Iterator[NDArray[np.uint8]]:
 
 
 def allocate(size: int) -> memoryview:
-    """Memory of a size."""
+    """Returns memory of `size` bytes."""
     return memoryview(bytearray(size))
 
 
 def section_of_core(texts: Texts) -> bytes:
-    """The section that the C++ core makes of these files by itself."""
+    """Returns the section that the C++ core makes of these files without `build_rules`."""
     return build(list(enumerate(texts, 1)))
 
 
@@ -69,7 +72,7 @@ def _rules_of(parts: PartsInRules, index: int) -> PartsInRules:
 
 
 def _slice(items: NDArray[Any], ends: Numbers, bounds: Numbers, index: int) -> tuple[NDArray[Any], Numbers, Numbers]:
-    """What is of one part: its items, where each word or rule ends among them, and how many there are."""
+    """Returns what belongs to one part: its items, the end of each word or rule in them, and their number."""
     begin, end = (int(bound) for bound in bounds[index : index + 2])
     start = int(ends[begin - 1]) if begin else 0
     own = ends[begin:end] - np.uint32(start)
@@ -78,12 +81,12 @@ def _slice(items: NDArray[Any], ends: Numbers, bounds: Numbers, index: int) -> t
 
 
 def batches() -> Iterator[list[Texts]]:
-    """Batches in which digrams come back in all ways: runs, ascents in frequency, few and many words, equal files."""
+    """Yields batches with many patterns of digrams: runs, rising frequencies, few and many words, equal files."""
     yield [[b""]]
     yield [[b"a"], [b""], [b"", b"a", b""]]
     yield [[b"a " * length] for length in (2, 3, 4, 5, 7, 8, 9, 64, 5000)]
     yield [[b"a " * 4000, b"b " + b"a " * 2500 + b"b a", b"a " * 3999]]
-    # Frequencies that rise and fall over long stretches: word i occurs i times.
+    # Frequencies that rise and fall over long passages: word i occurs i times.
     ladder = b" ".join(b"w%d w%d" % (i, i + 1) for top in range(60) for i in range(top))
     yield [[ladder, ladder[::-1]], [b" ".join(reversed(ladder.split()))]]
     yield [[make_text(seed, 20_000, 30 * 4**seed), make_text(seed, 3000)] for seed in range(4)]

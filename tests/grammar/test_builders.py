@@ -1,4 +1,4 @@
-"""Grammars of both builders against the plain Python oracle."""
+"""Grammars of both builders, compared with the oracle in plain Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 pytestmark = [pytest.mark.parametrize("builder", BUILDERS), pytest.mark.parametrize("words", WORD_RULES)]
 
-# Few words, so that digrams come back; and what cuts words, or looks like it, under either rule.
+# Few words, so that digrams repeat. Characters include those that separate words, or seem to, under either rule.
 few_words = st.lists(st.sampled_from([b"a", b"b", b"ab", b"it's", b" ", b" ", b"\n", b", ", b"\0"])).map(b"".join)
 runs = st.lists(st.tuples(st.sampled_from([b"a ", b"b ", b"c d "]), st.integers(1, 12))).map(
     lambda pairs: b"".join(word * times for word, times in pairs)
@@ -33,7 +33,7 @@ contents = st.one_of(few_words, runs, odd_bytes, st.binary(max_size=200), st.tex
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(contents, max_size=6), data=st.data())
 def test_any_files(builder: str, words: str, texts: list[bytes], data: st.DataObject) -> None:
-    """Also the same bytes in pieces of any size, and the counts without any of the files."""
+    """Also with the same bytes in pieces of any size, and with counts that exclude some files."""
     files = [(3 * index + 2, text) for index, text in enumerate(texts)]
     section = build(files, builder, words)
     grammar = check(section, files, builder, words)
@@ -50,7 +50,7 @@ def test_seeded_text(builder: str, words: str, seed: int) -> None:
     rng = random.Random(seed)
     sizes = [rng.choice((0, 1, 100, 3000, 20_000)) for _ in range(39)]
     files = [(ino, make_text(rng.randrange(6), size, 50 * 4**seed)) for ino, size in enumerate(sizes, 1)]
-    rng.shuffle(files)  # inode numbers may come in any order
+    rng.shuffle(files)  # inode numbers may be in any order
     section = build(files, builder, words)
     grammar = check(section, files, builder, words)
     assert len(section) < sum(len(content) for _, content in files)
@@ -61,7 +61,7 @@ def test_seeded_text(builder: str, words: str, seed: int) -> None:
     assert counts_of(grammar, range(40)) == {}
 
 
-def test_nothing(builder: str, words: str) -> None:
+def test_no_files(builder: str, words: str) -> None:
     grammar = check(build([], builder, words), [], builder, words)
     assert list(grammar.parts()) == []
     assert check(b"".join(GrammarBuilder(builder, words).finish()), [], builder, words).num_words == 0
@@ -87,7 +87,7 @@ def test_large_inode_numbers(builder: str, words: str) -> None:
 
 
 def test_a_huge_word(builder: str, words: str) -> None:
-    """A word of 2 MB twice, another that differs in its last byte, and one with a short tail."""
+    """A word of 2 MB twice, one that differs in its last byte, and one with a few bytes more."""
     word = b"x" * 2 * MIB
     files = [(1, b"start " + word + b" end " + word + b"y"), (2, word[:-1] + b"z"), (3, word), (4, b"start end")]
     section = build(files, builder, words)
@@ -126,13 +126,13 @@ def test_equal_files(builder: str, words: str) -> None:
 
 
 def test_words_of_any_bytes(builder: str, words: str) -> None:
-    """NUL, invalid UTF-8, all single bytes and all pairs of bytes as they come in a file."""
+    """NUL, invalid UTF-8, all single bytes, and all pairs of bytes."""
     pairs = b" ".join(bytes(pair) for pair in itertools.product(range(256), repeat=2))
     files = [(1, bytes(range(256)) * 3), (2, pairs), (3, random.Random(3).randbytes(200_000)), (4, b"\0" * 5000)]
     check(build(files, builder, words), files, builder, words)
 
 
-def test_views_are_taken_like_bytes(builder: str, words: str) -> None:
+def test_memoryviews_are_accepted_like_bytes(builder: str, words: str) -> None:
     text = make_text(2, 5000)
     files = [(1, text), (2, text)]
     assert build([(1, bytearray(text)), (2, memoryview(text))], builder, words) == build(files, builder, words)

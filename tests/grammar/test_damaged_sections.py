@@ -1,4 +1,4 @@
-"""Damaged and hostile grammar sections: refused, or grammars that can be used without harm."""
+"""Damaged and hostile grammar sections are refused, or give grammars that are safe to use."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from gompfs.grammar.reference import word_counts
 
 TEXT = b"to be or not to be that is the question, to be or not to be " * 3
 FILES = [(7, TEXT), (3, b""), (9, b"the question is that: to be or to be"), (12, TEXT + b"p" * 300 + b" " + b"p" * 299)]
-NUM_MUTATIONS = 500  # of each of four sections
+NUM_MUTATIONS = 500  # for each of four sections
 MAX_EXPANSION = 1 << 16
 
 
 def use(section: bytes) -> bool:
-    """Do all that is done with a grammar; False if it is refused."""
+    """Does everything that is done with a grammar. Returns False if it is refused."""
     try:
         grammar = Grammar.from_bytes(section)
     except ArchiveFormatError as error:
@@ -61,7 +61,7 @@ def use(section: bytes) -> bool:
 
 
 def use_for_files(grammar: Grammar) -> None:
-    """Tasks over files and n-grams give the same whichever way they go."""
+    """Checks that tasks over files and n-grams give the same result by all ways of traversal."""
     paths = {ino: b"%d" % ino for ino in grammar.inos()}
     for report in (inverted_index_report, term_vector_report, sequence_count_report, ranked_inverted_index_report):
         assert len({report([grammar], paths, traversal=traversal).read() for traversal in TRAVERSALS}) == 1
@@ -88,7 +88,7 @@ def test_truncations_and_additions(builder: str, words: str) -> None:
 @pytest.mark.parametrize("builder", BUILDERS)
 @pytest.mark.parametrize("words", WORD_RULES)
 def test_mutations(builder: str, words: str) -> None:
-    """Flipped bits, other bytes, large numbers, bytes that are left out, doubled or moved."""
+    """Flipped bits, changed bytes, large numbers, and bytes that are removed, doubled or moved."""
     section = build([*FILES, (20, make_text(5, 2000))], builder, words)
     rng = random.Random(f"{builder} {words}")
     num_used = 0
@@ -121,7 +121,7 @@ def test_each_byte_changed(builder: str) -> None:
 
 
 def number(value: int) -> bytes:
-    """A number of variable length."""
+    """Returns a number of variable length."""
     coded = bytearray()
     while value >= 0x80:
         coded.append(value & 0x7F | 0x80)
@@ -137,7 +137,7 @@ ONE_WORD = b"\0" + number(1) + b"w"  # a dictionary
 
 
 def part(num_tokens: int, rules: list[list[int]], inos: tuple[int, ...] = (5,), words: tuple[int, ...] = (0,)) -> bytes:
-    """A part whose rules are given as the coded numbers of their symbols."""
+    """Returns a part whose rules are given as coded symbols."""
     numbers = [0, num_tokens, len(inos), *(2 * ino for ino in inos), len(words), *(2 * word for word in words)]
     numbers += [len(rules), *map(len, rules), *(symbol for rule in rules for symbol in rule)]
     return b"".join(map(number, numbers))
@@ -147,7 +147,7 @@ WORD, SPLITTER = 1, 0
 
 
 def test_sections_written_by_hand() -> None:
-    """As docs/format.md has it."""
+    """Sections written as in docs/format.md."""
     assert use(header(0, 0))
     assert use(header(1, 1) + ONE_WORD + part(1, [[WORD, SPLITTER]]))
     section = header(1, 1) + ONE_WORD + part(5, [[4, WORD, 4, SPLITTER], [2, WORD], [WORD]])
@@ -156,7 +156,7 @@ def test_sections_written_by_hand() -> None:
 
 
 def test_an_expansion_beyond_all_memory() -> None:
-    """60 rules that each stand for twice the one below; nothing of it is ever expanded."""
+    """60 rules that each use the next one twice; the text is never expanded."""
     depth = 60
     rules = [[2 * depth, SPLITTER], *([2 * level, 2 * level] for level in range(depth - 1, 0, -1)), [WORD, WORD]]
     section = header(1, 1) + ONE_WORD + part(1 << depth, rules)

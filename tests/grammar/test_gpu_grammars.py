@@ -1,4 +1,4 @@
-"""Grammars that the GPU engine builds: the bytes that the CPU gives, whatever the text and the memory."""
+"""Grammars built by the GPU engine have the same bytes as those of the CPU, for any text and any amount of memory."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_batches(gpu: Engine) -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("kind", ["text", "one word", "short words"])
 def test_many_parts(gpu: Engine, kind: str) -> None:
-    """Of 8 MiB each, in more than one batch."""
+    """Parts of 8 MiB each, in more than one batch."""
     if kind == "text":
         pieces = [make_text(seed, MIB, 3000) for seed in range(8)]
         text = b"".join(pieces[(index * index) % 8][index * 1000 :] for index in range(160))

@@ -1,4 +1,4 @@
-"""Grammars whose words and rules somebody else finds: any rules that could be a text's will do, and no others."""
+"""Grammars whose words and rules come from a `build_rules` function: any rules that give the text are accepted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def roots_alone(parts: PartsInText) -> PartsInRules:
-    """No rule but the root of each part."""
+    """Returns no rules but the root of each part."""
     text = parts.text.tobytes()
     starts = [0, *(parts.file_ends + 1).tolist()]
     files = [split_words(text[start : end - 1]) for start, end in pairwise(starts)]
@@ -49,7 +49,7 @@ def numbers_of(values: Iterable[int]) -> NDArray[np.uint32]:
     return np.fromiter(values, np.uint32)
 
 
-def test_the_text_comes_back() -> None:
+def test_grammars_of_given_rules_have_the_text() -> None:
     for batch in batches():
         for section, texts in zip(sections_of_batch(batch, roots_alone), batch, strict=True):
             grammar = Grammar.from_bytes(section)
@@ -58,7 +58,7 @@ def test_the_text_comes_back() -> None:
 
 
 def test_parts_come_in_batches() -> None:
-    """The last batch when all text is there; then it is as much as was put in."""
+    """All batches but the last have 16 parts. The last one contains the rest once all text was added."""
     taken = []
 
     def build_rules(parts: PartsInText) -> PartsInRules:
@@ -76,7 +76,7 @@ def test_parts_come_in_batches() -> None:
     assert counts_of(grammar) == {word: 8 * count for word, count in expected.items()}
 
 
-def test_the_text_is_in_memory_of_a_choice() -> None:
+def test_the_text_is_in_allocated_memory() -> None:
     given = []
 
     def allocate(size: int) -> memoryview:
@@ -118,10 +118,10 @@ def replace(**changes: object) -> Change:
         replace(symbols=[0, 1, 0]),
         replace(symbols=[0, 1, 0, 1]),
         replace(symbols=[0, 1, 2, _grammar.SPLITTER]),  # the root uses itself
-        replace(symbols=[0, 1, 3, _grammar.SPLITTER]),  # a rule that is not there
+        replace(symbols=[0, 1, 3, _grammar.SPLITTER]),  # a rule that does not exist
         replace(symbols=[_grammar.SPLITTER] * 4),
         replace(symbols=[0, 3, 0, 1, _grammar.SPLITTER], rule_ends=[5, 4]),
-        replace(symbols=[0, 3, _grammar.SPLITTER, 1, 2], rule_ends=[3, 5]),  # a rule that uses one above it
+        replace(symbols=[0, 3, _grammar.SPLITTER, 1, 2], rule_ends=[3, 5]),  # a rule that uses a rule before it
         replace(symbols=[0, 3, 1, 0, _grammar.SPLITTER], rule_ends=[2, 5]),  # a splitter in a rule
         replace(rule_ends=[5]),
         replace(rule_ends=[]),
@@ -139,7 +139,7 @@ def replace(**changes: object) -> Change:
         lambda rules: dataclasses.replace(rules, word_bytes=np.frombuffer(b"aa", np.uint8)),
     ],
 )
-def test_other_rules_are_refused(change: Change) -> None:
+def test_rules_of_another_text_are_refused(change: Change) -> None:
     builder = GrammarBuilder(build_rules=lambda parts: change(roots_alone(parts)))
     builder.add_files([(1, b"a b a")])
     with pytest.raises(ValueError, match="not the rules of the text"):

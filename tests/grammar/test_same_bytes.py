@@ -1,4 +1,4 @@
-"""A section depends on the files alone: not on threads, nor on the pieces in which files come."""
+"""A section depends on the files alone, not on the number of threads, nor on the pieces in which files come."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gompfs.grammar import Grammar
 from gompfs.grammar.reference import split_words
 
 MIB = 1 << 20
-PART_SIZE = 8 * MIB  # a part ends behind as much text
+PART_SIZE = 8 * MIB  # a part ends after this much text
 
 
 @pytest.fixture(scope="module")
 def large_files() -> Files:
-    """21 MiB: small files, one across three parts, one that begins just before a part ends, empty ones."""
+    """21 MiB: small files, one across three parts, one that begins just before the end of a part, and empty ones."""
     text = b"".join(make_text(seed, MIB // 2) for seed in range(4))
     small = [(ino, text[ino * 1000 : ino * 2000]) for ino in range(1, 60)]
     rest = PART_SIZE - sum(len(content) for _, content in small) - 100_000
@@ -48,7 +48,7 @@ def test_threads_and_pieces_over_several_parts(builder: str, words: str, large_f
 
 
 def test_words_over_several_parts(large_files: Files) -> None:
-    """Each file's words come back in order although parts cut it; and it can be left out of the counts."""
+    """The words of a file are in order although parts cut it, and the file can be excluded from the counts."""
     grammar = Grammar.from_bytes(build(large_files))
     expected = {ino: split_words(content) for ino, content in large_files}
     assert texts_of(grammar) == list(expected.items())
@@ -60,7 +60,7 @@ def test_words_over_several_parts(large_files: Files) -> None:
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_word_longer_than_a_part(builder: str) -> None:
-    """No place to cut the file is found for long; then the next one is taken."""
+    """No position to cut the file is found for long; then the next one is used."""
     word = b"0123456789abcdef" * (PART_SIZE // 16 + 200_000)
     files = [(1, b"short " + word + b" tail " + word[:-1] + b"! end"), (2, b"short tail end")]
     section = build(files, builder)
@@ -71,7 +71,7 @@ def test_a_word_longer_than_a_part(builder: str) -> None:
 
 
 def test_many_empty_files() -> None:
-    """More files than a part may have, of no text at all."""
+    """More files than a part may have, without any text."""
     num_files = (1 << 20) + 5
     files = [(ino, b"") for ino in range(1, num_files)] + [(num_files, b"word")]
     section = build(files, num_threads=2)

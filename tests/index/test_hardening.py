@@ -1,4 +1,4 @@
-"""SQLite trusts nothing of a database that comes out of an archive."""
+"""SQLite must not trust a database that comes from an archive."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gompfs.index.hardening import harden
 
 
 def test_settings(tmp_path: Path) -> None:
-    """The writer of `add` opened the old index as if it were its own."""
+    """The writer of `add` opened the old index with trust, as if it were its own."""
     path = tmp_path / "index.sqlite"
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("CREATE TABLE a (b)")

@@ -1,4 +1,4 @@
-"""The check of an image's pages accepts what SQLite writes, and refuses pages that would be read without end."""
+"""The check of an image's pages accepts all that SQLite writes, and refuses pages that would be read without end."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check(image: bytes) -> None:
 
 
 def fill_much(seed: int, size: int) -> Callable[[sqlite3.Connection], None]:
-    """Rows of all sorts of sizes, in any order, of which some go again."""
+    """Inserts rows of many sizes in random order, and deletes some of them."""
 
     def fill(connection: sqlite3.Connection) -> None:
         rng = random.Random(seed)
@@ -83,7 +83,7 @@ def test_images_of_sqlite_pass(page_size: int, pragma: str) -> None:
     check(connection.serialize())
 
 
-def test_an_image_with_reserved_bytes_and_pages_behind_its_count_passes() -> None:
+def test_an_image_with_reserved_bytes_and_extra_pages_passes() -> None:
     image = new_image(4096, fill_much(1, 100))
     check(image + bytes(8192))
     unversioned = bytearray(image)
@@ -119,7 +119,7 @@ def test_any_values_pass(page_size: int, pairs: list[object], rows: list[object]
 
 @pytest.mark.slow
 def test_an_image_beyond_the_lock_byte_passes(tmp_path: Path) -> None:
-    """SQLite leaves out the page that holds byte 2^30."""
+    """SQLite does not use the page that contains byte 2^30."""
     path = tmp_path / "large.sqlite"
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript("PRAGMA page_size = 65536; PRAGMA journal_mode = OFF;" + TABLES)
@@ -131,7 +131,7 @@ def test_an_image_beyond_the_lock_byte_passes(tmp_path: Path) -> None:
 
 
 def test_a_check_takes_about_2_milliseconds_for_1000_pages() -> None:
-    """A mount must be ready in 100 ms; the index of a kernel tree has 1,700 pages."""
+    """A mount must be ready in 100 ms, and the index of a kernel source tree has 1,700 pages."""
 
     def fill(connection: sqlite3.Connection) -> None:
         connection.executemany(
@@ -148,13 +148,13 @@ def test_a_check_takes_about_2_milliseconds_for_1000_pages() -> None:
     assert min(times) < len(image) / 4096 / 1000 * 0.02, "ten times what it takes on a quiet machine"
 
 
-# What an attacker makes
+# Images made by an attacker
 
 PAGE = 512
 
 
 def deep_image() -> tuple[bytearray, dict[str, int]]:
-    """An image with interior pages in each table, and the root page of each."""
+    """Returns an image with interior pages in each table, and the root page of each table."""
 
     def fill(connection: sqlite3.Connection) -> None:
         for number in range(400):
@@ -218,7 +218,7 @@ def test_tables_that_share_a_root_are_refused() -> None:
 
 
 @pytest.mark.parametrize("page", [0, 1, 1 << 31])
-def test_a_root_that_is_none_is_refused(page: int) -> None:
+def test_an_invalid_root_page_is_refused(page: int) -> None:
     image, roots = deep_image()
     refused(image, {**roots, "row": page}, "there is no page|used twice")
 
@@ -246,7 +246,7 @@ def test_records_that_claim_more_than_the_image_are_refused() -> None:
 
 
 def test_cells_that_share_bytes_are_refused() -> None:
-    """A page of 64 KiB could else hold 10,000 records of 60 KiB each."""
+    """Otherwise, a page of 64 KiB could hold 10,000 records of 60 KiB each."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.executescript("PRAGMA page_size = 65536;" + TABLES)
     connection.execute("INSERT INTO row VALUES (1, zeroblob(60000))")
@@ -259,7 +259,7 @@ def test_cells_that_share_bytes_are_refused() -> None:
     refused(image, roots, "overlap|not in order")
 
 
-def test_a_freelist_that_goes_in_a_circle_is_refused() -> None:
+def test_a_cyclic_freelist_is_refused() -> None:
     image, roots = deep_image()
     trunk = struct.unpack_from(">I", image, 32)[0]
     struct.pack_into(">I", image, (trunk - 1) * PAGE, trunk)
@@ -268,7 +268,7 @@ def test_a_freelist_that_goes_in_a_circle_is_refused() -> None:
 
 @pytest.mark.parametrize("table", ["row", "pair"])
 def test_keys_out_of_order_are_refused(table: str) -> None:
-    """A query that goes on after the last key of the rows before would never end."""
+    """A query that continues after the last key of the rows before would never end."""
     image, roots = deep_image()
     leaf = leaves(image, roots[table])[0]
     pointers = (leaf - 1) * PAGE + 8
@@ -291,14 +291,14 @@ def test_keys_out_of_order_are_refused(table: str) -> None:
         (108, b"\xff\xff", "outside its page"),
     ],
 )
-def test_headers_that_make_no_sense_are_refused(offset: int, value: bytes, reason: str) -> None:
+def test_invalid_headers_are_refused(offset: int, value: bytes, reason: str) -> None:
     image, roots = deep_image()
     image[offset : offset + len(value)] = value
     refused(image, roots, reason)
 
 
 def test_random_bytes_do_no_harm() -> None:
-    """Refused or accepted, at once; what is accepted, SQLite reads in a bounded time."""
+    """They are refused or accepted at once, and SQLite reads what is accepted in bounded time."""
     sound, roots = deep_image()
     rng = random.Random(3)
     for _ in range(3000):

@@ -1,11 +1,11 @@
-# Tries the units where systemd has booted: test_booted_systemd.py runs it as a service, as root, in a container. Its log
-# ends with the check that failed.
+# Tests the units under a booted systemd: test_booted_systemd.py runs this script as a service, as root, in a container.
+# The log of the script ends with the check that failed.
 set -euxo pipefail
 PS4='+ line $LINENO: '
 
 fails() { if "$@"; then return 1; fi; }
 
-become() { # UNIT STATE: wait for it
+become() { # UNIT STATE: waits until the unit has this state
     for _ in {1..300}; do
         [[ $(systemctl is-active "$1") == "$2" ]] && return
         sleep 0.1
@@ -17,7 +17,7 @@ property() { systemctl show --property "$1" --value "$2"; }
 
 holds_the_archive() { [[ $(cat "$1/file") == content ]]; }
 
-: A service is active when it is mounted
+: A service is active once its archive is mounted
 systemctl start gompfs@corpus
 holds_the_archive /mnt/corpus
 [[ $(property StatusText gompfs@corpus) == "/srv/gompfs/corpus.gomp is mounted at /mnt/corpus" ]]
@@ -26,14 +26,14 @@ systemctl restart gompfs@corpus
 fails test "$first" = "$(property MainPID gompfs@corpus)"
 holds_the_archive /mnt/corpus
 
-: It stops, also in use
+: A service stops even if its mount is in use
 cd /mnt/corpus
 systemctl stop gompfs@corpus
 cd /
 fails mountpoint -q /mnt/corpus
 [[ $(property Result gompfs@corpus) == success ]]
 
-: It says why it does not start, and stays down
+: A service that cannot start says why, and is not restarted
 fails systemctl start gompfs@missing
 [[ $(property StatusText gompfs@missing) == "/srv/gompfs/missing.gomp: No such file or directory" ]]
 head -c 100 /srv/gompfs/corpus.gomp >/srv/gompfs/damaged.gomp
@@ -44,14 +44,14 @@ for unit in gompfs@missing gompfs@damaged; do
     [[ $(property ActiveState $unit) == failed && $(property NRestarts $unit) == 0 ]]
 done
 
-: What is mounted there already stays
+: An existing mount at the mount point is kept
 mount -t tmpfs none /mnt/corpus
 fails systemctl start gompfs@corpus
 [[ $(property StatusText gompfs@corpus) == "/mnt/corpus: something is mounted here already" ]]
 umount /mnt/corpus
 systemctl reset-failed
 
-: Killed, it comes back, but not for ever
+: A killed service is restarted, but not without limit
 systemctl start gompfs@corpus
 for _ in {1..4}; do
     kill -KILL "$(property MainPID gompfs@corpus)"
@@ -69,7 +69,7 @@ holds_the_archive /mnt/corpus
 systemctl stop mnt-corpus.mount
 fails mountpoint -q /mnt/corpus
 
-: An automount, idle, without its archive, and with it again
+: An automount is unmounted when idle, fails without its archive, and works again with it
 mkdir /etc/systemd/system/mnt-corpus.automount.d
 printf '[Automount]\nTimeoutIdleSec=1\n' >/etc/systemd/system/mnt-corpus.automount.d/soon.conf
 systemctl daemon-reload

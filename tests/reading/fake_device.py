@@ -1,4 +1,4 @@
-"""What stands in for the FUSE device, so that requests are answered without a mount."""
+"""A stand-in for the FUSE device, so that the daemon's threads can answer requests without a mount."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ HEADER = struct.Struct("<IIQQIIIHH")
 
 
 def request(opcode: int, node: int, body: bytes = b"", unique: int = 5, thread: int = 0) -> bytes:
-    """A request as the kernel makes it, of a thread of that number."""
+    """Returns a request as the kernel makes it, from the thread of that number."""
     return HEADER.pack(HEADER.size + len(body), opcode, unique, node, 0, 0, thread, 0, 0) + body
 
 
 def reply(content: bytes, unique: int = 5, error: int = 0) -> bytes:
-    """The answer that the kernel should get."""
+    """Returns the answer that the kernel should get."""
     return struct.pack("<IiQ", 16 + len(content), error, unique) + content
 
 
 class Device:
-    """A socket that keeps messages apart, as the device of a mount does, with threads that answer."""
+    """A socket that keeps message boundaries, as the FUSE device does, with threads that answer requests."""
 
     def __init__(
         self,
@@ -47,24 +47,24 @@ class Device:
             thread.start()
 
     def forward(self, message: bytes) -> None:
-        """What the interpreter does with a request."""
+        """Stands for the Python code that handles forwarded requests."""
         self.forwarded.append(message)
         self._daemon.send(b"forwarded")
 
     @property
     def cores(self) -> set[int]:
-        """Where the only thread may run."""
+        """The cores on which the only thread may run."""
         (thread,) = self._threads
         assert thread.native_id is not None
         return os.sched_getaffinity(thread.native_id)
 
     def ask(self, message: bytes) -> bytes:
-        """Send a request, and wait for the answer; `forwarded` where it went to the interpreter."""
+        """Sends a request and returns the answer, which is `forwarded` if the request went to Python."""
         self.kernel.send(message)
         return self.kernel.recv(1 << 20)
 
     def close(self) -> None:
-        """Let the threads end."""
+        """Ends the threads."""
         self.kernel.close()
         for thread in self._threads:
             thread.join()

@@ -1,4 +1,4 @@
-"""Decoded blocks in memory: how many, for how long, and who decodes one that several ask for."""
+"""The cache of decoded blocks: its capacity, its order of eviction, and claims of blocks that several readers need."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def fill(reader: BlockReader, *numbers: int) -> None:
     reader.insert(numbers, [content(number) for number in numbers])
 
 
-def test_the_oldest_goes_unless_somebody_reads_it() -> None:
+def test_the_oldest_block_is_evicted_unless_it_was_read() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 4)
     fill(reader, 0, 1, 2, 3)
-    fill(reader, 4)  # all are new: once round, then the oldest
+    fill(reader, 4)  # no block was read: the clock goes round once and evicts the oldest
     assert [number in reader for number in range(5)] == [False, True, True, True, True]
     assert len(reader) == 4
     assert reader.find_or_load(1, 3)[0].tobytes() == content(1)
@@ -32,7 +32,7 @@ def test_the_oldest_goes_unless_somebody_reads_it() -> None:
     assert [number in reader for number in range(6)] == [False, True, True, False, True, True]
 
 
-def test_to_ask_whether_a_block_is_there_is_no_use() -> None:
+def test_asking_for_presence_does_not_count_as_use() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 2)
     fill(reader, 0, 1, 2)
     assert 1 in reader
@@ -40,14 +40,14 @@ def test_to_ask_whether_a_block_is_there_is_no_use() -> None:
     assert 1 not in reader
 
 
-def test_a_block_that_comes_twice_is_there_once() -> None:
+def test_a_block_inserted_twice_is_cached_once() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 2)
     fill(reader, 0, 0, 0, 1)
     assert len(reader) == 2
     assert [found.tobytes() for found in reader.find_or_load(0, 2)] == [content(0), content(1)]
 
 
-def test_what_is_held_stays() -> None:
+def test_blocks_held_by_a_reader_stay_valid() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 2)
     fill(reader, 0, 1)
     held = reader.find_or_load(0, 2)
@@ -60,7 +60,7 @@ def test_what_is_held_stays() -> None:
         held[0][0] = 1
 
 
-def test_blocks_up_to_the_first_that_is_missing() -> None:
+def test_blocks_up_to_the_first_missing_one_are_found() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 10)
     fill(reader, 3, 4, 6)
     assert [found.tobytes() for found in reader.find_or_load(3, 8)] == [content(3), content(4)]
@@ -68,7 +68,7 @@ def test_blocks_up_to_the_first_that_is_missing() -> None:
     assert reader.num_hits == 2
 
 
-def test_contents_that_are_no_blocks() -> None:
+def test_invalid_blocks_are_refused() -> None:
     reader = BlockReader(100, BLOCK_SIZE, 10)
     with pytest.raises(ValueError, match="larger than a block"):
         reader.insert([1], [bytes(BLOCK_SIZE + 1)])
@@ -78,7 +78,7 @@ def test_contents_that_are_no_blocks() -> None:
 
 
 @pytest.mark.parametrize("is_decoded", [True, False])
-def test_others_wait_for_whoever_decodes_a_block(is_decoded: bool) -> None:
+def test_readers_wait_for_a_claimed_block(is_decoded: bool) -> None:
     reader = BlockReader(100, BLOCK_SIZE, 10)
     assert [reader.claim(7), reader.claim(7), reader.claim(8)] == [True, False, True]
     assert 7 not in reader
@@ -89,7 +89,7 @@ def test_others_wait_for_whoever_decodes_a_block(is_decoded: bool) -> None:
     assert not done.wait(0.1)
     if is_decoded:
         fill(reader, 7)
-        reader.give_up(7)  # which changes nothing any more
+        reader.give_up(7)  # has no effect after the insertion
     else:
         reader.give_up(7)
     for thread in waiting:
@@ -97,11 +97,11 @@ def test_others_wait_for_whoever_decodes_a_block(is_decoded: bool) -> None:
         assert not thread.is_alive()
     assert (7 in reader) == is_decoded
     assert reader.claim(7) != is_decoded
-    reader.wait(50)  # nobody is at it
+    reader.wait(50)  # returns at once: no thread has claimed it
 
 
-def test_memory_goes_back_when_the_cache_shrinks() -> None:
-    """In a process that does nothing else: resident memory before, with a full cache, and with a small one."""
+def test_memory_is_freed_when_the_cache_shrinks() -> None:
+    """A separate process reports its resident memory with an empty, a full and a shrunk cache."""
     program = """
 import os
 from pathlib import Path

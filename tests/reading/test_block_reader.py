@@ -1,4 +1,4 @@
-"""Reads that are answered without the interpreter: the bytes of a plain model, and the rest is forwarded."""
+"""Reads answered by C++ threads: the bytes equal those of a plain model, and other requests are forwarded to Python."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_every_range(device: Device, reader: BlockReader) -> None:
     assert reader.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
 
 
-def test_what_is_for_the_interpreter() -> None:
+def test_other_reads_are_forwarded() -> None:
     reader = BlockReader(NUM_BLOCKS, BLOCK_SIZE, NUM_BLOCKS)
     there = [number for number in range(NUM_BLOCKS) if number != 5000 // BLOCK_SIZE]
     reader.insert(there, [block(number) for number in there])
     reader.add_file(NODE, SIZE, EXTENTS)
-    reader.add_file(8, 10, [(0, len(STREAM) - 5, 10)])  # behind the end of the last block
+    reader.add_file(8, 10, [(0, len(STREAM) - 5, 10)])  # past the end of the last block
     reader.add_file(9, 10, [(0, NUM_BLOCKS * BLOCK_SIZE, 10)])
-    reader.add_file(10, 1 << 40, [])  # a hole larger than the zeros that are at hand
+    reader.add_file(10, 1 << 40, [])  # a hole larger than the buffer of zeros
     messages = [
         request(NODE, 0, 10),
         request(99, 0, 10),
@@ -90,8 +90,11 @@ def test_what_is_for_the_interpreter() -> None:
         assert device.ask(request(10, 1 << 30, 100)) == reply(bytes(100))
 
 
-def test_small_files_are_opened_where_others_are_counted(device: Device, reader: BlockReader) -> None:
-    """Flags: keep the page cache, no FLUSH. Files of unknown size, and handles that are counted, are forwarded."""
+def test_small_files_are_opened_by_cpp_threads(device: Device, reader: BlockReader) -> None:
+    """The reply has the flags to keep the page cache and to send no FLUSH.
+
+    Opens of files of unknown size, and handles that Python counts, are forwarded.
+    """
     opened, closed = 14, 18
     first = any_request(opened, NODE, bytes(8), 5)
     assert device.ask(first) == b"forwarded"
@@ -122,11 +125,11 @@ def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None
     device.readers.erase(3)
     assert device.ask(request(node, 0, 10)) == b"forwarded"
     device.ask(request(NODE, 0, 1))  # the one before is counted by now
-    # What is of no snapshot is counted with the latest.
+    # Requests of no snapshot are counted with the latest one.
     assert sum(other.request_times()["read", "python"][0]) == 3
 
 
-def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) -> None:
+def test_times_are_counted_by_language(device: Device, reader: BlockReader) -> None:
     messages = [request(NODE, 0, 10)] * 3 + [request(99, 0, 10)] * 2 + [request(NODE, 0, 10, opcode=3), b"\x01"]
     for message in messages:
         device.ask(message)
@@ -138,7 +141,7 @@ def test_times_are_counted_by_who_answered(device: Device, reader: BlockReader) 
     assert 0 < times["read", "cpp"][1] < 20
 
 
-def test_blocks_come_and_go_while_they_are_read() -> None:
+def test_blocks_are_inserted_and_evicted_during_reads() -> None:
     reader = BlockReader(NUM_BLOCKS, BLOCK_SIZE, 36)
     reader.insert(range(36), [block(number) for number in range(36)])
     reader.add_file(NODE, SIZE, EXTENTS)
@@ -170,12 +173,12 @@ def test_blocks_come_and_go_while_they_are_read() -> None:
 
 
 def note(reader: BlockReader, first: int, count: int = 1, max_ahead: int = 64, node: int = NODE) -> int:
-    """Somebody reads whole blocks."""
+    """Notes a read of whole blocks."""
     return reader.note(node, first * BLOCK_SIZE, count * BLOCK_SIZE, max_ahead)
 
 
 def wanted(reader: BlockReader) -> list[list[int]]:
-    """All that is wanted ahead by now."""
+    """Returns all batches that should be decoded ahead by now."""
     batches: list[list[int] | None] = []
     take = partial(reader.wait_ahead, 64)
     thread = threading.Thread(target=lambda: [batches.append(found) for found in iter(take, None)])
@@ -203,7 +206,7 @@ def test_backward_readers_are_decoded_ahead() -> None:
     assert batches[-1][0] <= 482 - 32
 
 
-def test_a_backward_reader_comes_to_the_beginning() -> None:
+def test_a_backward_reader_reaches_the_beginning() -> None:
     reader = BlockReader(1000, BLOCK_SIZE, 1000)
     for first in range(40, -1, -1):
         note(reader, first)
@@ -212,7 +215,7 @@ def test_a_backward_reader_comes_to_the_beginning() -> None:
 
 @pytest.mark.parametrize("stride", [2, 6, -2, -6])
 def test_strided_readers_are_decoded_ahead(stride: int) -> None:
-    """After three reads at the same distance, what they will come to, and nothing between; not asked for twice."""
+    """After three reads at the same distance, the blocks of the next reads are wanted once each, and none between."""
     reader = BlockReader(1000, BLOCK_SIZE, 4096)
     assert [note(reader, 500 + stride * number) for number in range(20)] == [0, 0, *[1] * 18]
     blocks = list(itertools.chain(*wanted(reader)))
@@ -222,7 +225,7 @@ def test_strided_readers_are_decoded_ahead(stride: int) -> None:
 
 @pytest.mark.parametrize("distance", [212_345, -333_333])
 def test_strides_are_in_bytes(distance: int) -> None:
-    """The kernel asks for whole pages, and a read may touch two blocks."""
+    """The kernel requests whole pages, and a read may touch two blocks."""
     page, block_size = 4096, 1 << 16
     reader = BlockReader(10_000, block_size, 4096)
     starts = [(100_000_000 + number * distance) // page * page for number in range(200)]
@@ -231,12 +234,13 @@ def test_strides_are_in_bytes(distance: int) -> None:
     wanted_blocks = set(itertools.chain(*wanted(reader)))
     touched = [set(range(start // block_size, (start + 2 * page - 1) // block_size + 1)) for start in starts]
     needed = set.union(*touched[3:100])
-    # A block too many or too few where a read comes close to the end of one, the first times further from it.
+    # Allow one block more or less where a read ends close to a block boundary: the first three reads do not tell
+    # exactly.
     assert len(needed - wanted_blocks) < len(needed) / 8
     assert len(wanted_blocks - needed - set.union(*touched[100:])) < len(needed) / 8
 
 
-def test_strided_readers_of_different_files_do_not_mix() -> None:
+def test_strided_readers_of_different_files_are_independent() -> None:
     reader = BlockReader(100_000, BLOCK_SIZE, 4096)
     rng = random.Random(5)
     for number in range(30):
@@ -244,13 +248,13 @@ def test_strided_readers_of_different_files_do_not_mix() -> None:
             ahead = note(reader, 10_000 * node + (2 + node) * number, node=node)
             assert ahead == (1 if number > 1 else 0)
             if number > 1:
-                note(reader, rng.randrange(80_000, 100_000), node=node)  # somebody else, at random
+                note(reader, rng.randrange(80_000, 100_000), node=node)  # another reader, at random
     blocks = set(itertools.chain(*wanted(reader)))
     assert blocks
     assert all((block % 10_000) % (2 + block // 10_000) == 0 for block in blocks)
 
 
-def test_readers_of_parts_of_a_file_in_turn_are_sequential() -> None:
+def test_interleaved_sequential_readers_of_one_file() -> None:
     reader = BlockReader(100_000, BLOCK_SIZE, 4096)
     ahead = [[note(reader, 10_000 * part + number) for part in range(8)] for number in range(8)]
     assert ahead[-1] == [64] * 8
@@ -274,7 +278,7 @@ def test_a_small_cache_is_not_filled_by_strided_readers() -> None:
 @pytest.mark.parametrize("direction", [1, -1])
 @pytest.mark.parametrize("order", [(0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0), (0, 1, 3, 2)])
 def test_requests_that_come_a_little_out_of_order(order: tuple[int, ...], direction: int) -> None:
-    """Of one reader all the same, once it is known; nothing is wanted twice, nor left out."""
+    """Requests slightly out of order belong to one reader once it is recognised: each block is wanted exactly once."""
     reader = BlockReader(10_000, BLOCK_SIZE, 10_000)
     start = 5000
     for number in range(8):
@@ -288,14 +292,14 @@ def test_requests_that_come_a_little_out_of_order(order: tuple[int, ...], direct
     assert set(latest) <= {*blocks}
 
 
-def test_a_reader_that_begins_to_leave_something_out_is_strided() -> None:
+def test_a_sequential_reader_that_begins_to_skip_becomes_strided() -> None:
     reader = BlockReader(10_000, BLOCK_SIZE, 4096)
     for number in range(20):
         note(reader, number)
     assert [note(reader, 20 + 8 * number) for number in range(20)][-8:] == [1] * 8
 
 
-def test_a_reader_that_turns_round() -> None:
+def test_a_reader_that_changes_direction() -> None:
     reader = BlockReader(1000, BLOCK_SIZE, 1000)
     for first in range(100, 110):
         note(reader, first)
@@ -303,26 +307,26 @@ def test_a_reader_that_turns_round() -> None:
     assert [note(reader, first) for first in (107, 108)] == [4, 8]
 
 
-def test_reading_a_block_in_parts_is_no_step() -> None:
+def test_reading_a_block_in_parts_is_one_step() -> None:
     reader = BlockReader(1000, BLOCK_SIZE, 1000)
     assert [note(reader, 100) for _ in range(5)] == [0] * 5
     assert [note(reader, number) for number in (101, 101, 102)] == [4, 4, 8]
     assert wanted(reader) == [[*range(102, 106)], [*range(106, 111)]]
 
 
-def test_random_readers_are_not(reader: BlockReader) -> None:
+def test_random_readers_are_not_decoded_ahead(reader: BlockReader) -> None:
     assert [note(reader, first) for first in (30, 2, 17, 9, 25)] == [0] * 5
     assert wanted(reader) == []
 
 
-def test_nothing_is_wanted_behind_the_end() -> None:
+def test_nothing_is_wanted_after_the_end() -> None:
     reader = BlockReader(10, BLOCK_SIZE, 100)
     for first in range(9):
         note(reader, first)
     assert max(itertools.chain(*wanted(reader))) == 9
 
 
-def test_old_wishes_are_forgotten() -> None:
+def test_old_prefetch_requests_are_dropped() -> None:
     reader = BlockReader(1 << 20, BLOCK_SIZE, 1 << 20)
     for first in range(0, 10_000, 4):
         note(reader, first, 4, 8)
@@ -338,7 +342,7 @@ def test_readers_share_the_cache() -> None:
     assert ahead == [160 // (2 * 8)] * 8
 
 
-def test_closing_wakes_who_waits() -> None:
+def test_closing_wakes_waiting_threads() -> None:
     reader = BlockReader(10, BLOCK_SIZE, 10)
     thread = threading.Thread(target=reader.wait_ahead, args=(64,))
     thread.start()
@@ -349,7 +353,8 @@ def test_closing_wakes_who_waits() -> None:
 
 
 def test_a_sequential_reader_keeps_to_a_cache_that_has_shrunk() -> None:
-    """It read ahead as much as the larger cache had room for, so blocks were dropped before anybody read them."""
+    """The reader prefetched as much as the larger cache could hold, so that blocks were evicted before they were read.
+    """
     reader = BlockReader(100_000, BLOCK_SIZE, 4096)
     assert max(note(reader, first, max_ahead=512) for first in range(100)) == 512
     reader.set_capacity(64)

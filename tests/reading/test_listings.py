@@ -1,4 +1,4 @@
-"""Directories, names and kept replies that are answered without the interpreter, against a plain model of them."""
+"""Directories, names and stored replies answered by C++ threads, compared with a plain model."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def entry(inode: Inode) -> bytes:
 
 
 def packed(node: int, entries: Entries, *, lasting: bool = True) -> list[bytes]:
-    """What READDIRPLUS should give for each entry."""
+    """Returns the expected READDIRPLUS entries."""
     directory = Inode(node, stat.S_IFDIR, 0, 0, 0, 0, 0)
     nothing = bytes(ENTRY.size + ATTRIBUTES.size)
     every = [(b".", directory, nothing), (b"..", directory, nothing)]
@@ -65,7 +65,7 @@ def packed(node: int, entries: Entries, *, lasting: bool = True) -> list[bytes]:
 
 
 def columns(directories: dict[int, Entries]) -> list[bytes]:
-    """The columns that an index would give."""
+    """Returns the columns that an index would give."""
     rows = [(parent, name, *inode[:8]) for parent, entries in directories.items() for name, inode in entries]
     parents, names, *fields = zip(*rows, strict=True)
     numbers = [b",".join(b"%d" % field for field in column) for column in (parents, *fields)]
@@ -109,7 +109,7 @@ def read_request(node: int, position: int, room: int) -> bytes:
     return request(READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, room, 0, 0, 0, 0))
 
 
-def test_every_position_and_room(device: Device, directories: dict[int, Entries]) -> None:
+def test_every_position_and_buffer_size(device: Device, directories: dict[int, Entries]) -> None:
     for node, entries in directories.items():
         expected = packed(node, entries)
         for position in [*range(len(expected) + 2), 1 << 40]:
@@ -135,8 +135,8 @@ def test_names(device: Device, directories: dict[int, Entries]) -> None:
     assert device.forwarded == []
 
 
-def test_what_is_for_the_interpreter(device: Device, table: ListingTable, directories: dict[int, Entries]) -> None:
-    table.insert(1, directories[2], SECONDS)  # the root may have names beside those that are listed
+def test_other_requests_are_forwarded(device: Device, table: ListingTable, directories: dict[int, Entries]) -> None:
+    table.insert(1, directories[2], SECONDS)  # the root may have names that are not listed
     table.insert(9, directories[2][::-1], SECONDS)
     name = directories[2][0][0] + b"\0"
     messages = [
@@ -152,11 +152,11 @@ def test_what_is_for_the_interpreter(device: Device, table: ListingTable, direct
     for message in messages:
         assert device.ask(message) == b"forwarded"
     assert device.forwarded == messages
-    device.kernel.send(request(FORGET, 2, bytes(8)))  # has no answer, not even that
+    device.kernel.send(request(FORGET, 2, bytes(8)))  # FORGET has no answer, and is not forwarded either
     assert device.ask(read_request(9, 0, 60_000)) == reply(b"".join(packed(9, directories[2][::-1])))
 
 
-def test_listings_of_the_interpreter(directories: dict[int, Entries]) -> None:
+def test_listings_packed_for_python(directories: dict[int, Entries]) -> None:
     table = ListingTable(1 << 20)
     entries = directories[3]
     assert pack_listing(3, entries, SECONDS, 0, 1 << 20) == b"".join(packed(3, entries))
@@ -175,8 +175,11 @@ def test_owner_and_umask(directories: dict[int, Entries]) -> None:
     assert listed(table, 7) == b"".join(packed(7, mapped))
 
 
-def test_numbers_beside_other_archives(directories: dict[int, Entries]) -> None:
-    """Those of an archive, of directories and of what follows too, are shifted; what has no room is refused."""
+def test_inode_numbers_with_several_archives(directories: dict[int, Entries]) -> None:
+    """All inode numbers of an archive are shifted, also those of directories and of the next batch.
+
+    Overflows are refused.
+    """
     table = ListingTable(1 << 20)
     first = 3 << SNAPSHOT_SHIFT
     empty = {1: [(b"empty", Inode(5, stat.S_IFDIR, 0, 0, 0, 0, 0))]}
@@ -198,7 +201,7 @@ def test_numbers_beside_other_archives(directories: dict[int, Entries]) -> None:
         assert shift + last - 1 in table
 
 
-def test_directories_from_the_end_on_are_not_whole(directories: dict[int, Entries]) -> None:
+def test_directories_from_the_end_of_a_batch_on_are_incomplete(directories: dict[int, Entries]) -> None:
     table = ListingTable(1 << 20)
     insert(table, directories, end=7)
     assert [node in table for node in (2, 3, 7)] == [True, True, False]
@@ -212,7 +215,7 @@ def test_empty_directories_are_known() -> None:
     assert listed(table, 6) == b"".join(packed(6, []))
 
 
-def test_the_oldest_go_first(directories: dict[int, Entries]) -> None:
+def test_the_oldest_directories_are_evicted_first(directories: dict[int, Entries]) -> None:
     alone = ListingTable(1 << 20)
     insert(alone, {2: directories[2]})
     table = ListingTable(2 * alone.num_bytes + alone.num_bytes // 2)
@@ -236,7 +239,7 @@ def test_the_oldest_go_first(directories: dict[int, Entries]) -> None:
         (7, b"1e5,0"), (7, b"9223372036854775808,0"), (8, b"4294967296,1"), (9, b"0,\xff"), (9, b"-5,0"),
     ],
 )  # fmt: skip
-def test_rows_that_make_no_sense(column: int, text: bytes) -> None:
+def test_invalid_rows_are_refused(column: int, text: bytes) -> None:
     good = [b"3,4", b"a/b", b"1,2", b"33188,16877", *[b"1,2"] * 6]
     table = ListingTable(1 << 20)
     bad = [*good[:column], text, *good[column + 1 :]]
@@ -267,7 +270,7 @@ def test_random_text_never_harms() -> None:
 
 
 def wanted(table: ListingTable) -> list[tuple[int, int]]:
-    """All that is wanted ahead by now."""
+    """Returns all batches that are wanted by now."""
     found: list[tuple[int, int]] = []
     thread = threading.Thread(target=lambda: found.extend(iter(table.wait_wanted, None)))
     thread.start()
@@ -287,7 +290,7 @@ def test_the_next_batch_is_wanted_once(directories: dict[int, Entries]) -> None:
     assert wanted(table) == [(8, 128)]
 
 
-def test_names_make_a_directory_wanted(device: Device, table: ListingTable) -> None:
+def test_repeated_lookups_make_a_directory_wanted(device: Device, table: ListingTable) -> None:
     for node in (50, 51, 50, 52, 52, 53):
         assert device.ask(request(LOOKUP, node, b"name\0")) == b"forwarded"
     assert wanted(table) == [(52, 64)]

@@ -1,4 +1,4 @@
-"""A thread that answers one requester only does so on the requester's core."""
+"""A daemon thread that answers many requests of one requester moves to the requester's core."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(len(ALL) < 2, reason="needs two cores")
 
 
 class Requester:
-    """A thread that stays on one core, and does nothing else."""
+    """A thread that stays on one core and does nothing else."""
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
@@ -37,7 +37,7 @@ class Requester:
             self.core = wanted
 
     def start(self) -> int:
-        """Its number."""
+        """Starts the thread and returns its number."""
         self._thread.start()
         self.move(min(ALL))
         self.move(max(ALL))
@@ -45,13 +45,13 @@ class Requester:
         return self._thread.native_id
 
     def move(self, core: int) -> None:
-        """Go to another core."""
+        """Moves the thread to another core."""
         self._wanted = core
         while self.core != core:
             time.sleep(0.001)
 
     def stop(self) -> None:
-        """End the thread."""
+        """Ends the thread."""
         self._is_over.set()
         self._thread.join()
 
@@ -78,11 +78,12 @@ def device() -> Iterator[Device]:
 def walk(device: Device, thread: int, count: int = IN_A_ROW) -> None:
     for _ in range(count):
         assert device.ask(request(LOOKUP, 2, b"a\0", thread=thread)) != b"forwarded"
-    # The last one is noted after its answer, before the next one is taken; which does not count, being nobody's.
+    # A request is noted after its answer, before the next request is taken. This last request has no requester and does
+    # not count.
     device.ask(request(LOOKUP, 2, b"a\0"))
 
 
-def test_many_in_a_row_and_then_another(device: Device, requester: Requester) -> None:
+def test_many_requests_in_a_row_bind_the_thread(device: Device, requester: Requester) -> None:
     number = requester.start()
     walk(device, number, IN_A_ROW - 1)
     assert device.cores == ALL
@@ -98,7 +99,7 @@ def test_many_in_a_row_and_then_another(device: Device, requester: Requester) ->
 
 
 def test_reads_are_answered_anywhere(device: Device, requester: Requester) -> None:
-    """A copy takes longer than to wake somebody, and who reads a file may go on meanwhile."""
+    """Copying takes longer than waking another thread, and the reader of a file may compute meanwhile."""
     number = requester.start()
     walk(device, number)
     assert device.cores == {requester.core}
@@ -108,8 +109,8 @@ def test_reads_are_answered_anywhere(device: Device, requester: Requester) -> No
     assert device.cores == ALL
 
 
-def test_the_interpreter_runs_anywhere(device: Device, requester: Requester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads that it starts have the cores of the one that starts them."""
+def test_python_runs_on_all_cores(device: Device, requester: Requester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads started by Python inherit the cores of the thread that starts them."""
     number = requester.start()
     seen: list[set[int]] = []
     forward = device.forward
@@ -125,8 +126,8 @@ def test_the_interpreter_runs_anywhere(device: Device, requester: Requester, mon
     assert seen == [ALL]
 
 
-def test_requesters_that_are_not_there(device: Device) -> None:
-    """Without a number, as from another namespace of processes, or gone by now."""
+def test_unknown_requesters(device: Device) -> None:
+    """The requester has no number, since it is in another PID namespace, or it has ended."""
     for number in (0, (1 << 32) - 1, (1 << 22) + 1):
         walk(device, number, 3 * IN_A_ROW)
         assert device.cores == ALL

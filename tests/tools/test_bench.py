@@ -1,4 +1,4 @@
-"""The tables of tools/bench, on tiny data: they run, and what they measure makes sense."""
+"""The tables of tools/bench on tiny data: the benchmarks run, and their results are plausible."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NOT_INSTALLED = "not installed"
 
 
 def run(tmp_path: Path, *arguments: str | Path, first: dict[str, Path] | None = None) -> list[dict[str, Any]]:
-    """The tables that a command writes as JSON; what it prints has to name each of them and the machine.
+    """Returns the tables that a command writes as JSON. Its printed output must name each table and the machine.
 
-    The directories of `first` come before all others in the search paths of those names.
+    `first` maps environment variables with search paths to directories that are put first.
     """
     result = tmp_path / "result.json"
     command = [sys.executable, "-m", "tools.bench", *arguments, "--json", result]
@@ -70,7 +70,7 @@ def test_ratio_of_a_sample(tmp_path: Path) -> None:
 
 
 def test_stats(tmp_path: Path) -> None:
-    """All ways to a statistic agree, coreutils among them, on files of all kinds of ends."""
+    """All ways to compute a statistic agree, including coreutils, on files with many kinds of ends."""
     (tmp_path / "tree/dir").mkdir(parents=True)
     text = b" ".join(b"%d" % (number * number % 97) for number in range(4000))
     contents = {"cut": b"to be or", "empty": b"", "one": b"to", "dir/text": text}
@@ -109,7 +109,7 @@ def test_grammar(tmp_path: Path) -> None:
         assert row["dictionary MB"] < row["compressed MB"] < row["section MB"]
     for row in two["rows"].values():
         assert (row["symbols"], row["rules"], row["depth"]) == (3, 1, 1)
-        # The header of a block; of each word the shared prefix, the length of the rest, the rest.
+        # The header of a block; for each word the length of the shared prefix, the length of the rest, and the rest.
         assert row["dictionary MB"] == (32 + (1 + 1 + 4) + (1 + 2 + 200)) / 1e6
 
 
@@ -142,7 +142,7 @@ def test_pack(tmp_path: Path) -> None:
     assert rows["gompfs --no-stats"]["grammar MB"] == 0
     assert rows["gompfs --no-stats"]["ratio"] > 1.5
     assert rows["tar | gzip -6"]["seconds"] > 0
-    # gzip needs next to nothing, whatever memory the benchmark itself takes.
+    # gzip needs very little memory, however much the benchmark itself uses.
     assert rows["tar | gzip -6"]["peak memory MB"] < 20 < rows["gompfs --no-stats"]["peak memory MB"]
     for peer in ("tar | zstd -3 -T0", "mksquashfs zstd"):
         assert rows[peer]["seconds"] == NOT_INSTALLED or rows[peer]["ratio"] > 1.5
@@ -185,7 +185,7 @@ def test_packages_that_are_missing_are_listed(tmp_path: Path) -> None:
     assert "gompresso-byte / lz4" not in speeds["rows"]
 
 
-def test_mounts_that_fail_or_show_something_else_are_told(tmp_path: Path) -> None:
+def test_failing_and_wrong_mounts_are_reported(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
     for program in ("pzstd", "ratarmount"):

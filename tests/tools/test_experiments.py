@@ -1,4 +1,4 @@
-"""The experiments of tools/bench as far as no GPU is needed, and all of them, briefly, where there is one."""
+"""The experiments of tools/bench: the parts that need no GPU, and a short run of all of them if there is one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def average_rounds(content: bytes, options: CodecOptions) -> float:
-    """Rounds of multi-round resolution for a row, by its model in Python."""
+    """Returns the average rounds of multi-round resolution per row, by its model in Python."""
     (block,) = select_engine("cpu", 1).encode_blocks(content, len(content), options)
     payload = block.data[BLOCK_HEADER_SIZE:]
     rows = nested.count_rounds(read_payload(options.codec, payload, len(content)).sequences)
@@ -44,7 +44,7 @@ def average_rounds(content: bytes, options: CodecOptions) -> float:
 
 @pytest.mark.parametrize("depth", nested.DEPTHS)
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_nested_data_needs_the_rounds_it_promises(codec: Codec, depth: int) -> None:
+def test_nested_data_needs_as_many_rounds_as_its_depth(codec: Codec, depth: int) -> None:
     content = nested.make_nested(depth, BLOCK_SIZE)
     assert len(content) == BLOCK_SIZE
     assert average_rounds(content, CodecOptions(codec, dependency_elimination=False)) == pytest.approx(depth, rel=0.05)
@@ -59,10 +59,10 @@ def test_nested_data_differs_from_block_to_block() -> None:
 
 def test_rounds_of_a_row() -> None:
     assert nested.resolve_row([(3, 0, 0), (5, 0, 0)], 0) == []
-    assert nested.resolve_row([(2, 6, 2)], 10) == [6]  # a run: its source ends where it begins
-    # The second copies what the first made, the third what lies before both.
+    assert nested.resolve_row([(2, 6, 2)], 10) == [6]  # a run: its source ends where the match begins
+    # The second match copies the output of the first, the third copies bytes before both.
     assert nested.resolve_row([(1, 4, 3), (0, 5, 4), (0, 7, 20)], 100) == [11, 5]
-    # Literals behind a match that waits are not final either, as the high-water mark lies below them.
+    # Literals after a waiting match are not final either, since the high-water mark is below them.
     assert nested.resolve_row([(0, 4, 8), (0, 4, 4), (8, 4, 6)], 100) == [4, 4, 4]
 
 
@@ -92,7 +92,7 @@ def test_energy_of_the_cpu(tmp_path: Path) -> None:
     second = make_package(tmp_path, "intel-rapl:1", 0, 9_999_999)
     meter = meters.cpu_meter(tmp_path)
     assert meter() == 0
-    first.write_text("2000000\n")  # it began again at 0
+    first.write_text("2000000\n")  # the counter has wrapped around
     second.write_text("500000\n")
     assert meter() == pytest.approx(3.5)
     (tmp_path / "intel-rapl:1" / "max_energy_range_uj").unlink()

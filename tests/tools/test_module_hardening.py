@@ -1,4 +1,4 @@
-"""The native modules are built with the compiler's and linker's defences; they had none of these."""
+"""The native modules are built with the hardening options of compiler and linker, which were missing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def readelf(*arguments: str | Path) -> str:
 
 @pytest.mark.parametrize("module", MODULES, ids=[path.name.partition(".")[0] for path in MODULES])
 def test_a_module_is_hardened(module: Path) -> None:
-    """Addresses of functions are bound and made read-only at once, the stack is checked and cannot be executed."""
+    """Symbols are bound at load and then read-only, the stack has canaries and is not executable."""
     segments = {line.split()[0]: line.split() for line in readelf("--segments", module).splitlines() if line.split()}
     assert "GNU_RELRO" in segments
     assert "E" not in segments["GNU_STACK"][6]

@@ -1,11 +1,11 @@
-"""Makes trees of files that are hard on an archiver, for tests and benchmarks.
+"""Makes trees of files that are difficult for an archiver, for tests and benchmarks.
 
     python tools/corpora.py tree DIRECTORY [--kinds names,links,...] [--entries N] [--seed S]
     python tools/corpora.py tar FILE|- --entries 1000000 [--seed S]
 
-`tree` writes one directory per kind below DIRECTORY; `--entries` is the size of the kind `many`, which is
-left out unless it is named. `tar` writes a tar stream of that many entries without touching the file system
-otherwise. The same arguments give the same bytes, names, modes and times.
+`tree` writes one directory per kind below DIRECTORY. `--entries` is the size of the kind `many`, which is left out
+unless `--kinds` names it. `tar` writes a tar stream of `--entries` entries, and creates no other files. The same
+arguments give the same bytes, names, modes and times.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def make_tree(
     num_entries: int = 1000,
     seed: int = 0,
 ) -> None:
-    """Make `root` with one directory for each of `kinds` (None: all but `many`).
+    """Make `root` with one directory for each of `kinds` (None: all except `many`).
 
-    What this user may not make (devices need root, xattrs a file system that has them) is left out.
-    Raises KeyError for an unknown kind, OSError if `root` is there already.
+    Leaves out what this user or file system cannot make: devices need root, xattrs a file system that supports them.
+    Raises KeyError for an unknown kind, OSError if `root` exists.
     """
     chosen = [kind for kind in KINDS if kind != "many"] if kinds is None else kinds
     top = os.fsencode(root)
@@ -62,7 +62,7 @@ def make_tree(
 
 
 def write_tar(file: BinaryIO, num_entries: int, *, seed: int = 0) -> None:
-    """Write a tar of `num_entries` entries, directories included: small text files and some links."""
+    """Write a tar of `num_entries` entries, including directories: small text files and some links."""
     rng = random.Random(f"{seed} tar")
     with tarfile.open(fileobj=file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         directory = ""
@@ -85,7 +85,7 @@ def write_tar(file: BinaryIO, num_entries: int, *, seed: int = 0) -> None:
 
 
 def _text(rng: random.Random, size: int) -> bytes:
-    """About `size` bytes of words and line ends."""
+    """Returns about `size` bytes of words and line ends."""
     words = [rng.choice(_WORDS) for _ in range(max(1, size // 7))] if size else []
     return b"".join(word + (b"\n" if index % 9 == 8 else b" ") for index, word in enumerate(words))
 
@@ -98,7 +98,7 @@ def _write(directory: bytes, name: bytes, content: bytes) -> bytes:
 
 
 def _make_names(directory: bytes, rng: random.Random, _: int) -> None:
-    """Names that trip up text handling and sorting; none is text in every encoding."""
+    """Make files whose names are difficult for text handling and sorting."""
     names = [
         *(b" ", b"  two  ", b"-rf", b"--", b"~", b"*", b"?", b"[a]", b"\\", b"#", b"!", b"$HOME", b"'\"`"),
         *(b"new\nline", b"tab\there", b"\x01\x1b[31m", b"\x7f", b"a\rb", b".hidden", b"..two-dots", b"..."),
@@ -132,7 +132,7 @@ def _make_names(directory: bytes, rng: random.Random, _: int) -> None:
 
 
 def _make_deep(directory: bytes, rng: random.Random, _: int) -> None:
-    """Nested deeper than the number of descriptors that a walk keeps open, and a path of nearly PATH_MAX."""
+    """Make directories nested deeper than a walk can keep open, and a path of nearly PATH_MAX bytes."""
     path = directory
     for level in range(120):
         path = os.path.join(path, b"%d" % level)
@@ -147,7 +147,7 @@ def _make_deep(directory: bytes, rng: random.Random, _: int) -> None:
 
 
 def _make_links(directory: bytes, rng: random.Random, _: int) -> None:
-    """Hard links within and across directories, to a symlink too; symbolic links of all sorts."""
+    """Make hard links within and across directories, one of them to a symlink, and symbolic links of many kinds."""
     os.mkdir(os.path.join(directory, b"other"))
     first = _write(directory, b"m-first", _text(rng, 200))
     for name in (b"a-second", b"z-third", b"other/fourth"):
@@ -170,7 +170,7 @@ def _make_links(directory: bytes, rng: random.Random, _: int) -> None:
 
 
 def _make_sparse(directory: bytes, rng: random.Random, _: int) -> None:
-    """Holes at the front, in the middle, at the end, and nothing but a hole."""
+    """Make files with holes at the front, in the middle and at the end, and a file that is one hole."""
     shapes = {b"front": [7], b"middle": [0, 9], b"end": [0], b"hole": [], b"many": list(range(0, 64, 3))}
     for name, places in shapes.items():
         with open(os.path.join(directory, name), "wb") as file:
@@ -181,7 +181,7 @@ def _make_sparse(directory: bytes, rng: random.Random, _: int) -> None:
 
 
 def _make_contents(directory: bytes, rng: random.Random, _: int) -> None:
-    """Sizes around block limits, identical files, text, zeros, noise, and a NUL late in a text."""
+    """Make files with sizes around block limits, identical files, text, zeros, noise, and a text with a late NUL."""
     for size in (0, 1, 2, 15, 16, 4095, 4096, 65535, 65536, 65537, 131072, 300_000):
         _write(
             directory,
@@ -199,7 +199,7 @@ def _make_contents(directory: bytes, rng: random.Random, _: int) -> None:
 
 
 def _make_attributes(directory: bytes, rng: random.Random, _: int) -> None:
-    """Modes with special bits, xattrs with any bytes, an empty directory and one nobody may write to."""
+    """Make entries with special mode bits, xattrs with arbitrary bytes, and directories with various modes."""
     for mode in (0o000, 0o400, 0o644, 0o755, 0o4755, 0o2711, 0o1644, 0o7777):
         os.chmod(_write(directory, b"mode-%04o" % mode, _text(rng, 20)), mode)
     for mode in (0o700, 0o1777, 0o2775, 0o555):
@@ -211,12 +211,12 @@ def _make_attributes(directory: bytes, rng: random.Random, _: int) -> None:
         for name, value in ((b"user.empty", b""), (b"user.bytes", bytes(range(256))), (b"user.a=b%c", b"\n")):
             try:
                 os.setxattr(target, name, value)
-            except OSError:  # this file system has none
+            except OSError:  # this file system has no xattrs
                 return
 
 
 def _make_types(directory: bytes, _rng: random.Random, _: int) -> None:
-    """A FIFO, and devices where this user may make them."""
+    """Make a FIFO, and devices if this user is allowed to."""
     os.mkfifo(os.path.join(directory, b"fifo"), 0o640)
     try:
         os.mknod(os.path.join(directory, b"null"), stat.S_IFCHR | 0o666, os.makedev(1, 3))
@@ -226,7 +226,7 @@ def _make_types(directory: bytes, _rng: random.Random, _: int) -> None:
 
 
 def _make_many(directory: bytes, rng: random.Random, num_entries: int) -> None:
-    """`num_entries` entries, directories included: tiny text files."""
+    """Make `num_entries` entries, including directories: tiny text files."""
     path = directory
     for number in range(num_entries):
         if number % _NAMES_PER_DIRECTORY == 0:
@@ -237,7 +237,7 @@ def _make_many(directory: bytes, rng: random.Random, num_entries: int) -> None:
 
 
 def _settle_times(top: bytes, rng: random.Random) -> None:
-    """Give each entry a time of its own with nanoseconds, some before 1970; children before parents."""
+    """Give each entry its own time with nanoseconds, some before 1970; children before their parents."""
     for path, directories, files in os.walk(top, topdown=False):
         for name in sorted(files) + sorted(directories):
             _set_time(os.path.join(path, name), rng)
@@ -264,12 +264,12 @@ KINDS: dict[str, Callable[[bytes, random.Random, int], None]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; see the head of this file."""
+    """Run the command line that the head of this file describes."""
     parser = argparse.ArgumentParser(description="Make test trees.")
     jobs = parser.add_subparsers(dest="job", required=True)
     tree = jobs.add_parser("tree", help="a directory tree")
     tree.add_argument("directory", type=Path)
-    tree.add_argument("--kinds", help=f"comma separated, of: {', '.join(KINDS)}")
+    tree.add_argument("--kinds", help=f"comma-separated list of: {', '.join(KINDS)}")
     tar = jobs.add_parser("tar", help="a tar stream of many entries")
     tar.add_argument("file", help="where to write, - for standard output")
     for job in (tree, tar):

@@ -17,23 +17,23 @@ from gompfs.cli.application import application
 
 _STATUSES = (
     ("0", "Success."),
-    ("1", "Failure: the archive is damaged, an entry is not there, a file cannot be read or written."),
+    ("1", "Failure: the archive is damaged, an entry does not exist, a file cannot be read or written."),
     ("2", "Wrong usage."),
     ("130", "Interrupted."),
-    ("141", "Nobody reads the output any more."),
+    ("141", "The reader of the output has closed it."),
 )
 _HELP_OPTIONS = ["-h", "--help"]
 _SEE_ALSO = r"\fBtar\fR(1), \fBfusermount3\fR(1), \fBmount\fR(8), \fBfstab\fR(5)"
 
 
 def roff(text: str) -> str:
-    """The text with everything that roff would interpret escaped."""
+    """Returns the text with everything escaped that roff would interpret."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in escaped.split("\n"))
 
 
 def paragraphs(help_text: str) -> Iterator[str]:
-    """A help text as roff; paragraphs after a line with \\b keep their lines, as click shows them."""
+    """Yields a help text as roff; paragraphs after a line with \\b keep their line breaks, as in click."""
     for paragraph in inspect.cleandoc(help_text).split("\n\n"):
         lines = paragraph.split("\n")
         if lines[0].strip() == "\b":
@@ -43,7 +43,7 @@ def paragraphs(help_text: str) -> Iterator[str]:
 
 
 def options(command: click.Command, context: click.Context) -> Iterator[str]:
-    """The options of a command as a roff list."""
+    """Yields the options of a command as a roff list."""
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Option) and record is not None:
@@ -51,7 +51,7 @@ def options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def command_section(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
-    """One command: usage line, help, options."""
+    """Yields the section of one command: usage line, help, options."""
     context = click.Context(command, info_name=name, parent=parent, help_option_names=_HELP_OPTIONS)
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (f'.SS "gompfs {name}"', rf"\fBgompfs {name}\fR {roff(usage)}")
@@ -60,7 +60,7 @@ def command_section(name: str, command: click.Command, parent: click.Context) ->
 
 
 def man_page() -> str:
-    """The whole page as roff."""
+    """Returns the whole page as roff."""
     seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
     date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
     context = click.Context(application, info_name="gompfs", help_option_names=_HELP_OPTIONS)

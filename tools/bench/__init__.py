@@ -1,7 +1,8 @@
-"""Tables of gompfs beside its peers, measured in one run on one machine: `python -m tools.bench --help`.
+"""Measures gompfs beside its peers, in one run on one machine, and prints tables: `python -m tools.bench --help`.
 
-`python -m` looks in the current directory first, where a checkout's sources without the compiled modules would hide
-the gompfs that is installed. That entry goes last: an installed gompfs, or one that PYTHONPATH names, is measured.
+`python -m` puts the current directory first in sys.path. In a checkout, the sources there, without the compiled
+modules, would hide the installed gompfs. So that entry moves to the end, and the tables measure the installed gompfs or
+the one that PYTHONPATH names.
 """
 
 from __future__ import annotations

@@ -31,21 +31,21 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def finish(reports: Sequence[Report], json_path: Path | None, programs: Sequence[str] = ()) -> None:
-    """Print the tables, and write them as JSON where that is asked for."""
+    """Print the tables, and write them to `json_path` if given."""
     facts = origin(programs)
     print_reports(reports, facts)
     write_json(reports, facts, json_path)
 
 
 def write_json(reports: Sequence[Report], facts: dict[str, str], path: Path | None) -> None:
-    """Write tables and their origin where that is asked for."""
+    """Write the tables and their origin to `path` if given."""
     if path is not None:
         result = {"origin": facts, "tables": [report.as_json() for report in reports]}
         path.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def require_gpu() -> None:
-    """A click error where the GPU engine cannot be used."""
+    """Raise a click error if the GPU engine cannot be used."""
     try:
         select_engine("gpu")
     except EngineUnavailableError as error:
@@ -53,7 +53,7 @@ def require_gpu() -> None:
 
 
 def block_options(function: Command) -> Command:
-    """The data of the tables about blocks."""
+    """Add the options that choose the data of the tables about blocks."""
     for option in (
         click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
         click.option(
@@ -61,14 +61,14 @@ def block_options(function: Command) -> Command:
             default=1 << 16,
             show_default=True,
             type=click.IntRange(1 << 14, 1 << 20),
-            help="Bytes of each independent block.",
+            help="Size of each independent block, in bytes.",
         ),
         click.option(
             "--every",
             default=1,
             show_default=True,
             type=click.IntRange(1),
-            help="Take one of so many runs of 16 blocks, to save time.",
+            help="Measure one of this many runs of 16 blocks, to save time.",
         ),
         json_option,
     ):
@@ -81,25 +81,25 @@ tree_argument = click.argument("tree", type=click.Path(exists=True, file_okay=Fa
 
 
 def rounds_option(default: int) -> Callable[[Command], Command]:
-    """How often everything is measured."""
+    """The option for the number of measurements."""
     return click.option(
         "--rounds",
         default=default,
         show_default=True,
         type=click.IntRange(1),
-        help="Interleaved rounds; medians are printed.",
+        help="Number of interleaved rounds; medians are printed.",
     )
 
 
 @click.group()
 def bench() -> None:
-    """Tables of gompfs and its peers. A peer that is not installed is listed as such."""
+    """Measure gompfs beside its peers. A peer that is not installed is listed as such."""
 
 
 @bench.command()
 @block_options
 def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path | None) -> None:
-    """Compression ratio on independent blocks; a directory counts as its files in a row."""
+    """Compression ratio on independent blocks; the files of a directory are concatenated."""
     finish([measure_ratio(paths, block_size, every)], json_path)
 
 
@@ -107,7 +107,7 @@ def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path 
 @block_options
 @rounds_option(5)
 def decode(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
-    """Decoding speed on one thread and on all, in GB/s of output."""
+    """Decoding speed on one thread and on all threads, in GB/s of output."""
     finish(measure_decode(paths, block_size, every, rounds), json_path)
 
 
@@ -115,9 +115,9 @@ def decode(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, js
 @block_options
 @rounds_option(7)
 def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_path: Path | None) -> None:
-    """Decoding speed on a GPU beside nvCOMP's codecs, and with all transfers; needs CuPy."""
+    """Decoding speed on a GPU, beside nvCOMP's codecs and including transfers; needs CuPy."""
     require_gpu()
-    from .gpu import measure_gpu  # CuPy is not everywhere
+    from .gpu import measure_gpu  # imports CuPy, which may not be installed
 
     finish(measure_gpu(paths, block_size, every, rounds), json_path)
 
@@ -125,13 +125,13 @@ def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_
 @bench.command()
 @block_options
 @rounds_option(7)
-@click.option("--only", "names", multiple=True, type=click.Choice(EXPERIMENTS), help="One experiment; all without it.")
+@click.option("--only", "names", multiple=True, type=click.Choice(EXPERIMENTS), help="Run only this; may be repeated.")
 @click.option(
     "--seconds",
     default=2.0,
     show_default=True,
     type=click.FloatRange(1.0),
-    help="How long each codec runs for its energy.",
+    help="How long each codec runs to measure its energy.",
 )
 @click.option(
     "--plots",
@@ -148,9 +148,9 @@ def experiments(
     seconds: float,
     plots: Path | None,
 ) -> None:
-    """What the Gompresso paper measures, on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
+    """The experiments of the Gompresso paper on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
 
-    Each table is printed, and written, as soon as it is measured.
+    Each table is printed and written as soon as it is measured.
     """
     require_gpu()
     if plots is not None:
@@ -172,7 +172,7 @@ def experiments(
 @click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def plot(result: Path, folder: Path) -> None:
-    """Draw what `experiments` wrote as JSON, on any machine, as `--plots` does; needs matplotlib."""
+    """Draw plots from the JSON that `experiments` wrote, as `--plots` does, on any machine; needs matplotlib."""
     require_matplotlib()
     written = json.loads(result.read_text())
     for table in written["tables"]:
@@ -184,16 +184,16 @@ def plot(result: Path, folder: Path) -> None:
 @rounds_option(3)
 @json_option
 def grammar(paths: tuple[Path, ...], rounds: int, json_path: Path | None) -> None:
-    """Building the grammar of text by each builder, on a GPU too where there is one: speed and sizes."""
+    """Speed and sizes of grammars by each builder, also on a GPU if there is one."""
     finish(measure_grammar(paths, rounds), json_path)
 
 
 @bench.command()
 @click.argument("trees", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @rounds_option(3)
-@click.option("--only", "tasks", multiple=True, type=click.Choice(list(TASKS)), help="One statistic; all without it.")
-@click.option("--archive", type=click.Path(exists=True, path_type=Path), help="The archive of the only TREE.")
-@click.option("--scripts/--no-scripts", default=True, help="Run what a user would run instead; it is slow.")
+@click.option("--only", "tasks", multiple=True, type=click.Choice(list(TASKS)), help="Only this; may be repeated.")
+@click.option("--archive", type=click.Path(exists=True, path_type=Path), help="An existing archive, for a single TREE.")
+@click.option("--scripts/--no-scripts", default=True, help="Also run what a user would run instead; slow.")
 @json_option
 def stats(
     trees: tuple[Path, ...],
@@ -204,12 +204,12 @@ def stats(
     *,
     scripts: bool,
 ) -> None:
-    """Statistics of directories: by TADOC's way, the CPU, a GPU, without a grammar, by coreutils and data frames.
+    """Statistics of directories: sequential TADOC, the CPU, a GPU, without a grammar, coreutils and data frames.
 
-    All have to give the same bytes.
+    All of them must give the same bytes.
     """
     if archive is not None and len(trees) > 1:
-        raise click.UsageError("--archive is of one directory")
+        raise click.UsageError("--archive is allowed for a single TREE only")
     finish(measure_stats(trees, tasks or tuple(TASKS), rounds, archive, with_scripts=scripts), json_path, ["awk"])
 
 
@@ -218,7 +218,7 @@ def stats(
 @rounds_option(1)
 @json_option
 def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
-    """Packing a tree that is in the page cache: seconds, size, peak memory."""
+    """Time, size and peak memory of packing a tree that is in the page cache."""
     finish([measure_pack(tree, rounds)], json_path, ["tar", "gzip", "zstd", "mksquashfs"])
 
 
@@ -227,15 +227,15 @@ def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A gompfs archive of the tree; without it, the tree is packed first.",
+    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
 )
-@click.option("--pattern", default=DEFAULT_PATTERN, show_default=True, help="What grep looks for.")
+@click.option("--pattern", default=DEFAULT_PATTERN, show_default=True, help="The pattern for grep.")
 @click.option(
     "--big",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A large file, to be packed alone and read.",
+    help="A large file, which is packed alone and read.",
 )
-@click.option("--keep-caches", is_flag=True, help="Drop no caches: what else this machine does would slow down.")
+@click.option("--keep-caches", is_flag=True, help="Do not drop caches; this machine has other work.")
 @rounds_option(3)
 @json_option
 def mount(
@@ -247,7 +247,7 @@ def mount(
     rounds: int,
     json_path: Path | None,
 ) -> None:
-    """Walking, reading and searching a mounted tree, each with cold caches (which only root can drop)."""
+    """Time to walk, read and search a mounted tree, each with cold caches (which only root can drop)."""
     conditions = Conditions(rounds, cold=not keep_caches and os.geteuid() == 0)
     programs = ["tar", "pzstd", "ratarmount", "mksquashfs", "squashfuse_ll", "squashfuse"]
     finish(measure_mount(tree, archive, pattern, big, conditions), json_path, programs)
@@ -258,12 +258,12 @@ def mount(
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A gompfs archive of the tree; without it, the tree is packed first.",
+    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
 )
 @rounds_option(11)
 @json_option
 def start(tree: Path, archive: Path | None, rounds: int, json_path: Path | None) -> None:
-    """Starting commands, and mounting a tree until its first listing; caches are warm."""
+    """Time to start commands, and to mount a tree until its first listing, with warm caches."""
     finish(measure_start(tree, archive, rounds), json_path, ["ratarmount", "squashfuse_ll", "squashfuse"])
 
 

@@ -1,7 +1,7 @@
-"""A mount of one file whose bytes lie in memory: how fast FUSE is when nothing has to be read or decoded.
+"""Mounts one file whose bytes are in memory, to measure the speed of FUSE without reading and decoding.
 
-It answers with the request loop of gompfs. Run as `python -m tools.bench.bare_fuse NAME SIZE MOUNTPOINT`; it returns
-when the mount answers, and a daemon serves it until it is unmounted.
+It uses the request loop of gompfs. Run it as `python -m tools.bench.bare_fuse NAME SIZE MOUNTPOINT`. The command
+returns when the mount answers; a daemon serves the mount until it is unmounted.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gompfs.mount.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 _FILE_INO = 2
-_CONTENT = 1 << 28  # bytes in memory, as many as a mount of an archive keeps; the file repeats them
-_PIECE = 1 << 16  # as the blocks of an archive
+_CONTENT = 1 << 28  # bytes in memory, the default cache size of a mount; the file repeats them
+_PIECE = 1 << 16  # the default block size of an archive
 
 
 class MemoryOperations:
-    """What a request loop asks of Snapshots and Operations in gompfs.mount, for one file in memory."""
+    """The part of Snapshots and Operations (gompfs.mount) that a request loop uses, for one file in memory."""
 
     def __init__(self, name: bytes, size: int) -> None:
         root = Inode(ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, 0, 2)
@@ -64,7 +64,7 @@ class MemoryOperations:
         return inode.size
 
     def stored_sizes(self) -> StoredSizes:
-        """See Archive.stored_sizes: there are no holes."""
+        """See Archive.stored_sizes; the file has no holes."""
         return StoredSizes()
 
     def inode(self, node: int) -> Inode:
@@ -89,7 +89,7 @@ class MemoryOperations:
 
 
 def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -> None:
-    """Mount, and answer until the mount is gone."""
+    """Mount, and answer requests until it is unmounted."""
     options = MountOptions()
     session = Session(mountpoint, "memory", options)
 
@@ -104,7 +104,7 @@ def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -
 
 
 def main() -> None:
-    """Serve in a child process; end when it is ready, or has failed."""
+    """Serve in a child process; return when it is ready, or exit with an error if it has failed."""
     name, size, mountpoint = sys.argv[1], int(sys.argv[2]), sys.argv[3]
     reading, writing = os.pipe()
     if os.fork() == 0:
@@ -114,7 +114,7 @@ def main() -> None:
         return
     os.close(writing)
     if os.read(reading, 1) != b"+":
-        sys.exit("the bare mount does not work")
+        sys.exit("the bare FUSE mount did not start")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The blocks that the tables about codecs measure, and the codecs of our peers."""
+"""The blocks for the tables about codecs, and the codecs of our peers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import click
 
-_RUN = 16  # blocks that follow each other in a sample
-BATCH_SIZE = 8 << 20  # bytes that an engine gets at once, about what a mount gives it
+_RUN = 16  # consecutive blocks in a sample
+BATCH_SIZE = 8 << 20  # bytes for one call of an engine, about as many as a mount gives it
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A codec of others: compress(block), and decompress(compressed, uncompressed size); None if not installed."""
+    """A peer's codec: compress(block) and decompress(compressed, uncompressed size); both None if not installed."""
 
     name: str
     compress: Callable[[bytes], bytes] | None = None
@@ -27,7 +27,7 @@ class Peer:
 
 
 def read_batches(path: Path, block_size: int, every: int) -> Iterator[list[bytes]]:
-    """Batches of blocks of a file, or of all regular files of a directory in a row; one of `every` runs of blocks."""
+    """Yields batches of blocks of a file, or of a directory's concatenated files; one of `every` runs of blocks."""
     batch: list[bytes] = []
     for number, block in enumerate(_cut(_pieces(path), block_size)):
         if number // _RUN % every == 0:
@@ -40,7 +40,7 @@ def read_batches(path: Path, block_size: int, every: int) -> Iterator[list[bytes
 
 
 def read_blocks(path: Path, block_size: int, every: int) -> list[bytes]:
-    """All of these blocks; a click error where there is nothing."""
+    """Returns all blocks that read_batches yields; raises a click error if there are none."""
     blocks = [block for batch in read_batches(path, block_size, every) for block in batch]
     if not blocks:
         raise click.ClickException(f"{path} holds no data")
@@ -48,7 +48,7 @@ def read_blocks(path: Path, block_size: int, every: int) -> list[bytes]:
 
 
 def regular_files(path: Path) -> Iterator[Path]:
-    """The file itself, or all regular files below a directory, in an order that does not change."""
+    """Yields the file itself, or all regular files below a directory in a fixed order."""
     if not path.is_dir():
         yield path
         return
@@ -79,7 +79,7 @@ def _cut(pieces: Iterator[bytes], block_size: int) -> Iterator[bytes]:
 
 
 def peer(name: str) -> Peer:
-    """A codec by its name and level, such as zstd-3; raises KeyError for one that is not known."""
+    """Returns a codec by name and level, such as zstd-3; raises KeyError if the name is unknown."""
     codec, _, level = name.partition("-")
     package, make = _PACKAGES[codec]
     try:
@@ -113,7 +113,7 @@ def _lz4hc(name: str, library: Any, level: int) -> Peer:
 
 def _zstd(name: str, library: Any, level: int) -> Peer:
     compressor = library.ZstdCompressor(level=level, write_content_size=False, write_checksum=False)
-    # One for each thread: none of them may be shared, and making one takes half the time of decoding a block.
+    # One per thread: threads must not share one, and creating one takes half the time of decoding a block.
     local = threading.local()
 
     def decompress(block: bytes, size: int) -> bytes:

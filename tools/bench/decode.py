@@ -1,4 +1,4 @@
-"""Decoding speed, in memory, of independent blocks of one size."""
+"""Measures the decoding speed of independent blocks of one size, from memory to memory."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Decompress = Callable[[bytes, int], bytes]
 
 
 class WrongContentError(AssertionError):
-    """What a codec decoded is not what was compressed."""
+    """A codec decoded other bytes than were compressed."""
 
 
 def measure_decode(paths: Sequence[Path], block_size: int, every: int, rounds: int) -> list[Report]:
-    """A table for each file or directory: GB/s of output on one thread and on all cores, by codec."""
+    """Returns a table for each file or directory: GB/s of output by codec, on one thread and on all cores."""
     num_threads = len(os.sched_getaffinity(0))
     return [_measure(path, block_size, every, rounds, num_threads) for path in paths]
 
@@ -73,12 +73,12 @@ def _tabulate(
             quotients = [divide(a, b) for a, b in zip(speeds[ours], speeds[theirs], strict=True)]
             report.add(f"{ours} / {theirs}", None, *quotients, None)
     report.notes.append(
-        "Ours always check the XXH3 checksum of each compressed block, there is no decoding without; of the peers "
-        "only zlib checks anything (Adler-32)."
+        "Our codecs always check the XXH3 checksum of each compressed block; this cannot be switched off. Of the "
+        "peers, only zlib has a checksum (Adler-32)."
     )
     report.notes.append(
-        "Peers on many threads: a pool of Python threads, one part of the blocks each. What a binding does while it "
-        "holds the interpreter lock bounds them; python-lz4 does so for part of each call."
+        "Peers on several threads: a pool of Python threads, each with a part of the blocks. The time in which a "
+        "binding holds the GIL limits their speed; python-lz4 holds it for a part of each call."
     )
     return report
 
@@ -90,7 +90,7 @@ def add_ours(
     block_size: int,
     num_threads: int,
 ) -> int:
-    """Jobs for one thread and for all, once checked; returns the compressed size."""
+    """Adds jobs for one thread and for all, after checking the output; returns the compressed size."""
     stream = b"".join(blocks)
     encoded = [block.data for block in CpuEngine().encode_blocks(stream, block_size, CodecOptions(codec))]
     for count in (1, num_threads):
@@ -106,11 +106,11 @@ def _our_job(engine: CpuEngine, encoded: Sequence[bytes], block_size: int) -> Ca
     out = memoryview(bytearray(BATCH_SIZE))
 
     def job(check: bytes | None = None) -> int:
-        """Decode all; with `check`, returns how many bytes are as they are there, up to the first batch that is not."""
+        """Decodes all blocks; with `check`, returns the number of bytes that equal it before the first wrong batch."""
         equal = 0
         for first in range(0, len(encoded), step):
             if any(engine.decode_blocks(encoded[first : first + step], out)):
-                raise WrongContentError(f"a block from {first} on")
+                raise WrongContentError(f"damage in a block from {first} on")
             if check is not None:
                 expected = memoryview(check)[equal : equal + step * block_size]
                 if out[: len(expected)] != expected:
@@ -128,7 +128,7 @@ def add_peer(
     executor: ThreadPoolExecutor,
     num_threads: int,
 ) -> int:
-    """Jobs for one thread and for all, once checked; returns the compressed size."""
+    """Adds jobs for one thread and for all, after checking the output; returns the compressed size."""
     assert other.compress is not None
     assert other.decompress is not None
     pairs = [(other.compress(block), len(block)) for block in blocks]

@@ -1,4 +1,4 @@
-"""What the tables about a GPU share: the data, clocks, checks, and what the device is."""
+"""Shared by the tables about a GPU: data, timing, checks, and the description of the device."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from gompfs.engine.cpu import CpuEngine
 from . import nvml
 from .blocks import read_blocks
 
-OUTPUT_BYTES = 4 << 30  # a device holds some thousand blocks at once, and the last of them should not count much
+OUTPUT_BYTES = 4 << 30  # a device decodes thousands of blocks at once; the last ones should hardly matter
 
 
 class WrongContentError(AssertionError):
-    """What a codec decoded is not what was compressed."""
+    """A codec decoded other bytes than were compressed."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Blocks of one size, and how often they are repeated to keep a device busy."""
+    """Blocks of one size, and the number of repetitions that keeps a device busy."""
 
     name: str
     blocks: Sequence[bytes]
@@ -36,26 +36,26 @@ class Sample:
 
     @property
     def block_size(self) -> int:
-        """Bytes of each block."""
+        """The size of each block in bytes."""
         return len(self.blocks[0])
 
     @cached_property
     def content(self) -> bytes:
-        """The blocks in a row, once."""
+        """The concatenated blocks, without repetitions."""
         return b"".join(self.blocks)
 
     @property
     def size(self) -> int:
-        """Bytes of all blocks with their repetitions."""
+        """The size of all blocks in bytes, including repetitions."""
         return len(self.content) * self.repeats
 
     def encode(self, options: CodecOptions) -> list[bytes] | None:
-        """The blocks, once, as they lie in an archive; None where one of them does not shrink."""
+        """Returns the blocks, without repetitions, as an archive stores them; None if a block does not shrink."""
         encoded = [block.data for block in CpuEngine().encode_blocks(self.content, self.block_size, options)]
         return None if any(block[4] == Codec.STORED for block in encoded) else encoded
 
     def is_repeated_in(self, output: cupy.ndarray | memoryview) -> bool:
-        """Whether an output, in device or host memory, is this content again and again."""
+        """Returns whether an output, in device or host memory, is this content, repeated."""
         content = np.frombuffer(self.content, np.uint8)
         if isinstance(output, memoryview):
             rows = np.frombuffer(output, np.uint8)[: self.size].reshape(-1, content.size)
@@ -64,26 +64,26 @@ class Sample:
 
 
 def make_sample(name: str, content: bytes, block_size: int) -> Sample:
-    """Content cut into blocks, without what remains; a click error where it is less than a block."""
+    """Cuts content into whole blocks and drops the rest; raises a click error if there is no whole block."""
     blocks = [content[end - block_size : end] for end in range(block_size, len(content) + 1, block_size)]
     if not blocks:
-        raise click.ClickException(f"{name} has less than a block")
+        raise click.ClickException(f"{name} is smaller than a block")
     return Sample(name, blocks, max(OUTPUT_BYTES // (len(blocks) * block_size), 1))
 
 
 def read_sample(path: Path, block_size: int, every: int) -> Sample:
-    """The data of a file or directory, in blocks."""
+    """Returns the data of a file or directory in blocks."""
     return make_sample(path.name, b"".join(read_blocks(path, block_size, every)), block_size)
 
 
 def check(label: str, is_right: bool) -> None:
-    """Raise WrongContentError, with a label, for what is not right."""
+    """Raises WrongContentError with the label if `is_right` is false."""
     if not is_right:
         raise WrongContentError(label)
 
 
 def time_on_device(decode: Callable[[], None], rounds: int) -> float:
-    """Median seconds between two events on the stream, after two rounds that warm up."""
+    """Returns the median seconds between two events on the stream, after two warm-up rounds."""
     seconds = []
     for number in range(rounds + 2):
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
@@ -97,7 +97,7 @@ def time_on_device(decode: Callable[[], None], rounds: int) -> float:
 
 
 def time_on_host(job: Callable[[], object], rounds: int) -> float:
-    """Median seconds of a job that waits for the device itself, after one round that warms up."""
+    """Returns the median seconds of a job that itself waits for the device, after one warm-up round."""
     seconds = []
     for number in range(rounds + 1):
         started = time.perf_counter()
@@ -108,14 +108,14 @@ def time_on_host(job: Callable[[], object], rounds: int) -> float:
 
 
 def time_copy_to_host(out: memoryview, rounds: int) -> float:
-    """Median seconds of filling host memory from the device."""
+    """Returns the median seconds to copy from the device into host memory."""
     device = cupy.zeros(len(out), cupy.uint8)
     target = np.frombuffer(out, np.uint8)
     return time_on_device(lambda: device.get(cupy.cuda.get_current_stream(), out=target, blocking=False), rounds)
 
 
 def describe_device() -> str:
-    """The GPU, and the versions of its driver, of CUDA and of CuPy."""
+    """Returns the name of the GPU, and the versions of its driver, of CUDA and of CuPy."""
     runtime = cupy.cuda.runtime
     name = runtime.getDeviceProperties(0)["name"].decode()
     driver = nvml.driver_version() or "unknown"

@@ -1,4 +1,4 @@
-"""Decoding speed on a GPU: blocks in device memory beside nvCOMP, and through the engine with all transfers."""
+"""Measures decoding on a GPU: in device memory beside nvCOMP, and through the engine including transfers."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _PAIRS = (
     ("gompresso-byte -1", "nvCOMP LZ4"),
     ("gompresso-byte -1", "nvCOMP Snappy"),
 )
-_BATCHES = 201  # of blocks, for a latency
+_BATCHES = 201  # batches that are timed for a latency
 
 
 def measure_gpu(paths: Sequence[Path], block_size: int, every: int, rounds: int) -> list[Report]:
-    """Tables for each file or directory: device memory to device memory, host to host, and latency."""
+    """Returns tables for each file or directory: device memory to device memory, host to host, and latency."""
     engine = GpuEngine()
     reports = []
     for path in paths:
@@ -81,7 +81,7 @@ def _measure_resident(sample: Sample, engine: GpuEngine, rounds: int) -> Report:
             report.add(f"{ours} / {theirs}", *cells)
     report.notes.append(describe_device() + (f", nvCOMP {nvcomp.version()}." if library is not None else "."))
     report.notes.append(
-        "Ours count each block with its header of 32 bytes. Checksums are checked on the host, not here."
+        "Our ratios include the 32-byte header of each block. Checksums are checked on the host, and not in this table."
     )
     return report
 
@@ -92,7 +92,7 @@ def _measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> Report
     copy = time_copy_to_host(out, rounds)
     report = Report(
         f"{sample.name}, {size / 1e9:.2f} GB, host memory to host memory: GB/s of output, medians of {rounds}",
-        ["GB/s", "of the copy to the host"],
+        ["GB/s", "share of the copy to the host"],
     )
     report.add("copy to the host alone", size / 1e9 / copy, 1.0)
     keeping = GpuEngine(options=GpuOptions())
@@ -106,14 +106,14 @@ def _measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> Report
             report.add(f"{codec.label} -6, {label}", size / 1e9 / seconds, copy / seconds)
     report.notes.append(f"{describe_device()}.")
     report.notes.append(
-        "Checks of headers and checksums, both copies and decoding; pageable memory takes a copy more. Payloads that "
-        "are on the device from the round before are neither checked nor copied again."
+        "Includes checks of headers and checksums, both copies and decoding; pageable memory needs one more copy. "
+        "Payloads that are on the device from the previous round are neither checked nor copied again."
     )
     return report
 
 
 def _measure_latency(sample: Sample, gpu: GpuEngine) -> Report:
-    """Blocks that are in host memory, one batch after another, as a mount asks for them."""
+    """Measures one batch of blocks after another, from host memory, as a mount requests them."""
     auto = AutoEngine()
     blocks = [block.data for block in gpu.encode_blocks(sample.content, sample.block_size, CodecOptions())]
     auto.start_gpu()

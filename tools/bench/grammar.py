@@ -1,4 +1,4 @@
-"""Building grammars: how fast, how large they are, and what takes the room."""
+"""Measures grammar builders: speed, size of the grammar, and what takes the space."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COLUMNS = ["MB/s", "symbols", "rules", "depth", "section MB", "compressed MB", 
 
 @dataclass
 class Way:
-    """A way to build a grammar, and the seconds that it took."""
+    """One way to build a grammar, and the seconds of its runs."""
 
     name: str
     builder: str
@@ -40,7 +40,7 @@ class Way:
 
 
 def measure_grammar(paths: Sequence[Path], rounds: int) -> list[Report]:
-    """A table for each file or directory, a row for each way to build its grammar."""
+    """Returns a table for each file or directory, with a row for each way to build its grammar."""
     return [_measure(path, rounds) for path in paths]
 
 
@@ -48,7 +48,7 @@ def _measure(path: Path, rounds: int) -> Report:
     files = [(ino, text) for ino, text in enumerate(map(Path.read_bytes, regular_files(path)), 1) if is_text(text)]
     size = sum(len(text) for _, text in files)
     if not size:
-        raise click.ClickException(f"{path} holds no text")
+        raise click.ClickException(f"{path} contains no text")
     engine = CpuEngine()
     report = Report(f"grammar of {path.name}, {size / 1e6:.1f} MB of text, medians of {rounds}", _COLUMNS)
     ways = list(_ways(engine))
@@ -60,8 +60,8 @@ def _measure(path: Path, rounds: int) -> Report:
         speed = size / 1e6 / statistics.median(way.seconds)
         report.add(way.name, speed, *_describe(engine, way.section, text_size))
     report.notes.append(
-        "Compressed sizes are those of gompresso-bit in blocks of 64 KiB: sections at level 1, as pack does it, the "
-        "text at level 6. What a section has beside the dictionary is the parts."
+        "Compressed sizes are for gompresso-bit in blocks of 64 KiB: sections at level 1, as by pack, and the text at "
+        "level 6. A section consists of the dictionary and the parts."
     )
     return report
 
@@ -87,7 +87,7 @@ def _build(way: Way, files: Sequence[tuple[int, bytes]]) -> None:
 
 
 def _describe(engine: Engine, section: bytes, text_size: int) -> tuple[float, ...]:
-    """The columns of a section but the first."""
+    """Returns the columns that describe a section: all columns except the speed."""
     grammar = Grammar.from_bytes(section)
     parts = list(grammar.parts())
     symbols, rules = sum(part.symbols.size for part in parts), sum(part.num_rules for part in parts)
@@ -104,7 +104,7 @@ def _compressed(engine: Engine, content: bytes, options: CodecOptions) -> int:
 
 
 def _depth(part: GrammarPart) -> int:
-    """The most rules inside each other, the root included."""
+    """Returns the maximum nesting depth of rules, including the root."""
     num_words = len(part.words)
     owners = np.repeat(np.arange(part.num_rules), np.diff(part.rule_starts.astype(np.int64)))
     is_rule = (part.symbols >= num_words) & (part.symbols != SPLITTER)
@@ -119,7 +119,7 @@ def _depth(part: GrammarPart) -> int:
 
 
 def _dictionary_end(section: bytes, num_words: int) -> int:
-    """Where the dictionary of a section ends: behind the rests of its words, whose lengths it has as numbers."""
+    """Returns the end of the dictionary: after the rests of its words, whose lengths are stored as numbers."""
     start = _HEADER_SIZE + num_words
     numbers = np.frombuffer(section, np.uint8, offset=start).astype(np.int64)
     lasts = np.flatnonzero(numbers < 128)[:num_words]

@@ -1,4 +1,4 @@
-"""Using a tree through mounts: of gompfs, of ratarmount and squashfuse, and the tree itself."""
+"""Measures the use of a tree through mounts of gompfs, ratarmount and squashfuse, and of the tree itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Measure = Callable[[Server, Mount], list[float]]
 
 @dataclass(frozen=True)
 class Conditions:
-    """How often everything is measured, and whether the kernel's caches are dropped before each measurement."""
+    """The number of rounds, and whether the kernel's caches are dropped before each measurement."""
 
     rounds: int
     cold: bool
@@ -49,15 +49,15 @@ class Conditions:
 def measure_mount(
     tree: Path, archive: Path | None, pattern: str, big: Path | None, conditions: Conditions
 ) -> list[Report]:
-    """A table of the tree, in seconds, and one of reading the big file where that is given."""
+    """Returns a table for the tree, in seconds, and, if `big` is given, one for reading that file."""
     reports = [_measure_tree(tree, archive, pattern, conditions)]
     if big is not None:
         reports.append(_measure_big(big, conditions))
     for report in reports:
         if conditions.cold:
-            report.notes.append("Cold: the kernel has cached neither content nor archive nor program; the disk counts.")
+            report.notes.append("Cold: the kernel's caches were empty, so reading from the disk is included.")
         else:
-            report.notes.append("WARM: the kernel's caches were kept; no figures to compare with those of cold caches.")
+            report.notes.append("WARM: the kernel's caches were kept; do not compare with figures of cold caches.")
     return reports
 
 
@@ -65,7 +65,7 @@ def _measure_tree(tree: Path, archive: Path | None, pattern: str, conditions: Co
     report = Report(f"{tree.name} mounted, seconds, {conditions}", list(_TREE_COLUMNS))
     jobs = [
         "find . -type f | wc -l",
-        # grep exits with 1 where it finds nothing, and with 2 where it cannot read.
+        # grep exits with 1 if it finds nothing, and with 2 if it cannot read a file.
         f"(grep -r -e {shlex.quote(pattern)} . || [ $? = 1 ]) | wc -l",
         "tar cf - . | wc -c",
     ]
@@ -89,10 +89,10 @@ def _measure_tree(tree: Path, archive: Path | None, pattern: str, conditions: Co
     for server, medians in _measure_servers(tree, archive, conditions, measure, report):
         report.add(server.name, server.archive_size, firsts[server.name], *medians)
     _add_quotients(report, _RATARMOUNT, lambda ours, theirs: divide(theirs, ours))
-    # What tar writes depends on more than the files, such as the sizes of directories and who owns the root.
+    # The output of tar also depends on other things, such as the sizes of directories and the owner of the root.
     if len({tuple(answer[:2]) for answer in answers.values()}) > 1:
-        report.notes.append(f"THE MOUNTS DISAGREE about the numbers of files and of lines found: {answers}")
-    report.notes.append("The first mount of ratarmount makes its index, which later mounts find beside the archive.")
+        report.notes.append(f"THE MOUNTS DISAGREE about the number of files or of lines found: {answers}")
+    report.notes.append("The first mount of ratarmount creates its index, which later mounts find beside the archive.")
     return report
 
 
@@ -117,8 +117,8 @@ def _measure_big(big: Path, conditions: Conditions) -> Report:
     _add_quotients(report, _RATARMOUNT, divide)
     _add_quotients(report, BARE, divide)
     report.notes.append(
-        f"{BARE}: the same requests, answered by the same loop without reading or decoding. "
-        "Four readers read a quarter of the file each."
+        f"{BARE}: the same loop answers the same requests, without reading or decoding. "
+        "Each of the four readers reads a quarter of the file."
     )
     return report
 
@@ -126,9 +126,9 @@ def _measure_big(big: Path, conditions: Conditions) -> Report:
 def _measure_servers(
     source: Path, archive: Path | None, conditions: Conditions, measure: Measure, report: Report
 ) -> Iterator[tuple[Server, list[float]]]:
-    """The servers that work, and the medians of what `measure` says of them in interleaved rounds.
+    """Yields each server that works, and the medians of its figures from `measure`, in interleaved rounds.
 
-    A peer that is not installed or that fails is listed so in the report; gompfs may not fail.
+    The report lists peers that are not installed or that fail. If gompfs fails, that is an error.
     """
     with _prepared(source.resolve(), archive and archive.resolve(), report) as (servers, place):
         seconds: dict[Server, list[list[float]]] = {server: [] for server in servers}
@@ -146,7 +146,7 @@ def _measure_servers(
 
 @contextmanager
 def _prepared(source: Path, archive: Path | None, report: Report) -> Iterator[tuple[list[Server], Path]]:
-    """The servers that are installed, with their archives made, and where to mount."""
+    """Makes the archives; yields the servers that are installed, and the mount point."""
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
         place = Path(scratch, "mount")
         servers = []
@@ -175,7 +175,7 @@ def _add_failed(report: Report, server: Server, error: Exception) -> None:
 
 
 def _add_quotients(report: Report, other: str, quotient: Callable[[Cell, Cell], float | None]) -> None:
-    """A row of gompfs and another server, where that was measured; the first two columns are none of both."""
+    """Adds a row that compares gompfs with another server, if that was measured; it leaves out two columns."""
     rows = dict(report.rows)
     theirs = rows.get(other, [])
     if theirs and not isinstance(theirs[0], str):

@@ -1,4 +1,4 @@
-"""The codecs of nvCOMP through its C interface: batches of blocks, device memory to device memory."""
+"""Runs the codecs of nvCOMP through its C interface: batches of blocks, device memory to device memory."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ import numpy as np
 
 PACKAGE = "nvidia-libnvcomp-cu13"
 PEERS = (("LZ4", 0), ("Snappy", 0), ("Gdeflate", 1), ("Gdeflate", 5), ("Deflate", 5), ("Zstd", 0))
-"""Codecs that are measured beside ours, with a level where there is one."""
+"""The codecs that are measured beside ours, with their levels; 0 for a codec without levels."""
 
 
 class _Options(ctypes.Structure):
-    """The options of any codec, by value: 64 bytes, of which the first number is a level where there are levels."""
+    """The options of any codec, passed by value: 64 bytes that begin with the level, if the codec has levels."""
 
     _fields_ = (("level", ctypes.c_int), ("reserved", ctypes.c_char * 60))
 
 
 class NvcompError(RuntimeError):
-    """nvCOMP refused a call, or did not give back what it was given."""
+    """nvCOMP refused a call, or failed to compress or decode a block."""
 
 
 def load_library() -> ctypes.CDLL | None:
-    """libnvcomp of its Python package; None where that is not installed."""
+    """Returns libnvcomp from its Python package; None if the package is not installed."""
     try:
         files = metadata.files(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -36,22 +36,22 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def version() -> str:
-    """The version of the package."""
+    """Returns the version of the package."""
     return metadata.version(PACKAGE)
 
 
 def label(codec: str, level: int) -> str:
-    """What tables call a codec."""
+    """Returns the name of a codec for tables."""
     return f"nvCOMP {codec}" + (f" {level}" if level else "")
 
 
 class NvcompBatch:
-    """Blocks of one size, compressed with one codec, that stay on the device, and are decoded several times each."""
+    """Blocks of one size, compressed with one codec, that stay on the device; `repeats` copies of each are decoded."""
 
     def __init__(
         self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes], repeats: int = 1
     ) -> None:
-        """Compress `blocks` with a codec as nvCOMP spells it, such as LZ4 or Gdeflate. Raises NvcompError."""
+        """Compress `blocks` with a codec named as in nvCOMP, such as LZ4 or Gdeflate. Raises NvcompError."""
         self._library = library
         self._codec = codec
         self._sizes = cupy.asarray([len(block) for block in blocks], cupy.uint64)
@@ -105,7 +105,7 @@ class NvcompBatch:
         )  # fmt: skip
 
     def is_right(self) -> bool:
-        """Whether the last decode gave the content."""
+        """Returns whether the last decode produced the right content; raises NvcompError if a block failed."""
         self._check()
         return bool((self.output.reshape(-1, self._content.size) == self._content).all())
 
@@ -123,7 +123,7 @@ class NvcompBatch:
     def _call(self, function: str, *arguments: Any) -> None:
         status = getattr(self._library, f"nvcompBatched{self._codec}{function}")(*arguments)
         if status != 0:
-            raise NvcompError(f"{self._codec}: {function} gave status {status}")
+            raise NvcompError(f"{self._codec}: {function} returned status {status}")
 
     def _check(self) -> None:
         cupy.cuda.Device().synchronize()

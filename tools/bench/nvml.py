@@ -1,4 +1,4 @@
-"""What the driver's library NVML tells, through its C interface: its version, and the energy that a GPU took."""
+"""Reads from the driver's library NVML, through its C interface: the driver version, and a GPU's energy counter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _VERSION_SIZE = 80
 
 
 def driver_version() -> str | None:
-    """The version of the driver; None where NVML cannot be used."""
+    """Returns the version of the driver; None if NVML cannot be used."""
     library = _load()
     text = ctypes.create_string_buffer(_VERSION_SIZE)
     if library is None or library.nvmlSystemGetDriverVersion(text, ctypes.c_uint(_VERSION_SIZE)) != 0:
@@ -20,7 +20,7 @@ def driver_version() -> str | None:
 
 
 def energy_meter(pci_bus_id: str) -> Callable[[], float] | None:
-    """A function that gives the joules that a GPU took since its driver started; None where it does not tell."""
+    """Returns a function that reads the joules that a GPU used since its driver started; None if not supported."""
     library = _load()
     device = ctypes.c_void_p()
     if library is None or library.nvmlDeviceGetHandleByPciBusId_v2(pci_bus_id.encode(), ctypes.byref(device)) != 0:
@@ -30,7 +30,7 @@ def energy_meter(pci_bus_id: str) -> Callable[[], float] | None:
     def read() -> float:
         status = library.nvmlDeviceGetTotalEnergyConsumption(device, ctypes.byref(millijoules))
         if status != 0:
-            raise OSError(f"NVML does not tell the energy: status {status}")
+            raise OSError(f"NVML cannot read the energy counter: status {status}")
         return millijoules.value / 1e3
 
     try:

@@ -1,4 +1,4 @@
-"""Packing a tree, by gompfs and by others."""
+"""Measures packing a tree, by gompfs and by other packers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .timing import run_measured
 
 @dataclass
 class Packer:
-    """A way to pack the tree, and what was measured of it; `programs` have to be installed."""
+    """One way to pack the tree, and its measurements; it needs `programs`."""
 
     name: str
     command: list[str | Path]
@@ -28,7 +28,7 @@ class Packer:
 
 
 def measure_pack(tree: Path, rounds: int) -> Report:
-    """A row for each packer; the tree is read once first, so that it is in the page cache."""
+    """Returns a table with a row for each packer. The tree is read once first, so that it is in the page cache."""
     columns = ["seconds", "MB/s", "archive MB", "ratio", "peak memory MB", "grammar MB"]
     size = read_all(tree)
     report = Report(f"packing {tree.name}, {size / 1e6:.1f} MB of files, medians of {rounds}", columns)
@@ -48,14 +48,14 @@ def measure_pack(tree: Path, rounds: int) -> Report:
             figures = (size / 1e6 / seconds, archive / 1e6, size / archive, packer.peak_memory / 1e6, grammar)
             report.add(packer.name, seconds, *figures)
     report.notes.append(
-        "MB/s counts the bytes in regular files. Peak memory is that of the largest process of a pipeline; some 10 MB "
-        "is the least that can be seen. gzip works on one core; gompfs, zstd -T0 and mksquashfs on all."
+        "MB/s counts the bytes in regular files. Peak memory is that of the largest process of a pipeline; values "
+        "below about 10 MB cannot be seen. gzip uses one core; gompfs, zstd -T0 and mksquashfs use all."
     )
     return report
 
 
 def read_all(tree: Path) -> int:
-    """Read a tree's regular files once; returns their size together."""
+    """Reads a tree's regular files once; returns the sum of their sizes."""
     size = 0
     for file in regular_files(tree):
         with file.open("rb") as opened:

@@ -1,4 +1,4 @@
-"""Draws the plots of tables as PNG files. Needs matplotlib, which comes with the extra `bench`."""
+"""Draws plots of tables as PNG files. Needs matplotlib, which comes with the extra `bench`."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from .report import Cell, Plot, Report
 _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
 _CHARACTERS_OF_A_LINE = 105
-_ROOM_FOR_BARS = 0.8  # of the distance between two rows
+_ROOM_FOR_BARS = 0.8  # fraction of the distance between two rows
 
 
 def require_matplotlib() -> None:
-    """A click error where matplotlib is not installed."""
+    """Raises a click error if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise click.ClickException("--plots needs matplotlib: pip install '.[bench]'")
 
 
 def caption_of(facts: dict[str, str]) -> str:
-    """Where the figures come from, as far as a plot has room for it."""
+    """Returns the origin of the figures, short enough for a plot."""
     devices = [facts[name] for name in ("gpu", "cpu") if name in facts]
     return ", ".join([*devices, f"commit {facts['commit']}", facts["date"]])
 
 
 def save_plots(report: Report, folder: Path, caption: str) -> list[Path]:
-    """Draw all plots of a table into a folder, which is made if need be; gives the files."""
+    """Draws all plots of a table into a folder, which is created if necessary; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     return [_save(report, plot, folder, caption) for plot in report.plots]
 
 
 def _save(report: Report, plot: Plot, folder: Path, caption: str) -> Path:
-    from matplotlib.figure import Figure  # not everywhere
+    from matplotlib.figure import Figure  # may not be installed
 
     figure = Figure(figsize=_INCHES, layout="constrained")
     axes = figure.add_subplot()
@@ -75,5 +75,5 @@ def _draw_lines(axes: Any, series: dict[str, list[float]]) -> None:
 
 
 def _number(cell: Cell) -> float:
-    """The number in a cell; nothing is drawn for a word or an empty one."""
+    """Returns the number in a cell, or NaN, which is not drawn, for text and empty cells."""
     return float(cell) if isinstance(cell, int | float) else math.nan

@@ -1,4 +1,4 @@
-"""The programs that the tables run: gompfs itself, and those of others."""
+"""The programs that the tables run: gompfs and its peers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GOMPFS: list[str | Path] = [sys.executable, "-P", "-m", "gompfs"]
 
 
 def environment() -> dict[str, str]:
-    """Lets commands find the gompfs that this process has imported, these tools, and what pip put beside Python."""
+    """Returns an environment in which commands find the imported gompfs, these tools, and programs beside Python."""
     parents = [str(Path(gompfs.__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2])]
     python_path = [*parents, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PATH": _search_path(), "PYTHONPATH": os.pathsep.join(python_path)}
@@ -28,27 +28,27 @@ def _search_path() -> str:
 
 
 def lacking(programs: Sequence[str]) -> list[str]:
-    """Those that are not installed."""
+    """Returns the programs that are not installed."""
     return [program for program in programs if shutil.which(program, path=_search_path()) is None]
 
 
 def pipeline(*commands: Sequence[str | Path]) -> list[str | Path]:
-    """A shell's pipeline that fails where any of its commands fails."""
+    """Returns a shell pipeline that fails if any of its commands fails."""
     return ["bash", "-o", "pipefail", "-c", " | ".join(shlex.join(map(str, command)) for command in commands)]
 
 
 def tar_of(source: Path) -> list[str | Path]:
-    """Writes a tar of a directory's content, or of one file, to standard output."""
+    """Returns a command that writes a tar of a directory's content, or of one file, to standard output."""
     if source.is_dir():
         return ["tar", "-C", source, "-cf", "-", "."]
     return ["tar", "-C", source.parent, "-cf", "-", source.name]
 
 
 def version_of(program: str) -> str:
-    """The version that a program prints about itself."""
+    """Returns the version that a program prints."""
     if lacking([program]):
         return "not installed"
-    # squashfs-tools know -version, gzip and others --version; each prints it in its first line or two.
+    # squashfs-tools take -version, the others --version; each prints the version in its first two lines.
     option = "-version" if "squash" in program else "--version"
     done = subprocess.run([program, option], capture_output=True, text=True, check=False, env=environment(), timeout=60)
     found = re.search(r"\d+\.\d+(\.\w+)*", done.stdout + done.stderr)

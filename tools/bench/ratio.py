@@ -1,4 +1,4 @@
-"""Compression ratios on independent blocks of one size."""
+"""Measures compression ratios on independent blocks of one size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAIRS = (("gompresso-bit", "zlib-6"), ("gompresso-byte", "lz4hc-9"))
 
 
 def measure_ratio(paths: Sequence[Path], block_size: int, every: int) -> Report:
-    """A row for each file or directory, a column for each codec, uncompressed size over compressed size."""
+    """Returns a table of ratios (uncompressed / compressed size): a row for each path, a column for each codec."""
     peers = [peer(name) for name in _PEERS]
     columns = ["MB", *(codec.label for codec in _OURS), *_PEERS, *(f"{a} / {b}" for a, b in _PAIRS)]
     report = Report(f"compression ratio, independent blocks of {block_size}", columns)
@@ -27,10 +27,10 @@ def measure_ratio(paths: Sequence[Path], block_size: int, every: int) -> Report:
         size, ratios = _measure(path, block_size, every, peers)
         report.add(path.name, size / 1e6, *ratios.values(), *(divide(ratios[a], ratios[b]) for a, b in _PAIRS))
     if every > 1:
-        report.notes.append(f"One of {every} runs of 16 blocks is measured; MB says how much that is.")
+        report.notes.append(f"One of {every} runs of 16 blocks is measured; MB is the size of the measured blocks.")
     report.notes.append(
-        "Ours count each block with its header of 32 bytes (sizes, two checksums), which the peers do without, but for "
-        "zlib's 6 bytes; zstd writes neither content size nor checksum, lz4 no size."
+        "Our ratios include the 32-byte header of each block (sizes, two checksums). The peers write no header, except "
+        "for zlib's 6 bytes: zstd writes neither content size nor checksum, lz4 no size."
     )
     return report
 

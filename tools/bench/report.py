@@ -1,4 +1,4 @@
-"""Tables, and the machine and the versions that they come from."""
+"""Tables, and the machine and the versions on which they were measured."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Cell = float | str | None
 
 @dataclass(frozen=True)
 class Plot:
-    """How some columns of a table are drawn: rows along the x axis, and a set of bars or a line for each column."""
+    """A plot of some columns of a table: rows along the x axis, and a set of bars or a line for each column."""
 
     name: str
     kind: Literal["bars", "lines"]
@@ -39,7 +39,7 @@ class Plot:
 
 @dataclass
 class Report:
-    """One table; a row is a name and a value for each column, a number or a word, or None for an empty cell."""
+    """One table. A row is a name and a cell for each column: a number, a text, or None for an empty cell."""
 
     title: str
     columns: list[str]
@@ -52,26 +52,26 @@ class Report:
         self.rows.append((name, list(values)))
 
     def add_missing(self, name: str, programs: Sequence[str]) -> None:
-        """Append the row of a peer that cannot run, and a note of the programs that it lacks."""
+        """Append the row of a peer that cannot run, and a note that names the missing programs."""
         self.add(name, NOT_INSTALLED, *[None] * (len(self.columns) - 1))
         self.notes.append(f"{name}: not installed: {', '.join(programs)}.")
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Returns the table as plain values."""
         rows = {name: dict(zip(self.columns, values, strict=True)) for name, values in self.rows}
         plots = [asdict(plot) for plot in self.plots]
         return {"title": self.title, "rows": rows, "notes": self.notes, "plots": plots}
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Report:
-        """What as_json gave, without its notes."""
+        """Returns the table for the values of as_json, without its notes."""
         columns = list(next(iter(values["rows"].values()), {}))
         rows = [(name, list(row.values())) for name, row in values["rows"].items()]
         plots = [Plot(**plot | {"columns": tuple(plot["columns"])}) for plot in values["plots"]]
         return cls(values["title"], columns, rows, plots=plots)
 
     def as_table(self) -> Table:
-        """The same for a terminal."""
+        """Returns the table for a terminal."""
         table = Table()
         table.add_column("")
         for column in self.columns:
@@ -92,7 +92,7 @@ def print_reports(reports: Sequence[Report], facts: dict[str, str]) -> None:
 
 
 def divide(a: Cell, b: Cell) -> float | None:
-    """Their quotient where both are numbers."""
+    """Returns a / b if both are numbers, otherwise None."""
     return a / b if isinstance(a, int | float) and isinstance(b, int | float) else None
 
 
@@ -107,7 +107,7 @@ def _cell(value: Cell) -> str:
 
 
 def origin(programs: Sequence[str] = ()) -> dict[str, str]:
-    """What the figures depend on beside the data: machine, versions of libraries and of `programs`, commit, date."""
+    """Returns what the figures depend on besides the data: machine, versions, commit, date."""
     facts = {
         "cpu": f"{_cpu_model()} x {len(os.sched_getaffinity(0))}",
         "memory": f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / (1 << 30):.1f} GiB",
@@ -129,7 +129,7 @@ def origin(programs: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _library_versions() -> dict[str, str]:
-    """Of the C libraries inside of the packages, as far as these are installed and tell."""
+    """Returns the versions of the C libraries inside the installed packages, if the packages report them."""
     versions = {}
     try:
         versions["lz4 library"] = str(import_module("lz4").library_version_string())

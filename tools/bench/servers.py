@@ -1,4 +1,4 @@
-"""Who mounts: how each makes its archive, mounts it, and lets go of it."""
+"""The file systems that are compared: how each makes its archive, mounts and unmounts it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNMOUNT_TRIES = 50
 
 @dataclass(frozen=True)
 class Server:
-    """Makes an archive of a tree or a file once, and mounts it; without a mount command, the tree is read itself."""
+    """Commands that make an archive of a source and mount it; without a mount command, the source itself is read."""
 
     name: str
     programs: tuple[str, ...] = ()
@@ -28,20 +28,20 @@ class Server:
     archive: Path | None = None
 
     def missing(self) -> list[str]:
-        """The programs that are not installed."""
+        """Returns the required programs that are not installed."""
         return lacking(self.programs)
 
     @property
     def archive_size(self) -> float | None:
-        """In MB, once the archive is made; None without one."""
+        """The size of the archive in MB, after it was made; None for a server without an archive."""
         return self.archive.stat().st_size / 1e6 if self.archive else None
 
 
 def servers_of(source: Path, scratch: Path, place: Path, archive: Path | None) -> list[Server]:
-    """All servers of a directory or a file; gompfs serves `archive` where that is given."""
+    """Returns all servers for a directory or a file; gompfs serves `archive` if given."""
     gomp, tar, squash = archive or scratch / "it.gomp", scratch / "it.tar.zst", scratch / "it.squashfs"
     pack = () if archive else (*GOMPFS, "pack", "-q", "--no-stats", source, gomp)
-    # In frames that decompress by themselves, as pzstd writes them, ratarmount can seek; in one frame it cannot.
+    # pzstd writes frames that decompress independently; ratarmount cannot seek in a single frame.
     make_tar = pipeline(tar_of(source), ["pzstd", "-q", "-3", "-o", tar])
     squashed = ("mksquashfs", source, squash, "-comp", "zstd", "-no-progress", "-quiet")
     squashfuse = "squashfuse" if lacking(["squashfuse_ll"]) and not lacking(["squashfuse"]) else "squashfuse_ll"
@@ -60,7 +60,7 @@ def servers_of(source: Path, scratch: Path, place: Path, archive: Path | None) -
 
 
 def run(command: tuple[str | Path, ...], *, directory: Path | None = None) -> str:
-    """The output of a command that starts no daemon; raises CalledProcessError where it fails."""
+    """Returns the output of a command that starts no daemon; raises CalledProcessError if it fails."""
     done = subprocess.run(
         command, cwd=directory, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, env=environment()
     )
@@ -68,20 +68,20 @@ def run(command: tuple[str | Path, ...], *, directory: Path | None = None) -> st
 
 
 def drop_caches() -> None:
-    """Empty the kernel's caches of files, names and inodes; needs root."""
+    """Empties the kernel's caches of files, names and inodes; needs root."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
 
 
 def bare_server(big: Path, place: Path) -> Server:
-    """A file of that size, served from memory: the most that FUSE can do for any of the others."""
+    """Returns a server of a file of the same size from memory: an upper bound for every FUSE file system."""
     command = (*GOMPFS[:-1], "tools.bench.bare_fuse", big.name, str(big.stat().st_size), place)
     return Server(BARE, (), (), command)
 
 
 @contextmanager
 def mounted(server: Server, source: Path, place: Path, *, cold: bool) -> Iterator[tuple[Path, float]]:
-    """Where the content is, and the seconds from the mount command to the first answered listing."""
+    """Mounts; yields the directory of the content, and the seconds from the mount command to the first listing."""
     if cold:
         drop_caches()
     started = time.perf_counter()
@@ -92,7 +92,7 @@ def mounted(server: Server, source: Path, place: Path, *, cold: bool) -> Iterato
         return
     place.mkdir(exist_ok=True)
     try:
-        # Without pipes: a daemon would keep those open.
+        # No pipes, because the daemon would keep them open.
         subprocess.run(
             server.mount,
             check=True,
@@ -112,16 +112,16 @@ def mounted(server: Server, source: Path, place: Path, *, cold: bool) -> Iterato
 
 
 def unmount(place: Path) -> None:
-    """Unmount and see to it that nothing is mounted any more: what is below would be removed with the scratch files."""
+    """Unmounts and makes sure that nothing stays mounted: cleaning the scratch directory would delete its files."""
     command: list[str | Path] = ["umount", place] if os.geteuid() == 0 else ["fusermount3", "-u", place]
     for _ in range(_UNMOUNT_TRIES):
         if not _is_mounted(place):
             return
         subprocess.run(command, capture_output=True, check=False)
         time.sleep(0.02)
-    raise RuntimeError(f"{place} stays mounted")
+    raise RuntimeError(f"{place} could not be unmounted")
 
 
 def _is_mounted(place: Path) -> bool:
-    """Unlike os.path.ismount, this sees mounts whose server has died too."""
+    """Returns whether `place` is a mount point, unlike os.path.ismount also if its server has died."""
     return any(line.split()[4] == str(place) for line in Path("/proc/self/mountinfo").read_text().splitlines())

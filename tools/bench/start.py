@@ -1,4 +1,4 @@
-"""How long commands take to start, and mounts to answer the first listing; the kernel's caches are warm."""
+"""Measures the start of commands, and of mounts until the first listing, with warm caches of the kernel."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _BARE, _GOMPFS = "python -c pass", "gompfs"
 _NUM_SMALL_FILES = 32
 _POLL_SECONDS = 0.0005
 _READY_SECONDS = 300
-# What the console script does.
+# The content of the console script `gompfs`.
 _SCRIPT = "from gompfs.cli import main; main()"
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Seconds of one run: from its start to its end, and on the CPU, in user and in kernel mode."""
+    """Seconds of one run: wall time, and CPU time in user and kernel mode."""
 
     wall: float
     cpu: float
 
 
 def measure_start(tree: Path, archive: Path | None, rounds: int) -> list[Report]:
-    """A table of commands, and one of mounts of the tree, in milliseconds."""
+    """Returns a table of commands and a table of mounts of the tree, in milliseconds."""
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
         return [_measure_commands(Path(scratch), rounds), _measure_mounts(tree, archive, Path(scratch), rounds)]
 
@@ -58,7 +58,7 @@ def _measure_commands(scratch: Path, rounds: int) -> Report:
     for number in range(rounds + 1):
         for name, command in commands.items():
             times = _time(command)
-            if number:  # the first one of each may compile modules to byte code
+            if number:  # the first run of each command may compile modules to byte code
                 measured[name].append(times)
     report = Report(f"commands, milliseconds, medians of {rounds}", ["wall", "CPU", f"wall / {_BARE}"])
     bare = statistics.median(times.wall for times in measured[_BARE])
@@ -71,7 +71,7 @@ def _measure_commands(scratch: Path, rounds: int) -> Report:
 
 
 def _time(command: tuple[str | Path, ...]) -> _Times:
-    """One run in a process of its own, whose output goes nowhere."""
+    """Times one run in a process of its own, whose output is discarded."""
     cpu, started = _cpu_of_children(), time.perf_counter()
     subprocess.run(
         command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=_environment()
@@ -80,7 +80,7 @@ def _time(command: tuple[str | Path, ...]) -> _Times:
 
 
 def _environment() -> dict[str, str]:
-    """As for a user, whose modules are compiled to byte code once."""
+    """Returns an environment in which modules are compiled to byte code once, as for a user."""
     return {name: value for name, value in environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -109,7 +109,7 @@ def _measure_mounts(tree: Path, archive: Path | None, scratch: Path, rounds: int
     for number in range(rounds + 1):
         for server in servers:
             waited = _time_mount(server, place)
-            if number:  # the first mount of ratarmount makes its index
+            if number:  # the first mount of ratarmount creates its index
                 seconds[server.name].append(waited)
     ours = statistics.median(seconds[_GOMPFS])
     for server in servers:
@@ -120,7 +120,7 @@ def _measure_mounts(tree: Path, archive: Path | None, scratch: Path, rounds: int
 
 
 def _time_mount(server: Server, place: Path) -> float:
-    """Seconds from the start of the mount command until the root of the mount is listed."""
+    """Returns the seconds from the start of the mount command until the root of the mount is listed."""
     device = os.stat(place).st_dev
     started = time.perf_counter()
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Statistics: TADOC on one thread, the CPU, a GPU, no grammar at all, and what a user would run instead."""
+"""Measures statistics: sequential TADOC, the CPU, a GPU, without a grammar, and what a user would run instead."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _TADOC, _CPU = "sequential TADOC", "CPU"
 
 @dataclass
 class Way:
-    """A way to a text, and what was measured of it: seconds, and the text's digest."""
+    """One way to produce a text, and its measurements: seconds, and digests of the text."""
 
     name: str
     make: Callable[[], Iterable[bytes]]
@@ -64,7 +64,7 @@ class Way:
     digests: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Once; only the digest is kept of the text, and what it takes does not count."""
+        """Produces the text once and stores its digest; the time for the digest does not count."""
         digest, waited = hashlib.sha256(), 0.0
         started = time.perf_counter()
         for piece in self.make():
@@ -76,16 +76,16 @@ class Way:
 
     @property
     def median(self) -> float:
-        """Of all runs."""
+        """The median seconds of all runs."""
         return statistics.median(self.seconds)
 
 
 def measure_stats(
     trees: Sequence[Path], tasks: Sequence[str], rounds: int, archive: Path | None, *, with_scripts: bool
 ) -> list[Report]:
-    """Three tables for each directory: ways to each statistic, the phases of ours, and its virtual file.
+    """Returns three tables for each directory: all ways to each statistic, the phases of ours, and virtual files.
 
-    With `archive`, an archive of the only directory that is packed already.
+    `archive` is an existing archive, if there is only one directory.
     """
     reports = []
     for tree in trees:
@@ -99,7 +99,7 @@ def measure_stats(
 
 
 class _Measurement:
-    """One directory."""
+    """The measurements of one directory."""
 
     def __init__(self, tree: Path, packed: Path, scratch: Path, rounds: int, *, with_scripts: bool) -> None:
         self._tree = tree
@@ -126,8 +126,8 @@ class _Measurement:
                     for way in ways[task].values():
                         way.run()
         phases.notes.append(
-            "Load: the section is read, and checked; for wordcount and sort it is counted as well, which is all of "
-            "the traversal. The CPU initialises each part just before it traverses it."
+            "Load: reads and checks the section; for wordcount and sort, this includes all of the traversal. "
+            "The CPU initialises each part just before it traverses the part."
         )
         return [self._compare(title, ways), phases, self._virtual_files(title, ways)]
 
@@ -210,8 +210,8 @@ class _Measurement:
             ours = medians[_CPU]
             report.add(task, *map(medians.get, names), *(divide(medians.get(name), ours) for name in quotients))
         report.notes.append(
-            "All ways gave the same bytes. Sequential TADOC, CPU and GPU begin with the loaded grammar, the others "
-            "with the files: in the archive (no grammar), or plain and in the page cache."
+            "All ways gave the same bytes. Sequential TADOC, CPU and GPU start from the loaded grammar; \"no grammar\" "
+            "starts from the files in the archive; the others start from the plain files in the page cache."
         )
         if missing := missing_frames():
             report.notes.append(f"Not installed: {', '.join(missing)}.")
@@ -219,7 +219,7 @@ class _Measurement:
 
     def _virtual_files(self, title: str, ways: Mapping[str, Mapping[str, Way]]) -> Report:
         report = Report(
-            f"virtual files of a mount, seconds, each in a fresh one, {title}",
+            f"virtual files, seconds, each in a fresh mount, {title}",
             ["first byte", "last byte", "MB", "peak memory MB", "coreutils / first byte"],
         )
         for task, of_task in ways.items():
@@ -227,7 +227,7 @@ class _Measurement:
             first, last, size, memory = (statistics.median(values) for values in zip(*runs, strict=True))
             coreutils = of_task["coreutils"].median if "coreutils" in of_task else None
             report.add(task, first, last, size / 1e6, memory / 1e6, divide(coreutils, first))
-        report.notes.append("The archive is in the page cache; the grammar is loaded for the first byte.")
+        report.notes.append("The archive is in the page cache. The first byte waits until the grammar is loaded.")
         return report
 
     def _read_virtual(self, task: str, digests: set[str]) -> tuple[float, float, int, int]:
@@ -250,7 +250,7 @@ class _Measurement:
                     piece = file.read(1 << 20)
             last = time.perf_counter() - started
             if digest.hexdigest() not in digests:
-                raise click.ClickException(f"the virtual file {task} has other bytes than the report")
+                raise click.ClickException(f"the virtual file {task} differs from the report")
             return first, last, size, _peak_memory(server.pid)
         finally:
             server.terminate()
@@ -266,7 +266,7 @@ def _directions(
     device: ArrayDevice | None,
     name: str,
 ) -> list[Way]:
-    """Both directions, and for a device the choice; the CPU's choice is a way of its own."""
+    """Returns a way for each direction, and for a device one with automatic choice (the CPU's is added elsewhere)."""
     ways = []
     for direction in Direction:
         if direction is Direction.AUTO and device is None:
@@ -287,7 +287,7 @@ def _gpu_engine() -> Engine | None:
 def _require_same(task: str, ways: Iterable[Way]) -> None:
     digests = {way.name: way.digests for way in ways}
     if len(set().union(*digests.values())) != 1:
-        raise click.ClickException(f"{task}: not all ways give the same bytes: {digests}")
+        raise click.ClickException(f"{task}: the ways give different bytes: {digests}")
 
 
 def _peak_memory(process: int) -> int:

@@ -1,4 +1,4 @@
-"""Clocks: interleaved rounds in this process, and seconds and memory of commands."""
+"""Times interleaved rounds in this process, and measures time and memory of commands."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _SECONDS_OF_A_TURN = 0.1
 
 Key = TypeVar("Key", bound=Hashable)
 
-# A process starts with the peak memory of the one that it was spawned by, so a small one has to stand between the
-# benchmark, which holds numpy and more, and a command. What it cannot see below is its own memory, some 10 MB.
+# A process inherits the peak memory of its parent as its own. So a small process must start each command, instead of
+# the benchmark itself, which has loaded NumPy and more. Peaks below the memory of the small process, about 10 MB, are
+# not seen.
 _LAUNCHER = """
 import json, os, sys, time
 null = os.open(os.devnull, os.O_WRONLY)
@@ -29,10 +30,10 @@ print(json.dumps([os.waitstatus_to_exitcode(status), seconds, usage.ru_maxrss * 
 
 
 def interleave(jobs: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Key, float]:
-    """Median seconds of each job over `rounds` rounds after one that warms up.
+    """Returns the median seconds of each job over `rounds` rounds, after one warm-up round.
 
-    In each round every job has its turn, so that whatever else the machine does hits all of them alike. A turn
-    runs the job again and again for a while: small data would else measure what the job before left in the caches.
+    Each round runs every job, so that other load on the machine affects all jobs alike. A job runs repeatedly for 0.1 s
+    in each round; otherwise the time for small data would depend on the caches that the previous job left.
     """
     seconds: dict[Key, list[float]] = {key: [] for key in jobs}
     for number in range(rounds + 1):
@@ -48,7 +49,7 @@ def interleave(jobs: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Ke
 
 
 def run_measured(command: Sequence[str | Path], environment: Mapping[str, str]) -> tuple[float, int]:
-    """Seconds, and the peak memory in bytes of the largest process; raises CalledProcessError for a failure."""
+    """Returns seconds, and the peak memory in bytes of the largest process; raises CalledProcessError on failure."""
     launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, command)]
     done = subprocess.run(launcher, stdout=subprocess.PIPE, check=True, env=dict(environment))
     exit_code, seconds, peak_memory = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What a user would run instead of reading a statistic: pipelines of coreutils and awk, and data frames."""
+"""The commands that a user would run instead of reading a statistic: coreutils and awk, and data frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .programs import environment
 
-# Words as tr has them, one a line; a file ends its last word.
+# One word per line, split by tr; the end of a file also ends a word.
 _WORDS = r"xargs -0 awk 1 | tr -s '[:space:]' '\n' | sed '/^$/d'"
 _WORDS_OF_FILES = r"""xargs -0 awk '
     BEGIN { FS = "[ \t\r\v\f]+" }
@@ -42,7 +42,7 @@ PIPELINES = {
     "ranked_inverted_index": f"{_SEQUENCES_OF_FILES} | {_COUNT_FIRST} | {_BY_SEQUENCE} | {_JOIN}",
 }
 
-# Text is taken for Latin-1, in which any bytes are characters, and characters are in the order of the bytes.
+# Text is decoded as Latin-1: every byte is a character, and characters sort in byte order.
 _READ = r"""
 import sys
 texts = [open(name, "rb").read().decode("latin-1") for name in sys.stdin.buffer.read().split(b"\0")[:-1]]
@@ -59,7 +59,7 @@ write(counts.iter_rows())
     "duckdb": r"""
 import duckdb
 connection = duckdb.connect()
-connection.execute("set enable_progress_bar = false")  # it would be written to standard output
+connection.execute("set enable_progress_bar = false")  # otherwise it goes to standard output
 connection.execute("create table texts (text varchar)")
 connection.executemany("insert into texts values (?)", [[text] for text in texts])
 write(connection.execute('''
@@ -79,20 +79,20 @@ write(zip(counts["word"].to_arrow().to_pylist(), counts["count"].to_arrow().to_p
 
 @dataclass(frozen=True)
 class UserScript:
-    """A command that reads names of files, each with a NUL behind it, from its standard input."""
+    """A command that reads file names, each followed by a NUL, from standard input."""
 
     name: str
     command: tuple[str, ...]
 
     def run(self, tree: Path, files: Sequence[bytes]) -> bytes:
-        """What it prints, run in the tree; raises CalledProcessError."""
+        """Runs the command in the tree and returns its output; raises CalledProcessError."""
         given = b"".join(name + b"\0" for name in files)
         how = environment() | {"LC_ALL": "C"}
         return subprocess.run(self.command, input=given, stdout=subprocess.PIPE, cwd=tree, env=how, check=True).stdout
 
 
 def scripts_for(task: str, python: str) -> list[UserScript]:
-    """Those that can run here; data frames only count words."""
+    """Returns the scripts that can run here; data frames are used only for word counts."""
     scripts = []
     if all(shutil.which(program) for program in ("bash", "xargs", "awk", "sort")):
         pipeline = ("bash", "-o", "pipefail", "-c", PIPELINES[task])
@@ -105,5 +105,5 @@ def scripts_for(task: str, python: str) -> list[UserScript]:
 
 
 def missing_frames() -> list[str]:
-    """The packages of data frames that are not installed."""
+    """Returns the data frame packages that are not installed."""
     return [name for name in _FRAMES if not find_spec(name)]

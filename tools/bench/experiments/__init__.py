@@ -1,7 +1,7 @@
 """The experiments of the Gompresso paper, on a GPU: `python -m tools.bench experiments --help`.
 
 Sitaridi et al., "Massively-Parallel Lossless Data Decompression" (ICPP 2016, arXiv 1606.00519). docs/benchmarks.md
-says what each of them measures, and where it differs from the paper's.
+says what each experiment measures, and how it differs from the paper.
 """
 
 EXPERIMENTS = ("strategies", "nesting", "sizes", "transfers", "energy")

@@ -1,4 +1,4 @@
-"""Energy for each GB of output: our kernels and nvCOMP's on the GPU, ours and others on the CPU (Fig. 14)."""
+"""Measures energy per GB of output: our kernels and nvCOMP's on the GPU, our codecs and others on the CPU (Fig. 14)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..report import NOT_INSTALLED, Plot, Report
 from .meters import ENERGY_COLUMNS, Meter, add_load, cpu_meter
 from .strategies import CODECS, LEVEL
 
-_CPU_BYTES = 64 << 20  # of the data, for jobs on the CPU
+_CPU_BYTES = 64 << 20  # bytes of data for jobs on the CPU
 _SECONDS_OF_REST = 0.05
 
 
 def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Report]:
-    """A table by codec, those of the GPU first; each runs for `seconds`."""
+    """Returns a table with a row for each codec, first on the GPU; each runs for `seconds`."""
     meters = {"GPU": nvml.energy_meter(cupy.cuda.runtime.deviceGetPCIBusId(0)), "CPU": cpu_meter()}
     report = Report(
         f"{sample.name}, blocks of {sample.block_size}, each codec for {seconds:g} s: watts, and joules for each GB "
@@ -37,9 +37,9 @@ def measure_energy(sample: Sample, engine: GpuEngine, seconds: float) -> list[Re
     _add_gpu_codecs(report, sample, engine, readable, seconds)
     _add_cpu_codecs(report, sample, readable, seconds)
     report.notes += [
-        "A row has the energy of both, also of the one that waits; what the machine takes at rest is in it.",
-        "GPU: from device memory to device memory; NVML's counter of the whole card, its memory included.",
-        "CPU: all threads, memory to memory; RAPL's counters of the packages, without memory and all else.",
+        "A row has the energy of GPU and CPU, including the one that waits, and including the power at rest.",
+        "GPU: from device memory to device memory; NVML's counter for the whole card, including its memory.",
+        "CPU: all threads, memory to memory; RAPL's counters for the packages only, without memory.",
     ]
     if nvcomp.load_library() is not None:
         report.notes.append(f"nvCOMP {nvcomp.version()}.")

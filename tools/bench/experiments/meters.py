@@ -1,4 +1,4 @@
-"""Power while a job runs again and again, by counters of energy; the CPU's counter as Linux tells it (RAPL)."""
+"""Measures power while a job runs repeatedly, from energy counters; the CPU's counter is RAPL, read from Linux."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ ENERGY_COLUMNS = ("GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB")
 NOT_READABLE = "not readable"
 _POWERCAP = Path("/sys/class/powercap")
 _SECONDS_TO_WARM_UP = 0.5
-_SECONDS_BETWEEN_READINGS = 0.05  # reading takes time in which nothing runs
+_SECONDS_BETWEEN_READINGS = 0.05  # the job does not run while a counter is read
 
 Meter = Callable[[], float]
-"""Gives joules since any start, in steps."""
+"""Returns joules since an arbitrary start; the value increases in steps."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """How often a job ran in a second, and the watts by each meter; None where a meter stood still."""
+    """The runs of a job per second, and the watts by meter; None for a meter that did not change."""
 
     runs_per_second: float
     watts: dict[str, float | None]
 
 
 def cpu_meter(root: Path = _POWERCAP) -> Meter | None:
-    """The energy of all CPU packages; None where it is not readable."""
-    zones = sorted(root.glob("intel-rapl:*"))  # AMD's have that name too
+    """Returns a meter for the energy of all CPU packages; None if it is not readable."""
+    zones = sorted(root.glob("intel-rapl:*"))  # AMD CPUs use this name too
     try:
-        packages = [_Package(zone) for zone in zones if zone.name.count(":") == 1]  # others are parts of these
+        packages = [_Package(zone) for zone in zones if zone.name.count(":") == 1]  # more colons: a part of a package
     except OSError:
         return None
     return (lambda: sum(package.joules() for package in packages)) if packages else None
 
 
 class _Package:
-    """One package's counter of microjoules, which begins again at 0 from time to time."""
+    """The energy counter of one package, in microjoules, which wraps to 0 from time to time."""
 
     def __init__(self, zone: Path) -> None:
         self._counter = zone / "energy_uj"
@@ -47,7 +47,7 @@ class _Package:
         self._total = 0
 
     def joules(self) -> float:
-        """Since the start."""
+        """Returns the joules since this object was created."""
         now = int(self._counter.read_text())
         self._total += (now - self._last) % (self._range + 1)
         self._last = now
@@ -55,7 +55,7 @@ class _Package:
 
 
 def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds: float) -> Load:
-    """Run a job, which has to wait for what it starts, for that long and a while before."""
+    """Runs a job repeatedly for `seconds`, after a warm-up; the job must wait for the work that it starts."""
     _repeat(job, _SECONDS_TO_WARM_UP)
     steps: dict[str, list[tuple[float, float]]] = {name: [] for name in meters}
     started = time.perf_counter()
@@ -73,7 +73,7 @@ def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds
 def add_load(
     report: Report, label: str, size: int, job: Callable[[], object], meters: Mapping[str, Meter], seconds: float
 ) -> None:
-    """A row: the job that makes `size` bytes, measured."""
+    """Measures a job that produces `size` bytes, and adds a row for it."""
     load = measure_load(job, meters, seconds)
     speed = load.runs_per_second * size / 1e9
     cells: list[Cell] = [speed or None]
@@ -84,7 +84,7 @@ def add_load(
 
 
 def _repeat(job: Callable[[], object], seconds: float) -> int:
-    """Run a job for that long at least; how often it ran."""
+    """Runs a job repeatedly for at least `seconds`; returns the number of runs."""
     started = time.perf_counter()
     runs = 0
     while time.perf_counter() - started < seconds:
@@ -94,7 +94,7 @@ def _repeat(job: Callable[[], object], seconds: float) -> int:
 
 
 def _power(steps: list[tuple[float, float]]) -> float | None:
-    """Watts between the first step and the last; what was read before the first began at an unknown time."""
+    """Returns the watts from the first step of the counter to the last; earlier values began at an unknown time."""
     if len(steps) < 3:
         return None
     (start, before), (end, after) = steps[1], steps[-1]

@@ -1,10 +1,11 @@
-"""Data whose matches depend on each other so deeply as is asked for, and the rounds that they then need.
+"""Generates data whose matches depend on each other to a given depth, and computes the rounds that it needs.
 
-As in the paper, strings of 16 bytes are repeated, each time with another beginning or, in turn, another end: a string
-has more in common with its last occurrence than with any older one, so an encoder copies from that. 32 / `depth` of
-them take turns: with one, each sequence of a row of 32 needs the one before; with 32, none does. Two bytes change where
-the paper changes one, as one comes back too soon to tell old occurrences apart. A byte of noise behind each string
-keeps matches from running on into the next one.
+As in the paper, strings of 16 bytes are repeated, alternately with a changed beginning and a changed end. A string has
+more in common with its last occurrence than with any older one, so an encoder copies from the last occurrence.
+32 / `depth` different strings take turns: with one string, each sequence of a row of 32 depends on the previous
+sequence; with 32 strings, none does. Two bytes change where the paper changes one, because the values of one byte
+repeat too soon to tell old occurrences apart. A random byte after each string keeps matches from extending into the
+next string.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import random
 from collections.abc import Sequence
 
 DEPTHS = (1, 2, 4, 8, 16, 32)
-ROW = 32  # sequences that a warp decodes together
+ROW = 32  # sequences that a warp decodes at once
 _STRING_SIZE = 16
 
 
 def make_nested(depth: int, size: int, seed: int = 0) -> bytes:
-    """`size` bytes in which rows of 32 sequences need `depth` rounds; `depth` is one of DEPTHS."""
+    """Returns `size` bytes in which rows of 32 sequences need `depth` rounds; `depth` is one of DEPTHS."""
     rng = random.Random(f"{seed} {depth}")
     strings = [bytearray(rng.randbytes(_STRING_SIZE)) for _ in range(ROW // depth)]
     content = bytearray()
@@ -33,7 +34,7 @@ def make_nested(depth: int, size: int, seed: int = 0) -> bytes:
 
 
 def _change(string: bytearray, number: int, rng: random.Random) -> None:
-    """Give a string another beginning or end; the two bytes beside its middle are the same pair once in a block."""
+    """Changes the beginning or end of a string; the two bytes next to its middle form the same pair once in a block."""
     count = number // 2
     if number % 2 == 0:
         string[:2] = (rng.randrange(256), count % 256)
@@ -42,9 +43,10 @@ def _change(string: bytearray, number: int, rng: random.Random) -> None:
 
 
 def resolve_row(row: Sequence[tuple[int, int, int]], start: int) -> list[int]:
-    """Bytes that each round of multi-round resolution copies; `row` are up to 32 sequences, from output `start` on.
+    """Returns the bytes that each round of multi-round resolution copies; `row` has up to 32 sequences.
 
-    A match is copied in the first round at whose beginning all matches before its source are done.
+    The output of the row begins at `start`. A round copies a match if all output up to the end of its source was final
+    when the round began.
     """
     waiting = []
     for literal_length, match_length, match_offset in row:
@@ -61,7 +63,7 @@ def resolve_row(row: Sequence[tuple[int, int, int]], start: int) -> list[int]:
 
 
 def count_rounds(sequences: Sequence[tuple[int, int, int]]) -> list[list[int]]:
-    """What resolve_row says of each row of a block."""
+    """Returns the result of resolve_row for each row of a block."""
     counted = []
     start = 0
     for first in range(0, len(sequences), ROW):

@@ -1,4 +1,4 @@
-"""Strategies on data whose matches depend on each other more and more deeply (Fig. 9c and 10)."""
+"""Measures the strategies on data with increasing depth of dependencies between matches (Fig. 9c and 10)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SPEEDS = ("SC", "MRR", "pieces", "DE, groups of 4", "DE, groups of 32")
 
 
 def measure_nesting(engine: GpuEngine, block_size: int, rounds: int) -> list[Report]:
-    """For each codec a table by depth: without dependency elimination, then with it."""
+    """Returns a table by depth for each codec, without and with dependency elimination."""
     return [_measure(codec, engine, block_size, rounds) for codec in CODECS]
 
 
@@ -40,8 +40,8 @@ def _measure(codec: Codec, engine: GpuEngine, block_size: int, rounds: int) -> R
             speeds[True, 2].elimination, speeds[True, 5].elimination, *ratios,
         )  # fmt: skip
     report.notes += [
-        "SC, MRR, pieces and the first ratio: without dependency elimination, so that depth is not the encoder's.",
-        "Rounds are for a row of 32 sequences; the first sequences of a block hold literals.",
+        "SC, MRR, pieces and the first ratio: without dependency elimination, so that the encoder keeps the depth.",
+        "Rounds are averages per row of 32 sequences; the first sequences of a block consist of literals.",
     ]
     x_label = "depth: rounds that a row of 32 sequences needs"
     report.plots = [

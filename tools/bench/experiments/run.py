@@ -1,4 +1,4 @@
-"""Runs the experiments that are asked for, one after another. Needs CuPy and a GPU."""
+"""Runs the chosen experiments one after another. Needs CuPy and a GPU."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .transfers import measure_transfers
 def run_experiments(
     names: Sequence[str], paths: Sequence[Path], block_size: int, every: int, rounds: int, seconds: float
 ) -> Iterator[Report]:
-    """The tables, each as soon as it is measured; `names` are some of EXPERIMENTS."""
+    """Yields each table as soon as it is measured; `names` are some of EXPERIMENTS."""
     engine = GpuEngine()
     samples = [read_sample(path, block_size, every) for path in paths]
     for name in names:

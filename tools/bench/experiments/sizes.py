@@ -1,4 +1,4 @@
-"""Ratio and speed of our kernels by block size (Fig. 12)."""
+"""Measures ratio and speed of our kernels by block size (Fig. 12)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .strategies import CODECS, LEVEL
 
 
 def measure_sizes(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
-    """A table of both codecs by block size, all on the same data."""
+    """Returns a table of both codecs by block size, all on the same data."""
     columns = [f"{codec.label} {what}" for codec in CODECS for what in ("ratio", "GB/s")]
     report = Report(
         f"{sample.name} -{LEVEL}, about {sample.size / 1e9:.2f} GB by block size: ratio, and GB/s in device memory, "
@@ -27,7 +27,7 @@ def measure_sizes(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report
         report.add(f"{block_size >> 10} KiB", len(cut.blocks) * cut.repeats, *cells)
         block_size *= 2
     report.notes.append(
-        "A warp decodes a block: where there are fewer blocks than the device holds warps, part of it is idle."
+        "A warp decodes one block, so if there are fewer blocks than resident warps, part of the device is idle."
     )
     for what, y_label in (("GB/s", "output, GB/s"), ("ratio", "compression ratio")):
         lines = tuple(f"{codec.label} {what}" for codec in CODECS)
@@ -37,7 +37,7 @@ def measure_sizes(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report
 
 
 def _measure(sample: Sample, options: CodecOptions, engine: GpuEngine, rounds: int) -> list[Cell]:
-    """Ratio and GB/s."""
+    """Returns ratio and GB/s."""
     encoded = sample.encode(options)
     if encoded is None:
         return ["has blocks that do not shrink", None]

@@ -1,4 +1,4 @@
-"""Strategies side by side, what their rounds copy, and what dependency elimination costs (Fig. 9a, 9b and 11)."""
+"""Compares strategies, the bytes of their rounds, and the cost of dependency elimination (Fig. 9a, 9b and 11)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _PAYLOADS: dict[str, tuple[bool, int]] = {
 }
 _SHOWN_ROUNDS = ("without DE", "groups of 4")
 _SPEEDS = ("SC", "MRR", "DE", "pieces")
-_PACKED_BLOCKS = 32  # whose packing is timed
+_PACKED_BLOCKS = 32  # number of blocks whose packing is timed
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """GB/s of each strategy on one payload, of which DE may be missing, and what the rounds did."""
+    """GB/s of each strategy on one payload (None for DE on a payload that lacks it), and the counts of rounds."""
 
     sequential: float
     multi_round: float
@@ -37,7 +37,7 @@ class Speeds:
 
 
 def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
-    """For each codec a table of strategies by payload; then one of the bytes that each round of MRR copies."""
+    """Returns a table of strategies by payload for each codec, and a table of the bytes copied by each round of MRR."""
     reports = []
     counted: dict[str, Rounds] = {}
     for codec in CODECS:
@@ -58,8 +58,8 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
             if payload in _SHOWN_ROUNDS:
                 counted[f"{codec.label}, {payload}"] = speeds.multi_round_rounds
         report.notes += [
-            "Rounds are for a row of 32 sequences; SC takes 32. DE copies a group at once, groups one after another.",
-            "Packing: one CPU thread. Ratios count each block with its header of 32 bytes.",
+            "Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once.",
+            "Packing uses one CPU thread. Ratios include the 32-byte header of each block.",
         ]
         report.plots = [
             Plot(f"strategies-{codec.label}-{sample.name}", "bars", _SPEEDS, "payload", "output, GB/s"),
@@ -71,7 +71,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
 
 
 def measure_payload(sample: Sample, encoded: list[bytes], engine: GpuEngine, elimination: bool, rounds: int) -> Speeds:
-    """Time every strategy that `encoded` allows; the output of each has to be right."""
+    """Times every strategy that `encoded` allows, and checks the output of each."""
     resident = ResidentBlocks(engine, encoded * sample.repeats)
     pieces = sample.size / 1e9 / time_on_device(resident.decode, rounds)
     check("pieces", resident.all_decoded() and sample.is_repeated_in(resident.output))
@@ -85,7 +85,7 @@ def measure_payload(sample: Sample, encoded: list[bytes], engine: GpuEngine, eli
 
 
 def _measure_strategy(sample: Sample, blocks: StrategyBlocks, strategy: Strategy, rounds: int) -> tuple[float, Rounds]:
-    """GB/s, and what the rounds did."""
+    """Returns GB/s and the counts of rounds."""
     counted = blocks.count(strategy)
     check(strategy.name, blocks.all_decoded() and sample.is_repeated_in(blocks.output))
     return sample.size / 1e9 / time_on_device(lambda: blocks.decode(strategy), rounds), counted
@@ -101,7 +101,7 @@ def _cells(speeds: Speeds) -> list[Cell]:
 
 
 def _time_packing(sample: Sample, options: CodecOptions, rounds: int) -> float:
-    """MB/s of one thread, on blocks from all over the data."""
+    """Returns the MB/s of one thread, on blocks sampled from all of the data."""
     step = -(-len(sample.blocks) // _PACKED_BLOCKS)
     stream = b"".join(sample.blocks[::step])
     engine = CpuEngine(1)

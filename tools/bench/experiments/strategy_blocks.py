@@ -1,4 +1,4 @@
-"""The comparison kernels (bit_strategies.cu, byte_strategies.cu) on blocks that stay in device memory."""
+"""Runs the comparison kernels (bit_strategies.cu, byte_strategies.cu) on blocks that stay in device memory."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _PREFIXES = {Codec.GOMPRESSO_BIT: "decode_bit", Codec.GOMPRESSO_BYTE: "decode_by
 _WARPS_PER_CTA = 4
 _THREADS_PER_CTA = 32 * _WARPS_PER_CTA
 _PAYLOAD_ALIGNMENT = 16
-_PADDING = 256  # kernels may read so far behind what they need
+_PADDING = 256  # kernels may read this many bytes beyond a buffer
 _MAX_ROUNDS = 32
 
 
 class Strategy(Enum):
-    """When a lane may copy its match; the values are the ends of the kernels' names."""
+    """The rule for when a lane may copy its match; the values are suffixes of the kernels' names."""
 
     SC = "sc"
     MRR = "mrr"
@@ -32,7 +32,7 @@ class Strategy(Enum):
 
 
 class StrategyBlocks:
-    """Blocks of one codec and one size, whose payloads stay in the memory of the present device."""
+    """Blocks of one codec and one size, whose payloads stay in the memory of the current device."""
 
     def __init__(self, blocks: Sequence[bytes], repeats: int) -> None:
         """Upload `blocks`, all of the same codec and size, `repeats` times."""
@@ -59,7 +59,7 @@ class StrategyBlocks:
         self._counters = cupy.zeros(2 + _MAX_ROUNDS, cupy.uint64)
 
     def decode(self, strategy: Strategy) -> None:
-        """Queue the decoding of all blocks into `output`, one behind the other, on the current stream."""
+        """Queue the decoding of all blocks into `output`, one after another, on the current stream."""
         kernel, num_resident = _load(self._codec, strategy)
         grid = min(-(-self._count // _WARPS_PER_CTA), num_resident)
         self._next_block.fill(0)
@@ -70,7 +70,7 @@ class StrategyBlocks:
         kernel((grid,), (_THREADS_PER_CTA,), arguments, shared_mem=_shared_bytes(self._codec))
 
     def count(self, strategy: Strategy) -> Rounds:
-        """Decode once into memory that was cleared, and tell what that took."""
+        """Decode once into cleared memory; return the counts of rounds."""
         self.output.fill(0)
         self._statuses.fill(255)
         self._counters.fill(0)
@@ -79,19 +79,19 @@ class StrategyBlocks:
         return Rounds(num_rows, num_rounds, bytes_of_round)
 
     def all_decoded(self) -> bool:
-        """Wait for the last decode; whether every payload was valid."""
+        """Wait for the last decode; return whether every payload was valid."""
         return bool((self._statuses == int(BlockStatus.OK)).all())
 
 
 def _shared_bytes(codec: Codec) -> int:
-    """Shared memory of a CTA."""
+    """Returns the bytes of shared memory per CTA."""
     per_cta, per_warp = SHARED_BYTES[_PREFIXES[codec]] if codec is Codec.GOMPRESSO_BIT else (0, 0)
     return per_cta + _WARPS_PER_CTA * (per_warp + STRATEGY_BYTES_PER_WARP)
 
 
 @cache
 def _load(codec: Codec, strategy: Strategy) -> tuple[cupy.RawKernel, int]:
-    """A kernel for the present device, and how many of its CTAs that holds at once."""
+    """Returns a kernel for the current device, and the number of its CTAs that can be resident at once."""
     module = cupy.RawModule(code=read_source(_SOURCES[codec]), options=compile_options(), backend="nvrtc")
     kernel = module.get_function(f"{_PREFIXES[codec]}_{strategy.value}")
     shared_bytes = _shared_bytes(codec)

@@ -1,4 +1,4 @@
-"""Decoding with the blocks, or their bytes too, crossing between host and device (Fig. 13)."""
+"""Measures decoding with transfers of the input, and of the output, between host and device (Fig. 13)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUM_STREAMS = 4
 
 
 class _Part:
-    """Blocks on the device, and pinned memory for their payloads and for a part of the output."""
+    """Blocks on the device, and pinned memory for their payloads and their part of the output."""
 
     def __init__(self, engine: GpuEngine, encoded: list[bytes], out: memoryview) -> None:
         self.blocks = ResidentBlocks(engine, encoded)
@@ -39,7 +39,7 @@ class _Part:
         output.get(cupy.cuda.get_current_stream(), out=self._out, blocking=False)
 
     def decode_with_input(self) -> None:
-        """Queue copy and decoding."""
+        """Queue the copy of the payloads and the decoding."""
         self.upload()
         self.blocks.decode()
 
@@ -49,13 +49,13 @@ class _Part:
         self.fetch()
 
     def clear(self) -> None:
-        """Forget what is on the device, so that a copy that does not happen shows."""
+        """Clear the memory on the device, so that a missing copy is noticed."""
         self.blocks.payloads.fill(0)
         self.blocks.output.fill(0)
 
 
 def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
-    """A table of both codecs by what is copied, and the CPU beside them."""
+    """Returns a table of both codecs, by what is copied, and of the CPU."""
     out = engine.allocate(sample.size)
     report = Report(
         f"{sample.name} -{LEVEL}, {sample.size / 1e9:.2f} GB in blocks of {sample.block_size}: GB/s of output with "
@@ -72,8 +72,8 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
         for mode, seconds in _time_modes(sample, codec, encoded, out, engine, rounds).items():
             report.add(f"{codec.label}, {mode}", ratio, sample.size / 1e9 / seconds)
     report.notes += [
-        f"Copies and decoding one after another; in parts: {_NUM_PARTS} of them on {_NUM_STREAMS} streams, at once.",
-        "Engine and CPU check the checksums of all blocks as well.",
+        f"Copies and decoding run one after another; in parts: {_NUM_PARTS} parts overlap on {_NUM_STREAMS} streams.",
+        "Engine and CPU also check the checksums of all blocks.",
     ]
     report.plots.append(Plot(f"transfers-{sample.name}", "bars", ("GB/s",), "what is copied", "output, GB/s"))
     return [report]
@@ -82,7 +82,7 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
 def _time_modes(
     sample: Sample, codec: Codec, encoded: list[bytes], out: memoryview, engine: GpuEngine, rounds: int
 ) -> dict[str, float]:
-    """Median seconds of each way; after each that brings its output to the host, this is checked."""
+    """Returns the median seconds of each mode; checks the output of each mode that copies it to the host."""
     blocks = encoded * sample.repeats
     whole = _Part(engine, blocks, out)
     seconds = {
@@ -110,7 +110,7 @@ def _time_modes(
 
 
 def _check_output(codec: Codec, sample: Sample, out: memoryview, job: Callable[[], object]) -> None:
-    """Run a job on memory that was cleared."""
+    """Runs a job on cleared memory, and checks its output."""
     np.frombuffer(out, np.uint8)[:] = 0
     cupy.cuda.Device().synchronize()
     job()
@@ -119,7 +119,7 @@ def _check_output(codec: Codec, sample: Sample, out: memoryview, job: Callable[[
 
 
 def _cut(sample: Sample, blocks: list[bytes], out: memoryview, engine: GpuEngine) -> list[_Part]:
-    """Parts of about the same number of blocks."""
+    """Returns parts with about the same number of blocks."""
     step = -(-len(blocks) // _NUM_PARTS)
     return [
         _Part(engine, blocks[first : first + step], out[first * sample.block_size : (first + step) * sample.block_size])
@@ -128,7 +128,7 @@ def _cut(sample: Sample, blocks: list[bytes], out: memoryview, engine: GpuEngine
 
 
 def _run_parts(parts: list[_Part], streams: list[cupy.cuda.Stream]) -> None:
-    """Let the copies of some parts pass while others are decoded."""
+    """Runs all parts on several streams, so that copies of some parts overlap with the decoding of others."""
     for part, stream in zip(parts, cycle(streams), strict=False):
         with stream:
             part.decode_with_both()

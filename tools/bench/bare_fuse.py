@@ -59,6 +59,8 @@ class MemoryOperations:
         """See Operations.cache_seconds."""
         return CACHE_SECONDS
 
+    knows_stored_sizes = True  # see Operations.knows_stored_sizes
+
     def stored_size(self, inode: Inode) -> int:
         """See Operations.stored_size."""
         return inode.size

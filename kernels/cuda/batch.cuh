@@ -1,21 +1,24 @@
-// A batch of blocks and the warps that share it.
+// The batch of blocks that one launch decodes, and how its warps share the blocks. Each warp takes
+// the next block from a counter in device memory until no block is left. Blocks do not depend on
+// each other, so a warp never waits for another warp, and a block that takes long to decode delays
+// only its own warp.
 #pragma once
 
 #include "warp.cuh"
 
 namespace gompfs {
 
-// What kernels are compiled for. It leaves them 72 registers on an H200: with 64 or 80, they are 10
-// to 30% slower there.
+// Limits that the kernels are compiled for. They allow 72 registers per thread on an H200; kernels
+// compiled for 64 or 80 registers are 10 to 30% slower there.
 constexpr int kThreadsPerCta = 128;
 constexpr int kCtasPerProcessor = 7;
 
-// The numbers are those of gompfs.codec.BlockStatus.
+// The values equal those of gompfs.codec.BlockStatus.
 constexpr u8 kStatusOk = 0;
 constexpr u8 kStatusBadPayload = 3;
 
-// What a kernel gets of each block. Payloads begin at multiples of 16 in compressed, which has 64
-// bytes more than they need; outputs begin at multiples of 16 in output.
+// The arguments of a decoding kernel. Payloads begin at multiples of 16 in `compressed`, which can
+// be read for 64 bytes past the last payload. Outputs begin at multiples of 16 in `output`.
 struct Batch {
     const u8* compressed;
     const u64* payload_offsets;
@@ -24,7 +27,7 @@ struct Batch {
     const u64* output_offsets;
     const u32* output_sizes;
     u8* statuses;
-    u32* next_block;  // 0 at the start: how many blocks warps have taken
+    u32* next_block;  // number of blocks that warps have taken; 0 before the launch
     u32 num_blocks;
 };
 
@@ -35,8 +38,8 @@ struct BlockTask {
     u32 output_size;
 };
 
-// Lets warps take blocks until none is left. decode(task) is called by all lanes of a warp, and
-// tells whether the payload was valid.
+// Lets every warp take blocks until none is left, and stores a status for each block. All lanes of
+// a warp call decode(task), which returns whether the payload is valid.
 template <class Decode>
 __device__ inline void for_each_block(const Batch& batch, Decode&& decode) {
     const int lane = lane_id();

@@ -1,8 +1,17 @@
-// A block of gompresso-bit, decoded by one warp.
+// Decodes one block of gompresso-bit with one warp (Gompresso/Bit; Sitaridi et al., ICPP 2016,
+// section IV).
 //
-// Lane i decodes sequence sub-block i and literal sub-block i, and holds sequence i of each row of
-// 32. Shared memory: the classes of tokens, and for each warp its decode tables and what it needs
-// to write rows (BitShared).
+// The Huffman-coded streams of a block are cut into 32 sequence sub-blocks and 32 literal
+// sub-blocks; lane i decodes sub-block i of each kind. Sequence i belongs to sub-block i % 32, so
+// in each row of 32 sequences lane i decodes sequence i. A block takes three steps: read the
+// header, build the three decode tables and find the sub-blocks (open_payload); decode all literals
+// to the end of the output (decode_literals); decode the sequences row by row and write the bytes
+// of each row (row.cuh).
+//
+// No lane reads past the end of the payload's padding: bit positions are clamped to the end of the
+// stream before each load. After the last row every lane checks that its sub-blocks ended exactly
+// where the payload says. Shared memory: the token classes, once per CTA, and one BitShared per
+// warp.
 #pragma once
 
 #include "batch.cuh"
@@ -16,7 +25,7 @@ namespace gompfs {
 struct BitShared {
     u16 token_table[1 << kMaxTokenBits];
     u16 offset_table[1 << kMaxOffsetBits];
-    // What is needed until all literals are decoded, and what after that.
+    // The first member is used until all literals are decoded, the second one after that.
     union {
         struct {
             u16 literal_table[1 << kMaxLiteralBits];
@@ -27,7 +36,8 @@ struct BitShared {
     };
 };
 
-// A token symbol's lengths: base and number of extra bits of its literal and of its match.
+// The lengths that a token symbol stands for: base value and number of extra bits of the literal
+// length and of the match length.
 struct TokenClass {
     u8 literal_base;
     u8 match_base;
@@ -45,18 +55,18 @@ __device__ inline void fill_token_classes(TokenClass* classes) {
 }
 
 struct BitStreams {
-    const u32* words;  // the payload
-    u32 end;           // of the stream, in bits of the payload
+    const u32* words;  // the payload as 32-bit words
+    u32 end;           // of the stream, in bits from the payload's start
     u32 num_sequences;
     u32 num_literals;
-    // Of this lane's sub-blocks, in bits of the payload
+    // This lane's sub-blocks, in bits from the payload's start.
     u32 sequence_position;
     u32 sequence_end;
     u32 literal_position;
     u32 literal_end;
 };
 
-// Decodes all literals to the end of the output. Each lane decodes four at a time.
+// Decodes all literals to `literals`. Each lane decodes four codewords from one 64-bit load.
 __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* literals) {
     for (u32 first = lane_id(); first < in.num_literals; first += 4 * kWarpSize) {
         u64 window = load_bits(in.words, min(in.literal_position, in.end));
@@ -73,8 +83,8 @@ __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* lit
     __syncwarp();
 }
 
-// Sizes of 32 sub-blocks, one of width bits for each lane: sets where this lane's begins and ends,
-// and returns where the last one ends.
+// Reads the sizes of 32 sub-blocks from fields of `width` bits, one per lane. Sets where this
+// lane's sub-block begins and ends. Returns where the last sub-block ends.
 __device__ inline u32 place_sub_blocks(const u32* words, u32 fields, u32 width, u32 base, u32 start,
                                        u32& begin, u32& end) {
     const int lane = lane_id();
@@ -84,7 +94,8 @@ __device__ inline u32 place_sub_blocks(const u32* words, u32 fields, u32 width, 
     return __shfl_sync(kAllLanes, end, kWarpSize - 1);
 }
 
-// Reads header, codes and sizes. False in all lanes for anything that is not valid.
+// Reads the header, the code lengths and the sub-block sizes, and builds the decode tables. Returns
+// false in all lanes if the payload is not valid.
 __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, BitStreams& in) {
     if (task.payload_size < kBitHeaderSize + kBitPadding) {
         return false;
@@ -139,13 +150,14 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
     return __all_sync(kAllLanes, ordered) && in.end - end < 8;
 }
 
-// The bits that this lane's next sequence begins with.
+// The next 64 bits of this lane's sequence sub-block.
 __device__ inline u64 load_sequence_bits(const BitStreams& in) {
     return load_bits(in.words, min(in.sequence_position, in.end));
 }
 
-// The sequence of this lane in a row, from its bits; without is_active, an empty one. match_offset
-// 0 stands for the offset of the sequence before.
+// Decodes this lane's sequence of a row from `window`; an empty sequence if is_active is false. A
+// match_offset of 0 in the result means that the sequence repeats the match offset of the previous
+// sequence.
 __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const BitShared& shared,
                                                const TokenClass* classes, bool is_active) {
     LaneSequence sequence{0, 0, 0};
@@ -172,13 +184,13 @@ __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const
             in.sequence_position += extra_bits;
         }
         if (offset == kNoCodeword) {
-            sequence.match_offset = kMaxBlockSize;  // leads before any block
+            sequence.match_offset = kMaxBlockSize;  // points before the start of any block
         }
     }
     return sequence;
 }
 
-// Gives a sequence that repeats an offset the one of the nearest lane below that has one.
+// Replaces a match offset of 0 by the match offset of the nearest lower lane that has one.
 __device__ inline void repeat_offset(LaneSequence& sequence) {
     const int lane = lane_id();
     const u32 own = __ballot_sync(kAllLanes, sequence.match_offset != 0);
@@ -188,7 +200,7 @@ __device__ inline void repeat_offset(LaneSequence& sequence) {
     sequence.match_offset = below == 0 ? 0 : offset;
 }
 
-// Decodes one block; rows makes its bytes (PieceRows, for one).
+// Decodes one block. `rows` writes the output (for example PieceRows).
 template <class Rows>
 __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared,
                                         const TokenClass* classes, Rows& rows) {
@@ -204,7 +216,7 @@ __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
         LaneSequence sequence =
             decode_sequence(in, bits, shared, classes, first + lane_id() < in.num_sequences);
-        bits = load_sequence_bits(in);  // of the next row, while this one is written
+        bits = load_sequence_bits(in);  // of the next row, loaded while this row is written
         repeat_offset(sequence);
         if (!rows.write(out, sequence)) {
             return false;

@@ -1,6 +1,18 @@
-// Decodes gompresso-bit by the strategies of the paper (strategies.cuh), to compare them.
+// Decodes blocks of gompresso-bit with the match strategies of the Gompresso paper (Sitaridi et
+// al., ICPP 2016), to compare them: sequential copying (decode_bit_sc), multi-round resolution
+// (decode_bit_mrr) and dependency elimination (decode_bit_de). See strategies.cuh. The mount does
+// not use these kernels.
 //
-// Launch: as decode_bit. Shared memory: kStrategyBytesPerWarp for each warp, then as decode_bit.
+// Launch: as decode_bit.
+// Mapping: as decode_bit; lane i copies the match of sequence i of each row.
+// Reads: as decode_bit.
+// Writes: as decode_bit; adds to the kNumCounters numbers of counters.
+// Shared memory: kStrategyBytesPerWarp for each warp, then as decode_bit.
+// Requires: as decode_bit; decode_bit_de requires payloads with the dependency elimination flag.
+// Fails: as decode_bit.
+// Oracle: kernels/cpu/codec/bit_decoder.cpp; the counters:
+//   tests/conformance/test_kernels_on_host.py (test_rounds_are_counted).
+// Caller: tools/bench/experiments/strategy_blocks.py.
 #include "bit_block.cuh"
 #include "strategies.cuh"
 

@@ -1,7 +1,14 @@
-// A block of gompresso-byte, decoded by one warp.
+// Decodes one block of gompresso-byte with one warp (Gompresso/Byte; Sitaridi et al., ICPP 2016,
+// section IV).
 //
-// Lane i of a warp holds sequence i of each row of 32: tokens and offsets are read at its index,
-// extensions at an index that ballots give. Shared memory: what write_row needs, for each warp.
+// Sequences are decoded in rows of 32; lane i decodes sequence i of a row. The payload stores
+// tokens and match offsets in arrays, so a lane reads them at the sequence's index. Length
+// extensions exist only for long lengths; ballots over the warp give the index of each lane's
+// extension. The literals are copied to the end of the output, and write() of the rows (row.cuh)
+// then produces the bytes of the block.
+//
+// Every length and count of the payload is checked before use; a payload that is not valid makes
+// the functions return false in all lanes. Shared memory: one RowShared per warp.
 #pragma once
 
 #include "batch.cuh"
@@ -11,15 +18,15 @@
 
 namespace gompfs {
 
-// Where the streams of a payload lie; extensions and literals are counted from its start.
+// The streams of a payload. The indexes of extensions and literals count from the payload's start.
 struct ByteStreams {
     const u8* payload;
     const u16* offsets;
     const u8* tokens;
     u32 num_sequences;
     u32 num_literals;
-    u32 extension;       // the next one
-    u32 extensions_end;  // and where literals begin
+    u32 extension;       // index of the next extension
+    u32 extensions_end;  // index after the last extension, where the literals begin
 };
 
 __device__ inline bool split_streams(const BlockTask& task, ByteStreams& streams) {
@@ -45,7 +52,7 @@ __device__ inline bool split_streams(const BlockTask& task, ByteStreams& streams
     return true;
 }
 
-// What lies at a sequence's index.
+// The token and the match offset of one sequence, as stored in the payload.
 struct TokenAndOffset {
     u32 token;
     u32 offset;
@@ -56,7 +63,8 @@ __device__ inline TokenAndOffset load_sequence(const ByteStreams& in, u32 index)
     return {exists ? in.tokens[index] : 0u, exists ? in.offsets[index] : 0u};
 }
 
-// The sequence of this lane in a row. One that is not valid leads before any block.
+// Decodes this lane's sequence of a row. A sequence that is not valid gets a match offset that
+// points before the start of any block, which the rows refuse.
 __device__ inline LaneSequence read_sequence(ByteStreams& in, const TokenAndOffset& loaded) {
     const u32 below = lanes_below(lane_id());
     u32 literal_length = loaded.token & kByteLiteralEscape;
@@ -81,7 +89,7 @@ __device__ inline LaneSequence read_sequence(ByteStreams& in, const TokenAndOffs
             loaded.offset};
 }
 
-// Copies all literals; each lane has four loads under way.
+// Copies all literals to target. Each lane has four loads in flight.
 __device__ inline void copy_literals(const ByteStreams& in, u8* target) {
     const u8* const literals = in.payload + in.extensions_end;
     for (u32 first = lane_id(); first < in.num_literals; first += 4 * kWarpSize) {
@@ -102,7 +110,7 @@ __device__ inline void copy_literals(const ByteStreams& in, u8* target) {
     __syncwarp();
 }
 
-// Decodes one block; rows makes its bytes (PieceRows, for one).
+// Decodes one block. `rows` writes the output (for example PieceRows).
 template <class Rows>
 __device__ inline bool decode_byte_block(const BlockTask& task, Rows& rows) {
     ByteStreams in;
@@ -124,7 +132,7 @@ __device__ inline bool decode_byte_block(const BlockTask& task, Rows& rows) {
     return out.position == out.size && out.num_literals == 0 && in.extension == in.extensions_end;
 }
 
-// Dynamic shared memory, in bytes.
+// Dynamic shared memory per warp, in bytes.
 constexpr unsigned kByteBytesPerWarp = sizeof(RowShared);
 
 }  // namespace gompfs

@@ -1,6 +1,18 @@
-// Decodes gompresso-byte by the strategies of the paper (strategies.cuh), to compare them.
+// Decodes blocks of gompresso-byte with the match strategies of the Gompresso paper (Sitaridi et
+// al., ICPP 2016), to compare them: sequential copying (decode_byte_sc), multi-round resolution
+// (decode_byte_mrr) and dependency elimination (decode_byte_de). See strategies.cuh. The mount does
+// not use these kernels.
 //
-// Launch: as decode_byte. Shared memory: kStrategyBytesPerWarp for each warp.
+// Launch: as decode_byte.
+// Mapping: as decode_byte; lane i copies the match of sequence i of each row.
+// Reads: as decode_byte.
+// Writes: as decode_byte; adds to the kNumCounters numbers of counters.
+// Shared memory: kStrategyBytesPerWarp for each warp, then as decode_byte.
+// Requires: as decode_byte; decode_byte_de requires payloads with the dependency elimination flag.
+// Fails: as decode_byte.
+// Oracle: kernels/cpu/codec/byte_codec.cpp; the counters: tests/conformance/test_kernels_on_host.py
+//   (test_rounds_are_counted).
+// Caller: tools/bench/experiments/strategy_blocks.py.
 #include "byte_block.cuh"
 #include "strategies.cuh"
 

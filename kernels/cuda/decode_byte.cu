@@ -1,7 +1,20 @@
-// Decodes gompresso-byte, a warp per block (byte_block.cuh).
+// Decodes blocks of gompresso-byte, one warp per block (byte_block.cuh).
 //
-// Launch: any number of CTAs of up to 4 warps; warps take blocks until none is left. Shared memory:
-// kByteBytesPerWarp for each warp.
+// Launch: any number of CTAs of 1 to 4 warps; the engine launches no more CTAs of 4 warps than the
+//   device holds at once.
+// Mapping: a warp takes blocks from next_block until none is left. In a block, lane i decodes
+//   sequence i of each row of 32 sequences.
+// Reads: payload i of payload_sizes[i] bytes at compressed + payload_offsets[i].
+// Writes: output_sizes[i] bytes at output + output_offsets[i], and statuses[i]; advances
+//   next_block.
+// Shared memory: kByteBytesPerWarp for each warp.
+// Requires: *next_block is 0; alignment and readable padding as batch.cuh says. Payloads need not
+//   be valid.
+// Fails: statuses[i] becomes kStatusBadPayload for a payload that is not valid; the content of its
+//   output is then undefined. A kernel never traps and never writes outside the outputs.
+// Oracle: gompfs/engine/reference.py and kernels/cpu/codec/byte_codec.cpp
+//   (tests/conformance/test_kernels_on_host.py, test_gpu_engine.py).
+// Caller: Device.launch in gompfs/engine/gpu_device.py.
 #include "byte_block.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCtasPerProcessor)

@@ -1,5 +1,12 @@
-// Canonical codes of limited length: reading their lengths and building decode tables, all lanes
-// together.
+// Canonical Huffman codes of limited length: reads the code lengths of a payload and builds decode
+// tables. All lanes of a warp work together.
+//
+// A decode table has 2^max_bits entries, indexed by the next max_bits bits of the stream; each
+// entry holds a symbol and the length of its codeword, so one lookup decodes one symbol (the
+// limited-length tables of Gompresso; Sitaridi et al., ICPP 2016, section 3). The table is built
+// in three steps: count the symbols of each length (shape_code), sort the symbols by codeword
+// (sort_symbols), and fill the table (fill_table). Codes that are over-subscribed or incomplete are
+// refused; the only incomplete code allowed is that of a single symbol, whose codeword has one bit.
 #pragma once
 
 #include "format_constants.h"
@@ -8,25 +15,29 @@
 namespace gompfs {
 
 constexpr int kNumCodeLengths = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols;
-// Decode tables hold a symbol in the low byte and the codeword's length above it.
+// An entry has the symbol in its low byte and the codeword's length above. kNoCodeword fills the
+// table of a code without symbols.
 constexpr u16 kNoCodeword = 0xffff;
 
-// What it takes to make tables, in shared memory.
+// Working memory for building tables, in shared memory.
 struct CodeScratch {
-    u32 counts[kWarpSize];          // of each length; then the place of its next symbol in sorted
+    u32 counts[kWarpSize];  // per length: number of symbols, then index of the next symbol in
+                            // `sorted`
     u8 sorted[kNumLiteralSymbols];  // symbols in the order of their codewords
 };
 
-// The codewords of one length, in its lane: all codewords of kMaxBits bits, first bit highest, that
-// begin with one of up to this length lie below limit; places are those of sorted.
+// The codewords of one length; lane l holds length l. Codewords are compared as numbers of kMaxBits
+// bits whose first bit is the highest: a number that begins with a codeword of length l or less is
+// below `limit`. `end_place` is the index in CodeScratch::sorted after the last symbol of this
+// length.
 struct LengthShape {
     u32 limit;
     u32 end_place;
-    u32 num_symbols;  // of the whole code, in all lanes
-    bool decodable;   // likewise
+    u32 num_symbols;  // of the whole code; the same in all lanes
+    bool decodable;   // whether the lengths form a code that can be decoded; the same in all lanes
 };
 
-// Counts the symbols of each length. lengths are in shared memory.
+// Counts the symbols of each length. `lengths` is in shared memory.
 template <int kMaxBits>
 __device__ inline LengthShape shape_code(const u8* lengths, int num_lengths, CodeScratch& scratch) {
     const int lane = lane_id();
@@ -56,7 +67,7 @@ __device__ inline LengthShape shape_code(const u8* lengths, int num_lengths, Cod
             __all_sync(kAllLanes, in_bounds) && complete};
 }
 
-// Sorts the symbols of a code that is decodable.
+// Sorts the symbols by length, and symbols of equal length by value. The code must be decodable.
 __device__ inline void sort_symbols(const u8* lengths, int num_lengths, CodeScratch& scratch) {
     const int lane = lane_id();
     for (int first = 0; first < num_lengths; first += kWarpSize) {
@@ -66,7 +77,7 @@ __device__ inline void sort_symbols(const u8* lengths, int num_lengths, CodeScra
         __syncwarp();
         if (length != 0) {
             scratch.sorted[place] = static_cast<u8>(first + lane);
-            if (same >> lane == 1) {  // the last lane of this length
+            if (same >> lane == 1) {  // the last lane with this length
                 scratch.counts[length] = place + 1;
             }
         }
@@ -74,8 +85,8 @@ __device__ inline void sort_symbols(const u8* lengths, int num_lengths, CodeScra
     }
 }
 
-// Fills a table with the codewords of a complete code. Each lane writes the entries of a run of
-// codewords, as they are with their first bit highest.
+// Fills the table of a complete code. Each lane writes the entries of a range of consecutive
+// codewords (first bit highest); the table is indexed by the reversed bits.
 template <int kMaxBits>
 __device__ inline void fill_table(const u8* lengths, const LengthShape& shape,
                                   const CodeScratch& scratch, u16* table) {
@@ -107,8 +118,9 @@ __device__ inline void fill_table(const u8* lengths, const LengthShape& shape,
     }
 }
 
-// Fills a table of 2^kMaxBits entries, indexed by the next bits of a stream. False in all lanes
-// where the lengths make no code. No part of its caller, as it would take registers from the rows.
+// Fills a table of 2^kMaxBits entries, indexed by the next bits of a stream. Returns false in all
+// lanes if the lengths do not form a code. Not inlined: inlined, it would take registers away from
+// the loop over rows.
 template <int kMaxBits>
 [[gnu::noinline]] __device__ bool build_decode_table(const u8* lengths, int num_lengths,
                                                      CodeScratch& scratch, u16* table) {
@@ -121,7 +133,7 @@ template <int kMaxBits>
     if (shape.num_symbols > 1) {
         fill_table<kMaxBits>(lengths, shape, scratch, table);
     } else {
-        // A lone symbol takes the whole table; without symbols, nothing can be decoded.
+        // A lone symbol fills the whole table. Without symbols nothing can be decoded.
         const u16 entry =
             shape.num_symbols == 1 ? static_cast<u16>(1 << 8 | scratch.sorted[0]) : kNoCodeword;
         for (u32 index = lane_id(); index < 1u << kMaxBits; index += kWarpSize) {
@@ -132,13 +144,13 @@ template <int kMaxBits>
     return true;
 }
 
-// A symbol of the code for code lengths, as one lane reads it.
+// A symbol of the code in which code lengths are stored, as decoded by one lane.
 struct LengthSymbol {
     bool exists;
-    bool repeats;  // the length before
+    bool repeats;  // whether it repeats the previous length
     u32 length;
-    u32 run;   // how many lengths it stands for
-    u32 used;  // bits
+    u32 run;   // number of lengths that it stands for
+    u32 used;  // number of bits that it takes
 };
 
 __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) {
@@ -154,11 +166,13 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
     return {entry != kNoCodeword, repeats, is_length ? symbol : 0, run, codeword_bits + extra_bits};
 }
 
-// Reads the lengths of all codes into shared memory. False in all lanes where they are not valid or
-// do not end in the last byte of size bytes from position on. table has 2^kMaxLengthBits entries.
+// Reads the lengths of all three codes into shared memory. The lengths are stored from bit
+// `position` on, in `size` bytes. Returns false in all lanes if they are not valid or do not end in
+// the last of these bytes. `table` has 2^kMaxLengthBits entries.
 //
-// Each lane reads the symbol that would begin at its bit of the next 32; from the first one on,
-// each leads to the next that does begin.
+// The symbols are stored one after another, and only the end of one tells where the next begins. So
+// each lane decodes the symbol that would begin at its own bit of the next 32 bits; following the
+// chain from the first bit then selects the symbols that really begin there.
 [[gnu::noinline]] __device__ inline bool read_code_lengths(const u32* words, u32 position, u32 size,
                                                            u8* lengths, CodeScratch& scratch,
                                                            u16* table) {
@@ -196,7 +210,7 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
         if (__any_sync(kAllLanes, counts && !valid)) {
             return false;
         }
-        // A length that is repeated comes from the nearest symbol before that does not repeat.
+        // A repeated length is that of the nearest previous symbol that does not repeat.
         const u32 own = __ballot_sync(kAllLanes, counts && !symbol.repeats);
         const u32 below = own & lanes_below(lane);
         const u32 nearest =

@@ -1,13 +1,31 @@
-// Turns rows of 32 sequences, one in each lane, into a block's bytes.
+// Writes the bytes of a block from rows of 32 sequences, one sequence per lane of a warp.
 //
-// Before, a block's literals are put at the end of its own output: what is left of them never needs
-// more room than the output that is still to come, so none is overwritten before it is read, and
-// every byte of output is a copy of some other byte there. The pieces of a row (its literal strings
-// and matches) are then known by the position where each begins, as a bit in a mask, and by the
-// distance to its source. Chunks of 256 bytes are made as soon as all their pieces are known; what
-// is left of a row waits for the next one. Lane i makes byte i of each 32, and the loads of a chunk
-// are under way at once. Only a byte whose source lies in its own chunk waits for it, so nothing
-// here relies on dependency elimination.
+// Algorithm
+//
+// Before the first row, the block's literals are stored at the end of the block's own output. The
+// literals that are not yet used never need more space than the output that is not yet written, so
+// no literal is overwritten before it is read. Every byte of output is therefore a copy of another
+// byte of the output, for literals and matches alike.
+//
+// A "piece" is a literal string or a match. list_pieces records each piece of a row in two ways: a
+// bit in a mask (RowShared::starts) at the position where the piece begins, and the distance from
+// the piece to its source (RowShared::to_source). copy_chunk then writes 256 bytes at a time: lane
+// i writes byte i of each 32 bytes. The number of bits set in the mask up to a byte is the index of
+// its piece, and the byte's source is that piece's distance away. All lanes do the same work,
+// whatever the lengths of the pieces are.
+//
+// A chunk is written as soon as all its pieces are listed; the rest of a row waits for the next
+// row. The eight loads of a chunk are in flight at once. A byte whose source lies in the same chunk
+// is filled in afterwards from shared memory (copy_inside_chunk). So the result does not depend on
+// whether the payload obeys dependency elimination.
+//
+// Invariants
+//
+// - Output below BlockOutput::made is final.
+// - Pieces are listed up to BlockOutput::position.
+// - The distance of a piece is stored plus kNoDistance, so that the stored number is positive.
+// - write() checks lengths and offsets before anything is listed, so no load or store leaves the
+//   block's output. Loads may reach kChunk bytes past its end.
 #pragma once
 
 #include "format_constants.h"
@@ -15,15 +33,15 @@
 
 namespace gompfs {
 
-constexpr u32 kSector = 32;          // bytes that a warp stores at once
-constexpr u32 kSectorsPerChunk = 8;  // whose loads overlap
+constexpr u32 kSector = 32;          // number of bytes that a warp stores at once
+constexpr u32 kSectorsPerChunk = 8;  // the loads of these sectors overlap
 constexpr u32 kChunk = kSector * kSectorsPerChunk;
 constexpr u32 kWindowWords = 128;
-constexpr u32 kWindow = kWindowWords * kSector;  // bytes whose pieces may be listed
-constexpr u32 kMaxPieces = 2 * kWarpSize;        // of a row
-constexpr u32 kMaxWaiting = kMaxPieces + 62;     // pieces that may wait, a row among them
+constexpr u32 kWindow = kWindowWords * kSector;  // bytes whose pieces can be listed at once
+constexpr u32 kMaxPieces = 2 * kWarpSize;        // per row
+constexpr u32 kMaxWaiting = kMaxPieces + 62;     // limit of listed pieces not yet written
 constexpr u32 kPieceRoom = 256;
-constexpr u32 kNoDistance = 2 * kMaxBlockSize;  // what stands for a distance of 0
+constexpr u32 kNoDistance = 2 * kMaxBlockSize;  // added to every distance
 
 struct LaneSequence {
     u32 literal_length;
@@ -31,33 +49,35 @@ struct LaneSequence {
     u32 match_offset;
 };
 
-// Shared memory of one warp.
+// The shared memory of one warp.
 struct alignas(16) RowShared {
-    u32 starts[kWindowWords];   // a bit for each byte where a piece begins; position % kWindow
-    u32 to_source[kPieceRoom];  // how far before or behind it each has its source, plus kNoDistance
+    u32 starts[kWindowWords];   // a bit per byte: whether a piece begins there; indexed by position
+                                // % kWindow
+    u32 to_source[kPieceRoom];  // per piece: source position minus position, plus kNoDistance
     u8 chunk[kChunk];
 };
 
-// The output of one block; the same in all lanes. It may be read up to kChunk bytes behind its end.
+// The output of one block; the same in all lanes. It can be read up to kChunk bytes past its end.
 struct BlockOutput {
     u8* bytes;             // in device memory, at a multiple of 32
-    u32 size;              // bytes that the block must have
-    u32 position = 0;      // bytes whose pieces are known
-    u32 num_literals = 0;  // that lie at its end and belong to no piece yet
-    u32 made = 0;          // bytes that are there: a multiple of kChunk
-    u32 piece = 0;         // that holds the last byte made
-    u32 num_waiting = 0;   // pieces that begin behind it
+    u32 size;              // number of bytes that the block must have
+    u32 position = 0;      // number of bytes whose pieces are listed
+    u32 num_literals = 0;  // number of literals at the end of the output that no piece uses yet
+    u32 made = 0;          // number of bytes written: a multiple of kChunk
+    u32 piece = 0;         // index of the piece that holds the last byte written
+    u32 num_waiting = 0;   // number of pieces that begin after the last byte written
 };
 
-// Readies the shared memory of a warp for a block.
+// Prepares a warp's shared memory for a block.
 __device__ inline void clear_pieces(RowShared& shared) {
     reinterpret_cast<uint4*>(shared.starts)[lane_id()] = {0, 0, 0, 0};
     shared.to_source[0] = kNoDistance;
     __syncwarp();
 }
 
-// Fills in what a chunk copies from itself. sources are counted from the chunk's start; only those
-// before their own place are meant.
+// Fills in the bytes of a chunk that are copied from the chunk itself. `sources` count from the
+// chunk's start; a source at or after its own byte means that the byte comes from outside the
+// chunk.
 __device__ inline void copy_inside_chunk(u8* chunk, u32* values, const u32* sources) {
     const u32 lane = lane_id();
 #pragma unroll
@@ -73,7 +93,8 @@ __device__ inline void copy_inside_chunk(u8* chunk, u32* values, const u32* sour
         if (waiting == 0) {
             continue;
         }
-        // Bytes of the same sector are followed to one that is known, two steps of them at a time.
+        // Sources in the same sector are followed to a byte that is known. Each step doubles the
+        // distance followed, so 5 steps are enough for 32 bytes.
         u32 source = is_near ? sources[sector] : start + lane;
         while (__any_sync(kAllLanes, source >= start && (waiting >> (source - start) & 1) != 0)) {
             const u32 next = __shfl_sync(kAllLanes, source, source % kSector);
@@ -86,7 +107,7 @@ __device__ inline void copy_inside_chunk(u8* chunk, u32* values, const u32* sour
     }
 }
 
-// Makes the next chunk.
+// Writes the next chunk.
 __device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
     const u32 lane = lane_id();
     const u32 up_to_lane = 0xffffffffu >> (31 - lane);
@@ -104,16 +125,18 @@ __device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
     for (u32 sector = 0; sector < kSectorsPerChunk; ++sector) {
         const u32 distance = shared.to_source[piece + __popc(words[sector] & up_to_lane)];
         piece += __popc(words[sector]);
-        // What is near is read in vain here: loads that do not depend on it do not wait.
+        // A source in the same chunk is loaded too, although its value is not valid yet: loads
+        // without a condition can all be in flight at once.
         values[sector] = (before + distance)[sector * kSector];
         const u32 source = distance + (sector * kSector + lane);
-        near |= source & ~distance;  // has kNoDistance where the source is before, but in the chunk
+        // Has the bit kNoDistance if the source is in the chunk and before this byte.
+        near |= source & ~distance;
         sources[sector] = source - kNoDistance;
     }
     if (__any_sync(kAllLanes, (near & kNoDistance) != 0)) {
         copy_inside_chunk(shared.chunk, values, sources);
     }
-    __syncwarp();  // literals lie where output will be: all are read before any is overwritten
+    __syncwarp();  // all literals are read before the output overwrites them
     if (lane < kSectorsPerChunk / 4) {
         starts[lane] = {0, 0, 0, 0};
     }
@@ -137,7 +160,7 @@ __device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
     out.piece = piece;
 }
 
-// Makes room for the pieces of a row behind those that wait.
+// Moves the listed pieces to the front of to_source, to make space for the pieces of a row.
 __device__ inline void move_pieces(BlockOutput& out, RowShared& shared) {
     constexpr u32 kPerLane = (kMaxWaiting + 2) / kWarpSize;
     const u32 lane = lane_id();
@@ -160,7 +183,8 @@ __device__ inline void add_piece(RowShared& shared, u32 piece, u32 position, u32
     atomicOr(&shared.starts[position % kWindow / kSector], 1u << position % kSector);
 }
 
-// Lists the pieces of some lanes behind those that wait; their output begins at start.
+// Lists the pieces of the lanes for which is_here is true, after the pieces already listed. The
+// output of a lane's sequence begins at `start`, its literals are at `literal`.
 __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequence, u32 start,
                                    u32 literal, bool is_here, RowShared& shared) {
     if (out.piece + 1 + out.num_waiting + kMaxPieces >= kPieceRoom) {
@@ -183,8 +207,9 @@ __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequenc
     __syncwarp();
 }
 
-// Makes all chunks whose pieces are known; and what is left behind them, if that is asked for. That
-// chunk is made once more later; what is there by then is copied onto itself.
+// Writes all chunks whose pieces are complete. If `all` is true, also writes the incomplete chunk
+// after them. That chunk is written again later; the bytes already written are then copied onto
+// themselves.
 __device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared) {
     const bool has_rest = all && out.position % kChunk != 0;
     if (has_rest) {
@@ -205,14 +230,14 @@ __device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared
     }
 }
 
-// Makes a block's bytes from its rows, by their pieces.
+// Writes the bytes of a block from its rows by means of pieces.
 struct PieceRows {
     RowShared& shared;
 
     __device__ void begin() { clear_pieces(shared); }
 
-    // Takes a row of sequences, and makes what can be made; all when the block is complete. False
-    // in all lanes for anything that the block cannot hold.
+    // Takes a row of sequences and writes the chunks that are complete, or everything if the block
+    // is complete. Returns false in all lanes if the block cannot hold the row.
     __device__ bool write(BlockOutput& out, const LaneSequence& sequence) {
         const int lane = lane_id();
         const u32 own_length = sequence.literal_length + sequence.match_length;
@@ -221,15 +246,16 @@ struct PieceRows {
         const u32 end = out.position + (through >> 16);
         const u32 start = end - own_length;
         const u32 literal = out.size - out.num_literals + literals - sequence.literal_length;
-        const bool leads_before = sequence.match_length != 0 &&  // so does an offset of 0
+        // Also true for a match offset of 0.
+        const bool leads_before = sequence.match_length != 0 &&
                                   sequence.match_offset - 1 >= start + sequence.literal_length;
         if (__any_sync(kAllLanes, leads_before || end > out.size || literals > out.num_literals)) {
             return false;
         }
         out.num_literals -= __shfl_sync(kAllLanes, literals, kWarpSize - 1);
-        // So far back in the block, much has left the L2 cache already.
+        // A source far back in the block has often been evicted from the L2 cache.
         prefetch(out.bytes + (start + sequence.literal_length - sequence.match_offset));
-        // All at once for most rows; those that are long, in parts.
+        // Most rows are listed in one step; a row longer than the window is listed in several.
         for (int first = 0; first < kWarpSize;) {
             const int last = __popc(__ballot_sync(kAllLanes, end <= out.made + kWindow));
             list_pieces(out, sequence, start, literal, lane >= first && lane < last, shared);

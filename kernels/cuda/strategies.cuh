@@ -1,8 +1,11 @@
-// The strategies of the paper for a row's matches, for comparison with copy_pieces (row.cuh).
+// The match strategies of the Gompresso paper, for comparison with the pieces of row.cuh (Sitaridi
+// et al., ICPP 2016, section 4).
 //
-// Sitaridi et al. (ICPP 2016) give each lane a sequence: its literals, then its match, byte by
-// byte. The strategies differ in when a lane may copy its match: in which round. What the rounds
-// copied is counted, a few instructions for each row.
+// The paper gives each lane a sequence; the lane copies the sequence's literals and then its match,
+// byte by byte. The strategies differ in the round in which a lane may copy its match: one lane per
+// round (SC), every lane whose source is final (MRR), or a whole group of lanes at once, because
+// the encoder made no match depend on another match of its group (DE). The kernels also count rows,
+// rounds, and the bytes copied in each round, at the cost of a few instructions per row.
 #pragma once
 
 #include "batch.cuh"
@@ -12,38 +15,40 @@ namespace gompfs {
 
 enum class MatchStrategy {
     sequential_copying,      // SC: one lane after another
-    multi_round_resolution,  // MRR: in rounds, all whose sources are final (the paper's Fig. 5)
-    dependency_elimination,  // DE: a group at once, as the payload promises
+    multi_round_resolution,  // MRR: in each round, all lanes whose source is final (the paper's
+                             // Fig. 5)
+    dependency_elimination,  // DE: a group of lanes at once, as the payload's flag allows
 };
 
-// No row takes more rounds: each of them copies the match of one lane at least.
+// No row needs more rounds: each round copies the match of at least one lane.
 constexpr u32 kMaxRounds = kWarpSize;
 
-// What a launch did: rows, rounds of all rows, then bytes of matches for each round of a row.
+// The counters of a launch: number of rows, number of rounds, then for each round of a row the
+// number of bytes copied by matches.
 constexpr u32 kNumCounters = 2 + kMaxRounds;
 
-// Shared memory of one warp, beside what its codec needs.
+// The shared memory of one warp, in addition to that of the codec.
 struct StrategyShared {
     u32 bytes[kMaxRounds];
 };
 constexpr unsigned kStrategyBytesPerWarp = sizeof(StrategyShared);
 
-// The same in all lanes.
+// The same in all lanes, except the content of `bytes`.
 struct RoundCounts {
     u32 rows = 0;
     u32 rounds = 0;
-    u32* bytes;  // in shared memory
+    u32* bytes;  // per round, in shared memory
 };
 
-// Where one lane's match lies in the output.
+// The position of one lane's match in the output, its length and its offset.
 struct LaneMatch {
     u32 place;
     u32 length;
     u32 offset;
 };
 
-// Puts a row's literals to their places. 32 at a time are read before any is written: those that
-// are still to be read lie behind all that is written so far.
+// Copies a row's literals to their positions in the output. 32 literals are read before any of them
+// is written; literals that are not yet read lie after all output written so far.
 __device__ inline void place_literals(const BlockOutput& out, u32 before, u32 literals_through,
                                       u32 literals_start, u32 num_literals) {
     const u32 lane = lane_id();
@@ -64,8 +69,8 @@ __device__ inline void copy_match(const BlockOutput& out, const LaneMatch& match
     }
 }
 
-// Copies the matches of a row. group_size counts for dependency elimination only. Returns the
-// rounds, and sets in which of them this lane had its turn.
+// Copies the matches of a row. group_size is used by dependency elimination only. Returns the
+// number of rounds and sets own_round to the round in which this lane copied.
 template <MatchStrategy kStrategy>
 __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& match, u32 group_size,
                                    u32& own_round) {
@@ -75,7 +80,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     if (kStrategy == MatchStrategy::multi_round_resolution) {
         bool pending = match.length != 0;
         for (u32 waiting = __ballot_sync(kAllLanes, pending); waiting != 0; ++rounds) {
-            // All output below the first match that waits is final.
+            // All output below the first pending match is final.
             const u32 high_water_mark = __shfl_sync(kAllLanes, match.place, __ffs(waiting) - 1);
             const u32 source_end = match.place - match.offset + min(match.length, match.offset);
             if (pending && source_end <= high_water_mark) {
@@ -99,7 +104,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     return rounds;
 }
 
-// Makes a block's bytes from its rows, by one of these strategies.
+// Writes the bytes of a block from its rows by one of these strategies.
 template <MatchStrategy kStrategy>
 struct StrategyRows {
     u32 group_size;
@@ -135,9 +140,9 @@ struct StrategyRows {
     }
 };
 
-// Decodes all blocks by one strategy. decode_block(task, rows) is that of the codec; counters are
-// kNumCounters numbers, to which this warp adds its own. The caller sees to it that dependency
-// elimination is asked for only where all payloads promise it.
+// Decodes all blocks by one strategy. decode_block(task, rows) is that of the codec. `counters` has
+// kNumCounters numbers, to which each warp adds its own. The caller may request dependency
+// elimination only if all payloads have its flag.
 template <MatchStrategy kStrategy, class DecodeBlock>
 __device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64* counters,
                                  const DecodeBlock& decode_block) {
@@ -147,7 +152,8 @@ __device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64
     counts.bytes[lane] = 0;
     __syncwarp();
     for_each_block(batch, [&](const BlockTask& task) {
-        // The header of either codec has it there; a wrong one is refused before it is used.
+        // Byte 1 of both codecs' headers is the group size; a wrong one is refused before it is
+        // used.
         const u32 group_size = 1u << (task.payload_size > 1 ? task.payload[1] % 8 : 0);
         StrategyRows<kStrategy> rows{group_size, counts};
         return decode_block(task, rows);
@@ -162,8 +168,8 @@ __device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64
 
 }  // namespace gompfs
 
-// A kernel that takes what those of the engine take, and counters. BlockDecoder is made from the
-// shared memory that lies behind that of the strategies.
+// Defines a kernel with the arguments of a decoding kernel, and counters. BlockDecoder is
+// constructed from the shared memory that follows that of the strategies.
 #define GOMPFS_STRATEGY_KERNEL(name, BlockDecoder, strategy)                              \
     extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                  \
         name(const unsigned char* compressed, const unsigned long long* payload_offsets,  \

@@ -1,4 +1,7 @@
-// What the lanes of a warp do together, and loads of bits.
+// Operations that the lanes of a warp do together, and loads of bits.
+//
+// The warp functions must be called by all 32 lanes. Where a PTX instruction is used, a plain C++
+// version follows for kernels/host, which runs the same kernels on the CPU.
 #pragma once
 
 namespace gompfs {
@@ -13,10 +16,10 @@ constexpr int kWarpSize = 32;
 
 __device__ inline int lane_id() { return static_cast<int>(threadIdx.x % kWarpSize); }
 
-// The lanes below this one, as a mask.
+// A mask of the lanes below this one.
 __device__ inline u32 lanes_below(int lane) { return (1u << lane) - 1; }
 
-// Starts to bring what lies at an address nearer; nothing waits for it.
+// Starts to load the cache line at an address into the L2 cache, without waiting for it.
 __device__ inline void prefetch(const u8* address) {
 #ifdef __CUDA_ARCH__
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
@@ -25,12 +28,12 @@ __device__ inline void prefetch(const u8* address) {
 #endif
 }
 
-// The sum of the values of this lane and all below it.
+// The sum of the values of this lane and all lower lanes.
 __device__ inline u32 inclusive_sum(u32 value, int lane) {
 #pragma unroll
     for (int step = 1; step < kWarpSize; step *= 2) {
 #ifdef __CUDA_ARCH__
-        // The shuffle itself tells whether there is a lane that far below.
+        // The shuffle itself sets a predicate that says whether that lower lane exists.
         asm volatile(
             "{\n.reg .pred exists;\n.reg .u32 below;\n"
             "shfl.sync.up.b32 below|exists, %0, %1, 0, 0xffffffff;\n"
@@ -45,17 +48,18 @@ __device__ inline u32 inclusive_sum(u32 value, int lane) {
     return value;
 }
 
-// How many lanes have a value of at most item, where values never fall from lane to lane.
+// The number of lanes whose value is not above `item`. Values must not decrease from lane to lane.
 __device__ inline int count_up_to(u32 ascending, u32 item) {
     int count = 0;
     for (int step = kWarpSize / 2; step > 0; step /= 2) {
         const u32 value = __shfl_sync(kAllLanes, ascending, count + step - 1);
         count += value <= item ? step : 0;
     }
-    return count;  // 32 lanes or more are never asked for: the last lane's value is above item
+    return count;  // never 32: the value of the last lane is always above item
 }
 
-// 64 bits from a bit position on; words begins at a multiple of 4 and has 12 bytes from there on.
+// The 64 bits from a bit position on. `words` must be aligned to 4 bytes and readable for 12 bytes
+// from the word that holds the position.
 __device__ inline u64 load_bits(const u32* words, u32 position) {
     const u32* word = words + position / 32;
     const u32 low = word[0], middle = word[1], high = word[2];

@@ -1,4 +1,8 @@
-// Prefix sums and maxima over the threads of a CTA, and the tiles that a long array is cut into.
+// Prefix sums and maxima over the threads of a CTA, and the size of the tiles that a long array is
+// cut into.
+//
+// A scan takes two steps: a scan in each warp by shuffles, then every thread combines the results
+// of the lower warps from shared memory.
 #pragma once
 
 #include "warp.cuh"
@@ -18,9 +22,9 @@ struct Maximum {
     __device__ u32 operator()(u32 left, u32 right) const { return left > right ? left : right; }
 };
 
-// What Combine makes of the values of all threads before this one, 0 for the first. All
-// kTileThreads threads take part; scratch is kWarpsPerTile words of shared memory, which may be
-// used again after the next barrier.
+// Combines the values of all threads before this one; 0 for the first thread. All kTileThreads
+// threads must call it. `scratch` is kWarpsPerTile words of shared memory, which can be used again
+// after the next barrier.
 template <class Combine>
 __device__ inline u32 scan_before(u32 value, u32* scratch, Combine combine) {
     const int lane = lane_id();

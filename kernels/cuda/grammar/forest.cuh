@@ -1,7 +1,8 @@
-// A forest of rules in device memory, and what threads of the grammar's kernels have in common.
+// The encoding of a forest of rules in device memory, and helpers of the kernels that use one.
 //
-// A forest is what kernels/cpu/grammar/forest.h says: nodes are files, then rules; starts (CSR, by
-// node) leads to elements, which are words or, with kNode, nodes. No element stands for no words.
+// A forest is defined in kernels/cpu/grammar/forest.h. Its nodes are the files, then the rules.
+// `starts` (CSR, by node) gives each node's range of elements; an element is a word or, with the
+// bit kNode, a node. Elements that expand to no words are left out.
 #pragma once
 
 #include "warp.cuh"
@@ -15,7 +16,8 @@ __device__ inline u64 thread_number() {
 }
 __device__ inline u64 num_threads() { return static_cast<u64>(gridDim.x) * blockDim.x; }
 
-// Calls take(index) for each index from begin up to end, every thread of the launch for some.
+// Calls take(index) for each index in [begin, end). The indexes are distributed over all threads of
+// the launch.
 template <class Take>
 __device__ inline void for_each_index(u64 begin, u64 end, Take&& take) {
     for (u64 index = begin + thread_number(); index < end; index += num_threads()) {
@@ -23,7 +25,8 @@ __device__ inline void for_each_index(u64 begin, u64 end, Take&& take) {
     }
 }
 
-// The last of `count` ascending numbers that is not above `value`; the first one never is.
+// The index of the last of `count` ascending numbers that is not above `value`. The first number
+// must not be above it.
 __device__ inline u64 find_last(const u64* numbers, u64 count, u64 value) {
     u64 low = 0;
     while (count > 1) {

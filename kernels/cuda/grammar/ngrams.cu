@@ -1,21 +1,33 @@
-// N-grams of a forest's nodes, by head and tail buffers (TADOC section 4, G-TADOC section 4.3).
+// Finds the n-grams of a forest's nodes by means of head and tail buffers (TADOC section 4;
+// G-TADOC, Zhang et al., ICDE 2021, section 4.3).
 //
-// First phase: every rule gets its first and its last n - 1 words (fewer where it has no more),
-// from the rules without children up. Second phase: an n-gram belongs to the lowest node that it
-// lies in, and to the element there that it ends in; of a rule among the elements it needs head and
-// tail only. So every element is a thread's.
+// First phase (find_ends): every rule gets its first and its last n - 1 words, or all its words if
+// it has fewer. Rules without children come first, then level by level upwards. Second phase
+// (count_ngrams, write_ngrams): an n-gram belongs to the lowest node that contains it whole, and to
+// the element of that node in which its last word lies. To list the n-grams of an element, only the
+// head of the element and the tails of the elements before it are needed. So every element is one
+// thread's work, and no rule is expanded.
 //
-// Launch: CTAs of any size, any number of them, where nothing else is said. No shared memory.
+// Launch: CTAs of any size, any number of them; find_ends_of_levels: one CTA.
+// Mapping: a thread per node (find_ends) or per element (count_ngrams, write_ngrams).
+// Reads: the forest (starts, elements), the buffers of the nodes below.
+// Writes: heads, tails, sizes (first phase); counts, or keys and nodes (second phase).
+// Shared memory: none.
+// Requires: 1 <= capacity <= kMaxContext; no element expands to zero words; n words of `bits` bits
+//   fit in 128 bits.
+// Fails: never.
+// Oracle: kernels/cpu/grammar/ngrams.cpp (tests/conformance/test_device_traversal.py).
+// Caller: DeviceForest in gompfs/analytics/device_forest.py.
 #include "grammar/forest.cuh"
 
 namespace gompfs {
 
 constexpr u32 kMaxContext = 4;  // n - 1 words
 
-// The ends of each node: words by node and place, and how many they are.
+// The head and tail buffers of all nodes, indexed by node and word.
 struct Ends {
     u32 capacity;  // n - 1
-    u32* heads;    // the first `size` of a node's places count
+    u32* heads;    // only the first sizes[node] words of a node's buffer are valid
     u32* tails;
     u32* sizes;
 
@@ -40,7 +52,7 @@ __device__ inline void find_ends(const u64* starts, const u32* elements, const E
     for (u32 word = 0; word < size; ++word) {
         ends.head(node)[word] = words[word];
     }
-    u32 last = 0;  // words of the tail, from its end
+    u32 last = 0;  // number of words of the tail so far, collected from its end
     for (u64 at = end; at > begin && last < ends.capacity; --at) {
         const u32 element = elements[at - 1];
         const u32 child = element & ~kNode;
@@ -55,7 +67,7 @@ __device__ inline void find_ends(const u64* starts, const u32* elements, const E
     ends.sizes[node] = size;
 }
 
-// A number of 128 bits that words are pushed into from below.
+// A number of 128 bits; push() shifts a word in from below.
 struct NgramKey {
     u64 high = 0, low = 0;
 
@@ -65,8 +77,8 @@ struct NgramKey {
     }
 };
 
-// What of an element begins the n-grams that end in it: the last words before it in its node, and
-// the first words that it has itself. capacity must not be 0.
+// The words from which the n-grams ending in an element are made: the last n - 1 words before the
+// element in its node, then the first words of the element itself. capacity must not be 0.
 struct Context {
     u32 words[2 * kMaxContext];
     u32 num_before, num_inside;
@@ -96,14 +108,16 @@ struct Context {
         }
     }
 
-    // N-grams that end in the element: of n words in a row one ends at each but the first n - 1.
+    // The number of n-grams that end in the element: of the words collected, an n-gram ends at each
+    // but the first n - 1.
     __device__ u32 num_ngrams(u32 capacity) const {
         const u32 size = num_before + num_inside;
         return size > capacity ? size - capacity : 0;
     }
 
-    // Words are numbered by byte order, but those before others by the order that they have there:
-    // inner_ranks, null where both are the same.
+    // The last word of an n-gram is encoded by its rank in byte order, the words before it by
+    // inner_ranks (the order in which a word sorts when another word follows it). inner_ranks is
+    // null if both orders are the same.
     __device__ NgramKey key(u32 ngram, u32 capacity, u32 bits, const u32* inner_ranks) const {
         NgramKey key;
         for (u32 word = 0; word <= capacity; ++word) {
@@ -119,8 +133,9 @@ struct Context {
 using gompfs::u32;
 using gompfs::u64;
 
-// Heads, tails and their sizes of nodes[begin] up to nodes[end], whose children have theirs.
-// Mapping: a thread for each node, which looks at no more than n - 1 elements from either end.
+// Finds heads, tails and their sizes for nodes[begin .. end); the children of these nodes must have
+// theirs.
+// Mapping: a thread per node; it visits at most n - 1 elements from either end.
 extern "C" __global__ void find_ends(const u64* starts, const u32* elements, const u32* nodes,
                                      u64 begin, u64 end, u32 capacity, u32* heads, u32* tails,
                                      u32* sizes) {
@@ -129,8 +144,8 @@ extern "C" __global__ void find_ends(const u64* starts, const u32* elements, con
         begin, end, [&](u64 index) { gompfs::find_ends(starts, elements, ends, nodes[index]); });
 }
 
-// The same for levels in a row: level i has the nodes from level_starts[i] up to
-// level_starts[i + 1].
+// As find_ends, for consecutive levels: level i has the nodes in [level_starts[i], level_starts[i +
+// 1]).
 // Launch: one CTA.
 extern "C" __global__ void __launch_bounds__(1024)
     find_ends_of_levels(const u64* starts, const u32* elements, const u32* nodes,
@@ -145,8 +160,8 @@ extern "C" __global__ void __launch_bounds__(1024)
     }
 }
 
-// counts[i] becomes the number of n-grams that end in element i.
-// Mapping: a thread for each element.
+// Sets counts[i] to the number of n-grams that end in element i.
+// Mapping: a thread per element.
 extern "C" __global__ void count_ngrams(const u64* starts, const u32* elements,
                                         const u32* node_of_elements, u64 num_elements, u32 capacity,
                                         u32* heads, u32* tails, u32* sizes, u32* counts) {
@@ -157,9 +172,9 @@ extern "C" __global__ void count_ngrams(const u64* starts, const u32* elements,
     });
 }
 
-// Writes the n-grams that end in element i from place ngram_starts[i] on: their keys in two halves,
-// and the node that they belong to.
-// Mapping: a thread for each element.
+// Writes the n-grams that end in element i, from index ngram_starts[i] on: the two halves of each
+// key, and the node that the n-gram belongs to.
+// Mapping: a thread per element.
 extern "C" __global__ void write_ngrams(const u64* starts, const u32* elements,
                                         const u32* node_of_elements, u64 num_elements, u32 capacity,
                                         u32* heads, u32* tails, u32* sizes, u32 bits,

@@ -1,18 +1,27 @@
-// Counts of pairs, as local tables have them, brought into order and added up.
+// Turns the counts of local tables into sorted pairs, and adds up the counts of equal pairs.
 //
-// A pair, of the owner of a table and an item in it, is a key: both numbers, each shifted to its
-// place. Where it fits, the count is in the lowest count_bits of the key, so that one number is
-// sorted and nothing has to follow it; else count_bits is 0 and counts lie beside the keys.
+// A pair consists of the owner of a table and an item in the table. Its key is one 64-bit number:
+// both parts shifted to their positions. If the counts fit too, the count is stored in the lowest
+// count_bits bits of the key, so that sorting moves a single number per pair. Otherwise count_bits
+// is 0 and `counts` is a separate array. The caller sorts the keys between write_pairs and
+// find_new_pairs.
 //
-// Launch: CTAs of any size, any number of them. No shared memory.
+// Launch: CTAs of any size, any number of them.
+// Mapping: a thread per entry of a table, or per pair.
+// Reads, Writes: see each kernel.
+// Shared memory: none.
+// Requires: owner, item and count fit in the bits that the shifts leave for them.
+// Fails: never.
+// Oracle: the reports of the CPU (tests/conformance/test_device_traversal.py).
+// Caller: add_up in gompfs/analytics/tables.py.
 #include "grammar/forest.cuh"
 
 using gompfs::u32;
 using gompfs::u64;
 
-// Copies the table, or list, of the source of each edge: entry i of edge e becomes the pair
-// (targets[e], item) at place copy_starts[e] + i of keys. counts is null where keys hold them.
-// Mapping: a thread for each entry, which looks for its edge among the starts.
+// Copies the table or list of each edge's source node: entry i of edge e becomes the pair
+// (targets[e], item), stored at keys[copy_starts[e] + i]. `counts` is null if keys hold the counts.
+// Mapping: a thread per entry; it finds its edge in copy_starts by binary search.
 extern "C" __global__ void copy_tables(const u32* sources, const u32* targets,
                                        const u64* copy_starts, u64 num_edges, u64 num_copies,
                                        const u64* table_starts, const u32* items, const u64* values,
@@ -32,8 +41,8 @@ extern "C" __global__ void copy_tables(const u32* sources, const u32* targets,
     });
 }
 
-// The pairs (owners[i], items[i]), each of them once.
-// Mapping: a thread for each pair.
+// Writes the pairs (owners[i], items[i]), each with a count of 1.
+// Mapping: a thread per pair.
 extern "C" __global__ void write_pairs(const u32* owners, const u32* items, u64 num_items,
                                        u32 owner_shift, u32 item_shift, u32 count_bits, u64* keys,
                                        u64* counts) {
@@ -49,8 +58,8 @@ extern "C" __global__ void write_pairs(const u32* owners, const u32* items, u64 
     });
 }
 
-// is_new[i] becomes whether pair i, of pairs in order, is another one than the pair before it.
-// Mapping: a thread for each pair.
+// Sets is_new[i] to whether sorted pair i differs from the pair before it.
+// Mapping: a thread per pair.
 extern "C" __global__ void find_new_pairs(const u64* keys, u64 num_pairs, u32 count_bits,
                                           u32* is_new) {
     gompfs::for_each_index(0, num_pairs, [&](u64 index) {
@@ -58,8 +67,8 @@ extern "C" __global__ void find_new_pairs(const u64* keys, u64 num_pairs, u32 co
     });
 }
 
-// Adds up the counts of equal pairs: places[i] - 1 is where pair i goes. sums is 0 before.
-// Mapping: a thread for each pair; equal ones, which are neighbours, add one after another.
+// Adds up the counts of equal pairs. Pair i goes to index places[i] - 1. `sums` must be 0 before.
+// Mapping: a thread per pair; equal pairs are neighbours and add atomically.
 extern "C" __global__ void add_equal_pairs(const u64* keys, const u64* counts, const u64* places,
                                            u64 num_pairs, u32 count_bits, u64* different_keys,
                                            u64* sums) {

@@ -1,33 +1,43 @@
-// Traversal with local tables, over topological levels or in rounds with masks (G-TADOC, algorithms
-// 1 and 2).
+// Traversal of a forest with local tables, either by topological levels or in rounds with masks
+// (G-TADOC, Zhang et al., ICDE 2021, algorithms 1 and 2).
 //
-// In both directions a node, when it is its turn, passes on what it has to the nodes behind it: a
-// file or rule its weights, by file, to the rules that it uses; or a rule the counts of its terms
-// to what uses it. In rounds, a node's turn comes when all before it have had theirs: each of these
-// tells it so, the last one sets its mask to the next round, and rounds go on while any mask was
-// set. A long node is cut into pieces, and each piece is a thread's.
+// Each node passes what it has on to other nodes: top-down, files and rules pass the files' weights
+// to the rules that they use; bottom-up, a rule passes the counts of its terms to the nodes that
+// use it. By levels, the edges into one level are done together (see levels.cu). In rounds, a node
+// passes on when all nodes before it have done so: each of those nodes decrements the node's
+// counter (waits), and the last one sets the node's mask to the next round. Rounds go on as long as
+// a mask was set. A node with many edges is cut into pieces of piece_size edges, one thread per
+// piece.
 //
-// Launch: CTAs of any size, any number of them. No shared memory.
+// Launch: CTAs of any size, any number of them; add_tables_of_levels: one CTA.
+// Mapping: a thread per piece (rounds), per item (add_items) or per slot of a table (levels).
+// Reads: the graph, the tables or values of nodes whose turn it is.
+// Writes: tables or values of the target nodes; waits, masks and has_next (rounds).
+// Shared memory: none.
+// Requires: an acyclic graph; tables at least as large as the first pass says.
+// Fails: sets *overflow if a table is full; the item is dropped and the caller must check the flag.
+// Oracle: kernels/cpu/grammar/traversal.cpp (tests/conformance/test_device_traversal.py).
+// Caller: gompfs/analytics/flows.py and tables.py.
 #include "grammar/tables.cuh"
 
 namespace gompfs {
 
-// Who passes on to whom, as rounds need it.
+// The edges along which nodes pass on, and the state of the rounds.
 struct RoundGraph {
     const u64* starts;  // CSR, by node
     const u32* targets;
-    const u64* piece_starts;  // by node
+    const u64* piece_starts;  // by node: index of its first piece
     const u32* piece_nodes;   // by piece
     u64 num_pieces;
     u64 piece_size;
-    u32* waits;  // by node: how many edges it has not heard of yet
-    u32* masks;  // by node: the round of its turn, 0 where that is not known
+    u32* waits;  // by node: number of incoming edges that have not passed on yet
+    u32* masks;  // by node: the round in which it passes on; 0 if not known yet
     u32 round;
-    u32* has_next;  // whether any node has its turn in the next round
+    u32* has_next;  // set if any node passes on in the next round
 };
 
-// Calls pass_on(node, target) for the edges of all nodes whose turn it is.
-// Mapping: a thread for each piece.
+// Calls pass_on(node, target) for the edges of all nodes that pass on in this round.
+// Mapping: a thread per piece.
 template <class PassOn>
 __device__ inline void for_each_edge_of_round(const RoundGraph& graph, PassOn&& pass_on) {
     for_each_index(0, graph.num_pieces, [&](u64 piece) {
@@ -50,9 +60,9 @@ __device__ inline void for_each_edge_of_round(const RoundGraph& graph, PassOn&& 
     });
 }
 
-// Adds the tables of from[first] to from[last - 1] to those of to[...]. Slot i of the table of
-// from[edge] has the number slot_starts[edge] + i.
-// Mapping: a thread for each slot, which looks for its edge among the starts.
+// Adds the tables of from[first .. last) to the tables of to[first .. last). Slot i of the table of
+// from[edge] has the index slot_starts[edge] + i.
+// Mapping: a thread per slot; it finds its edge in slot_starts by binary search.
 __device__ inline void add_tables(const Tables& tables, const Tables& targets, const u32* from,
                                   const u32* to, const u64* slot_starts, u64 first, u64 last) {
     for_each_index(slot_starts[first], slot_starts[last], [&](u64 index) {
@@ -66,7 +76,7 @@ __device__ inline void add_tables(const Tables& tables, const Tables& targets, c
 using gompfs::u32;
 using gompfs::u64;
 
-// One round of numbers: values[target] += min(values[node], limit).
+// One round for numbers: values[target] += min(values[node], limit).
 extern "C" __global__ void pass_values(const u64* starts, const u32* targets,
                                        const u64* piece_starts, const u32* piece_nodes,
                                        u64 num_pieces, u64 piece_size, u32* waits, u32* masks,
@@ -77,7 +87,7 @@ extern "C" __global__ void pass_values(const u64* starts, const u32* targets,
         graph, [&](u32 node, u32 target) { atomicAdd(&values[target], min(values[node], limit)); });
 }
 
-// One round of tables: the table of the node is added to that of the target.
+// One round for tables: adds the table of the node to that of the target.
 extern "C" __global__ void pass_tables(const u64* starts, const u32* targets,
                                        const u64* piece_starts, const u32* piece_nodes,
                                        u64 num_pieces, u64 piece_size, u32* waits, u32* masks,
@@ -93,7 +103,7 @@ extern "C" __global__ void pass_tables(const u64* starts, const u32* targets,
 }
 
 // Adds 1 to the count of items[i] in the table of owners[i].
-// Mapping: a thread for each item.
+// Mapping: a thread per item.
 extern "C" __global__ void add_items(const u32* owners, const u32* items, u64 num_items,
                                      const u64* table_starts, u32* locks, u32* entries, u32* keys,
                                      u64* values, u32* nexts, u32* sizes, u32* overflow) {
@@ -103,10 +113,10 @@ extern "C" __global__ void add_items(const u32* owners, const u32* items, u64 nu
     });
 }
 
-// Adds the table of from[i] to that of to[i], which may be one of others (the second set of
-// buffers), for the edges from `first` up to `last`; slot_starts[i] is the sum of the sizes that
-// the tables of the edges before i have room for.
-// Mapping: a thread for each slot of the tables.
+// Adds the table of from[i] to that of to[i] for the edges in [first, last). The target tables are
+// the second set of buffers, which may be the same as the first. slot_starts[i] is the sum of the
+// capacities of the tables of the edges before i.
+// Mapping: a thread per slot of the source tables.
 extern "C" __global__ void add_tables(const u32* from, const u32* to, const u64* slot_starts,
                                       u64 first, u64 last, const u64* table_starts, u32* locks,
                                       u32* entries, u32* keys, u64* values, u32* nexts, u32* sizes,
@@ -119,9 +129,9 @@ extern "C" __global__ void add_tables(const u32* from, const u32* to, const u64*
     gompfs::add_tables(tables, targets, from, to, slot_starts, first, last);
 }
 
-// The same inside one set of tables for levels in a row, each of which needs the one before: level
-// i has the edges from level_starts[i] up to level_starts[i + 1].
-// Launch: one CTA, so that levels of few slots cost a barrier and no launch.
+// As add_tables inside one set of tables, for consecutive levels of which each needs the one
+// before. Level i has the edges in [level_starts[i], level_starts[i + 1]).
+// Launch: one CTA: a level with few slots then costs a barrier instead of a launch.
 extern "C" __global__ void __launch_bounds__(1024)
     add_tables_of_levels(const u32* from, const u32* to, const u64* slot_starts,
                          const u64* level_starts, u64 first_level, u64 last_level,

@@ -1,10 +1,16 @@
-// Local tables of counts in one memory pool: hash tables that any number of threads add to at once
-// (G-TADOC section 4.1).
+// Local tables: hash tables of counts in one memory pool, to which any number of threads add at
+// once (G-TADOC, Zhang et al., ICDE 2021, section 4.1).
 //
-// The table of an owner has room for as many items as a first pass found that it can get at most,
-// and as many buckets. A bucket has a lock and an entry, the first slot of its chain; a slot has a
-// key, a value and the next slot. Slots are taken from the front of a table and never given back,
-// so that they are the table's content without its buckets.
+// Every owner (a node, a file or a term) has a table. A first pass computes an upper bound of the
+// number of items that a table can get; the table has that many slots and as many buckets. A bucket
+// consists of a lock and an entry, which is the first slot of the bucket's chain. A slot has a key,
+// a value and the next slot of its chain.
+//
+// A key that is present is found without a lock and its value is added to atomically. Only a thread
+// that adds a new key locks the bucket; it looks for the key again, takes the table's next free
+// slot, and writes the bucket's entry last, so that readers without the lock see complete slots
+// only. Slots are taken in order and never freed, so slots 0 .. size - 1 are the table's content,
+// readable without the buckets.
 #pragma once
 
 #include "grammar/forest.cuh"
@@ -13,17 +19,17 @@ namespace gompfs {
 
 constexpr u32 kEndOfChain = 0xffffffffu;
 
-// Slots and buckets lie at starts[owner] in each buffer. Entries are kEndOfChain and locks 0 in an
-// empty table, its size is 0.
+// The buffers of all tables. The slots and buckets of an owner are at [starts[owner], starts[owner
+// + 1]) in each buffer. In an empty table entries are kEndOfChain, locks are 0 and the size is 0.
 struct Tables {
-    const u64* starts;  // by owner; one more behind the last
+    const u64* starts;  // by owner; one more after the last
     u32* locks;
     volatile u32* entries;
     volatile u32* keys;
     volatile u64* values;
     volatile u32* nexts;
     volatile u32* sizes;
-    u32* overflow;  // set where a table was given more items than it has room for
+    u32* overflow;  // set if a table was given more items than it has slots for
 };
 
 struct Table {
@@ -37,7 +43,7 @@ struct Table {
           owner(owner),
           capacity(static_cast<u32>(tables.starts[owner + u64{1}] - start)) {}
 
-    // Adds to the value of a key. Only who puts a new key into a bucket locks it.
+    // Adds to the value of a key. Locks the bucket only to insert a new key.
     __device__ void add(u32 key, u64 value) const {
         if (capacity == 0) {
             *tables.overflow = 1;
@@ -60,14 +66,14 @@ struct Table {
         }
     }
 
-    // Adds what is in a slot, if anything, to another table, which may be of other tables.
+    // Adds the item in a slot, if the slot is used, to another table (possibly one of another set).
     __device__ void add_slot_to(const Table& target, u64 slot) const {
         if (slot < tables.sizes[owner]) {
             target.add(tables.keys[start + slot], tables.values[start + slot]);
         }
     }
 
-    // Adds all that is in the table to another one.
+    // Adds all items of this table to another table.
     __device__ void add_all_to(const Table& target) const {
         for (u64 slot = 0; slot < capacity; ++slot) {
             add_slot_to(target, slot);
@@ -86,7 +92,7 @@ struct Table {
         return false;
     }
 
-    // Readers find the slot by the entry only, which is written last.
+    // Readers without the lock reach the slot only through the entry, which is written last.
     __device__ void add_slot(u64 bucket, u32 key, u64 value) const {
         const u32 slot = atomicAdd(const_cast<u32*>(&tables.sizes[owner]), 1u);
         if (slot >= capacity) {

@@ -1,9 +1,21 @@
-// Numbers the words of each part of a text by their first tokens in it.
+// Numbers the words of each part of a text in the order of their first occurrence in the part.
 //
-// A token is a word at its place in the text; entries[token] says which of the words of all parts
-// it is. Tokens of part p begin with part_tokens[p]; the end follows the last.
+// A token is one occurrence of a word in the text; entries[token] is the number of its word among
+// the different words of all parts. The tokens of part p begin at part_tokens[p]; the number of all
+// tokens follows the last part. The first token of each word is found by an atomic minimum, a
+// prefix sum over these first tokens (by the caller) gives the numbers, and each token takes the
+// number of its word.
 //
-// Launch: CTAs of any size, any number of them. No shared memory.
+// Launch: CTAs of any size, any number of them.
+// Mapping: a thread per token.
+// Reads, Writes: see each kernel.
+// Shared memory: none.
+// Requires: fewer than 2^32 - 1 tokens; entries[token] < num_entries; firsts has num_parts *
+//   num_entries elements.
+// Fails: never.
+// Oracle: kernels/cpu/grammar/tokenizer.cpp (tests/conformance/test_grammar_kernels_on_host.py,
+//   tests/grammar/test_gpu_grammars.py).
+// Caller: number_words in gompfs/engine/device_tokens.py.
 #include "grammar/forest.cuh"
 
 using gompfs::u32;
@@ -21,7 +33,7 @@ __device__ inline u64 last_bound(const u32* bounds, u64 count, u64 token) {
     return begin;
 }
 
-// Where a word of a part is in an array of all of them.
+// The index of a token's word in an array with one element for each word of each part.
 __device__ inline u64 place_of(const u32* entries, const u32* part_tokens, u64 num_parts,
                                u64 num_entries, u64 token) {
     return last_bound(part_tokens, num_parts, token) * num_entries + entries[token];
@@ -29,23 +41,23 @@ __device__ inline u64 place_of(const u32* entries, const u32* part_tokens, u64 n
 
 }  // namespace gompfs
 
-// firsts gets the first token of each word of each part; it is 0xffffffff at the start.
-// Mapping: a thread for each token.
+// Finds the first token of each word of each part. `firsts` must be 0xffffffff before.
+// Mapping: a thread per token.
 extern "C" __global__ void find_first_tokens(const u32* entries, u64 num_tokens,
                                              const u32* part_tokens, u64 num_parts, u64 num_entries,
                                              u32* firsts) {
     gompfs::for_each_index(0, num_tokens, [&](u64 token) {
         u32* const first =
             firsts + gompfs::place_of(entries, part_tokens, num_parts, num_entries, token);
-        // A word that is frequent has its first token soon, and then it is only looked at.
+        // The first token of a frequent word is found early; after that, reading it is enough.
         if (*static_cast<volatile u32*>(first) > token) {
             atomicMin(first, static_cast<u32>(token));
         }
     });
 }
 
-// is_first[token] becomes 1 for these, 0 for others.
-// Mapping: a thread for each token.
+// Sets is_first[token] to 1 for the first token of each word of each part, to 0 for others.
+// Mapping: a thread per token.
 extern "C" __global__ void mark_first_tokens(const u32* entries, u64 num_tokens,
                                              const u32* part_tokens, u64 num_parts, u64 num_entries,
                                              const u32* firsts, u32* is_first) {
@@ -55,9 +67,10 @@ extern "C" __global__ void mark_first_tokens(const u32* entries, u64 num_tokens,
     });
 }
 
-// symbols gets the numbers of all tokens, with a place left free behind each file:
-// before_ends[file] is how many tokens there are up to its end. numbers[token] is how many words
-// have their first token up to and with this one. Mapping: a thread for each token.
+// Writes each token's word number to `symbols`, and leaves one element free after each file.
+// before_ends[file] is the number of tokens up to the end of the file. numbers[token] is the number
+// of first tokens up to and including this token.
+// Mapping: a thread per token.
 extern "C" __global__ void place_symbols(const u32* entries, u64 num_tokens, const u32* part_tokens,
                                          u64 num_parts, u64 num_entries, const u32* firsts,
                                          const u32* numbers, const u32* before_ends, u64 num_files,

@@ -1,12 +1,25 @@
-// A hash table of words: which of the words in a text are the same, whatever their hashes are.
+// A hash table of words, which finds out which words of a text are equal.
 //
-// Different words are entries; the bytes of all entries lie in a pool. A slot is 0 or has a tag,
-// the high half of the hash, above 32 bits that say where its word is: an entry, or (kIsToken) a
-// word of the text, counted from 1. A slot is taken once, by a compare-and-swap, and all that it
-// leads to was there before the launch, so nothing is locked. Words are the same if their bytes
-// are.
+// The different words found in earlier launches are "entries"; their bytes are stored one after
+// another in a pool. A slot of the table is 0 (free) or holds a tag, the high half of the word's
+// hash, above 32 bits that say where the word is: the number of an entry, or with the bit kIsToken
+// the number of a word of the present text; both count from 1. A slot is claimed once, by
+// compare-and-swap, and never changes during a launch after that. The bytes that a slot leads to
+// exist before the launch. So nothing is locked. Two words are equal if their bytes are equal; the
+// hash and the tag only save comparisons.
 //
-// Launch: CTAs of any size, any number of them. No shared memory.
+// When half of the slots are taken, find_slots stops claiming slots; the caller moves the table to
+// one of twice the size (move_slots, move_places) and launches find_slots again for the words left
+// over.
+//
+// Launch: CTAs of any size, any number of them.
+// Mapping: a thread per word, per slot (move_slots) or per item (load_keys).
+// Reads, Writes: see each kernel.
+// Shared memory: none.
+// Requires: num_slots is a power of two above max_taken; fewer than 2^31 words.
+// Fails: find_slots sets counters[1] if the table is full; never otherwise.
+// Oracle: kernels/cpu/grammar/word_table.h (tests/conformance/test_device_words.py).
+// Caller: WordTable in gompfs/engine/device_words.py.
 #include "grammar/forest.cuh"
 
 using gompfs::u32;
@@ -23,7 +36,8 @@ struct Word {
     u64 size;
 };
 
-// Up to 8 bytes of a word from a place in it on, the first one highest; zeros follow its end.
+// Loads up to 8 bytes of a word from offset `at` on as a number, first byte highest; zeros follow
+// the word's end.
 __device__ inline u64 load_chunk(const Word& word, u64 at) {
     u64 chunk = 0;
     for (u32 index = 0; index < 8; ++index) {
@@ -32,14 +46,14 @@ __device__ inline u64 load_chunk(const Word& word, u64 at) {
     return chunk;
 }
 
-// Both halves of a product in one: unlike those of the low half alone, its differences depend on
-// all of a factor.
+// Folds both halves of a 128-bit product into one number. Unlike the low half alone, the result
+// depends on all bits of the value.
 __device__ inline u64 fold(u64 value) {
     constexpr u64 kFactor = 0x9e3779b97f4a7c15ull;
     return value * kFactor ^ __umul64hi(value, kFactor);
 }
 
-// The seed is a secret of the process, so that no text can be made whose words collide.
+// The seed is a secret of the process, so that nobody can construct a text whose words collide.
 __device__ inline u64 hash_of(const Word& word, u64 seed) {
     u64 hash = fold(seed ^ word.size);
     for (u64 at = 0; at < word.size; at += 8) {
@@ -60,13 +74,13 @@ __device__ inline bool are_same(const Word& left, const Word& right) {
     return true;
 }
 
-// The words that slots lead to.
+// Resolves slots to the words that they hold.
 struct Words {
     const u8* text;
     const u32* starts;  // of the words of the text
     const u32* ends;
     const u8* pool;
-    const u64* entry_starts;  // one more than there are entries
+    const u64* entry_starts;  // by entry; one more than there are entries
 
     __device__ Word token(u64 number) const {
         return {text + starts[number], ends[number] - starts[number]};
@@ -82,10 +96,11 @@ struct Words {
 
 }  // namespace gompfs
 
-// places[i] becomes the slot of word i of the text, if it is kUnplaced before. counters[0] counts
-// the slots that are taken; from max_taken on, nothing more is taken, counters[1] becomes 1, and
-// words that have no slot keep kUnplaced. hash_mask is all ones, but in tests. Mapping: a thread
-// for each word.
+// Finds or claims the slot of each word i of the text whose places[i] is kUnplaced, and stores it
+// in places[i]. counters[0] counts the claimed slots. Once it reaches max_taken no slot is claimed,
+// counters[1] becomes 1, and words without a slot keep kUnplaced. hash_mask is all ones except in
+// tests.
+// Mapping: a thread per word.
 extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u32* ends,
                                       u64 num_words, const u8* pool, const u64* entry_starts,
                                       u64 seed, u64 hash_mask, u64* slots, u64 num_slots,
@@ -122,9 +137,8 @@ extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u
     });
 }
 
-// Puts the slots of a table into a larger one, which is empty; moved[i] becomes the new place of
-// slot i.
-// Mapping: a thread for each slot.
+// Moves the slots of a table into a larger, empty table. moved[i] becomes the new index of slot i.
+// Mapping: a thread per slot.
 extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u32* ends,
                                       const u8* pool, const u64* entry_starts, u64 seed,
                                       u64 hash_mask, const u64* old_slots, u64 num_old, u64* slots,
@@ -143,8 +157,8 @@ extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u
     });
 }
 
-// Where slots are moved to.
-// Mapping: a thread for each word.
+// Replaces the slot indexes in `places` by the new indexes.
+// Mapping: a thread per word.
 extern "C" __global__ void move_places(u64 num_words, const u32* moved, u32* places) {
     gompfs::for_each_index(0, num_words, [&](u64 number) {
         if (places[number] != gompfs::kUnplaced) {
@@ -153,8 +167,9 @@ extern "C" __global__ void move_places(u64 num_words, const u32* moved, u32* pla
     });
 }
 
-// entries[i] becomes the entry of word i, whose slot is places[i], and is counted. All slots lead
-// to entries. Mapping: a thread for each word.
+// Sets entries[i] to the entry of word i, whose slot is places[i], and counts the entry. All slots
+// must hold entries.
+// Mapping: a thread per word.
 extern "C" __global__ void count_entries(u64 num_words, const u32* places, const u64* slots,
                                          u32* entries, u64* counts) {
     gompfs::for_each_index(0, num_words, [&](u64 number) {
@@ -164,9 +179,10 @@ extern "C" __global__ void count_entries(u64 num_words, const u32* places, const
     });
 }
 
-// keys[i] becomes 8 bytes of entry number items[i] from a place in it on, as a number that compares
-// as they do; lengths[i] how many bytes it has there, 9 for more than 8.
-// Mapping: a thread for each item.
+// Sets keys[i] to the 8 bytes of entry items[i] from offset `place` on, as a number that compares
+// as the bytes do. lengths[i] is the number of bytes that the entry has from there on, 9 for more
+// than 8.
+// Mapping: a thread per item.
 extern "C" __global__ void load_keys(const u8* pool, const u64* entry_starts, const u64* items,
                                      u64 num_items, u64 place, u64* keys, u8* lengths) {
     gompfs::for_each_index(0, num_items, [&](u64 index) {

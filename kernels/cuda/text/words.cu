@@ -1,10 +1,19 @@
-// Words in text: files are put one behind the other, and cut into words.
+// Copies files together into one text, and cuts the text into words.
 //
-// Text is the bytes of files with a newline behind each, so that no word reaches over two of them;
-// what is behind its end, up to the next multiple of 32, is newlines. A bitmap says which bytes
-// belong to words; the k-th start and the k-th end among its bits are a word's.
+// The text is the bytes of all files with a newline after each file, so that no word spans two
+// files; newlines also fill the text up to a multiple of 32 bytes. A bitmap says which bytes belong
+// to words: mark_words computes it, 32 bytes per thread. A bit that differs from the bit before it
+// starts or ends a word; the k-th start and the k-th end belong to the same word. A prefix sum (by
+// the caller) over count_words gives each mask the indexes that place_words writes to.
 //
-// Launch: CTAs of any size, any number of them. No shared memory.
+// Launch: CTAs of any size, any number of them.
+// Mapping: a thread per output byte (gather_bytes) or per 32 bytes (all others).
+// Reads, Writes: see each kernel.
+// Shared memory: none.
+// Requires: text padded with newlines to a multiple of 32 bytes; fewer than 2^32 bytes of it.
+// Fails: never; bytes that are not valid UTF-8 belong to no word (rule `letters`).
+// Oracle: kernels/cpu/grammar/tokenizer.cpp (tests/conformance/test_device_words.py).
+// Caller: gompfs/engine/device_words.py.
 #include "grammar/forest.cuh"
 
 using gompfs::u32;
@@ -18,8 +27,9 @@ constexpr u32 kMaxCodePoint = 0x10ffff;
 
 __device__ inline bool is_space(u32 byte) { return byte == ' ' || byte - '\t' <= '\r' - '\t'; }
 
-// The length of the UTF-8 character that begins at a byte, and whether it belongs to words; 0 where
-// none begins. characters has a bit for each code point. What follows the text is no character's.
+// Returns the length of the UTF-8 character that begins at a byte if the character belongs to
+// words, else 0. `characters` has a bit for each code point. Bytes after the text's end belong to
+// no character.
 __device__ inline u32 word_character(const u8* text, u64 size, u64 at, const u8* characters) {
     const u32 first = text[at];
     u32 code_point = first, length = 1;
@@ -45,9 +55,10 @@ __device__ inline u32 word_character(const u8* text, u64 size, u64 at, const u8*
     return (characters[code_point / 8] >> (code_point % 8) & 1) != 0 ? length : 0;
 }
 
-// The bits of 32 bytes of text, rule `letters`. A character may have begun before them.
+// The word bits of 32 bytes of text under the rule `letters`. The first byte may be inside a
+// character that began before.
 __device__ inline u32 mask_of_characters(const u8* text, u64 size, u64 base, const u8* characters) {
-    u64 mask = 0;  // bit 3 is the first byte
+    u64 mask = 0;  // bit 3 is the first of the 32 bytes
     for (u64 at = base < 3 ? 0 : base - 3; at < base + kBytesOfMask && at < size; ++at) {
         const u32 length = word_character(text, size, at, characters);
         mask |= ((1ull << length) - 1) << (at + 3 - base);
@@ -63,7 +74,8 @@ __device__ inline u32 mask_of_words(const u8* text, u64 base) {
     return mask;
 }
 
-// Bits of a mask that differ from the bit before, which for the first one is of the mask before.
+// The bits of a mask that differ from the previous bit; the bit before the first is the last one of
+// the previous mask.
 __device__ inline u32 changes(const u32* masks, u64 index) {
     const u32 carry = index == 0 ? 0 : masks[index - 1] >> 31;
     return masks[index] ^ (masks[index] << 1 | carry);
@@ -71,8 +83,9 @@ __device__ inline u32 changes(const u32* masks, u64 index) {
 
 }  // namespace gompfs
 
-// Copies runs of bytes to ascending places of an output of `size` bytes; others become newlines.
-// Mapping: a thread for each byte of the output, which looks for its run among the places.
+// Copies runs of bytes to ascending offsets of an output of `size` bytes. Bytes of the output that
+// belong to no run become newlines.
+// Mapping: a thread per byte of the output; it finds its run in `places` by binary search.
 extern "C" __global__ void gather_bytes(const u8* source, const u64* source_places,
                                         const u64* places, const u64* sizes, u64 num_runs,
                                         u8* output, u64 size) {
@@ -88,8 +101,9 @@ extern "C" __global__ void gather_bytes(const u8* source, const u64* source_plac
     });
 }
 
-// has_nul[file] becomes 1 where one of up to `size` bytes from places[file] on is NUL.
-// Mapping: a thread for each 32 bytes of each file; 8192 bytes a file.
+// Sets has_nul[file] to 1 if a NUL is among the first 8192 bytes of a file. The file's sizes[file]
+// bytes begin at places[file].
+// Mapping: a thread per 32 bytes of these 8192 bytes, for each file.
 extern "C" __global__ void find_nuls(const u8* source, const u64* places, const u64* sizes,
                                      u64 num_files, u32* has_nul) {
     constexpr u64 kProbeSize = 8192;
@@ -105,8 +119,8 @@ extern "C" __global__ void find_nuls(const u8* source, const u64* places, const 
     });
 }
 
-// masks[i] gets the bits of 32 bytes; characters is null for the rule `whitespace`.
-// Mapping: a thread for each mask.
+// Computes masks[i], the word bits of 32 bytes. `characters` is null for the rule `whitespace`.
+// Mapping: a thread per mask.
 extern "C" __global__ void mark_words(const u8* text, u64 size, const u8* characters, u32* masks) {
     const u64 num_masks = (size + gompfs::kBytesOfMask - 1) / gompfs::kBytesOfMask;
     gompfs::for_each_index(0, num_masks, [&](u64 index) {
@@ -117,16 +131,17 @@ extern "C" __global__ void mark_words(const u8* text, u64 size, const u8* charac
     });
 }
 
-// counts[i] becomes how many words begin in the bytes of mask i.
-// Mapping: a thread for each mask.
+// Sets counts[i] to the number of words that begin in the bytes of mask i.
+// Mapping: a thread per mask.
 extern "C" __global__ void count_words(const u32* masks, u64 num_masks, u32* counts) {
     gompfs::for_each_index(0, num_masks, [&](u64 index) {
         counts[index] = __popc(gompfs::changes(masks, index) & masks[index]);
     });
 }
 
-// Writes where words begin and end. ends_of_counts[i] is how many begin up to the end of mask i.
-// Mapping: a thread for each mask, and one more for the end of the text.
+// Writes where words begin and end. ends_of_counts[i] is the number of words that begin up to the
+// end of mask i.
+// Mapping: a thread per mask, and one more for the end of the text.
 extern "C" __global__ void place_words(const u32* masks, u64 num_masks, const u32* ends_of_counts,
                                        u32* starts, u32* ends) {
     gompfs::for_each_index(0, num_masks + 1, [&](u64 index) {

@@ -1,4 +1,4 @@
-// What the kernel is told of an inode.
+// Converts an inode of the index to the attributes that the kernel expects (linux/fuse.h).
 #pragma once
 
 #include <linux/fuse.h>
@@ -8,7 +8,7 @@
 
 namespace gompfs {
 
-// As the index has them.
+// The fields of an inode as the index has them.
 struct InodeFields {
     std::uint64_t ino;
     std::uint64_t size;
@@ -18,7 +18,7 @@ struct InodeFields {
     std::uint32_t nlink;
 };
 
-// `stored_size` is how many bytes of a file are not in holes.
+// The attributes of an inode. `stored_size` is the number of bytes of a file that are not in holes.
 inline fuse_attr make_attributes(const InodeFields& inode, std::uint64_t stored_size) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     constexpr std::uint32_t kBestReadSize = 1 << 20;
@@ -44,7 +44,7 @@ inline fuse_attr make_attributes(const InodeFields& inode, std::uint64_t stored_
     return attributes;
 }
 
-// What LOOKUP answers for an inode whose attributes are true for so many seconds.
+// The reply to LOOKUP for an inode. The kernel may cache it for cache_seconds.
 inline fuse_entry_out make_entry(const InodeFields& inode, std::uint64_t stored_size,
                                  std::uint32_t cache_seconds) {
     fuse_entry_out entry{};

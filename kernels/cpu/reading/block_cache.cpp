@@ -1,3 +1,8 @@
+// Implements the cache of decoded blocks; see block_cache.h for the eviction policy.
+//
+// Lock order: order_mutex_, then a shard's mutex. insert() never holds both while it waits: it
+// releases the shard's mutex before it locks the order. The queue holds exactly the cached blocks
+// (claims are in the shards only), so its length is the number that is compared with the capacity.
 #include "reading/block_cache.h"
 
 #include <utility>
@@ -84,8 +89,8 @@ void BlockCache::clear() {
     order_.clear();
 }
 
-// Lets go of the oldest blocks that nobody has read since this last came by; called with the order
-// locked.
+// Evicts blocks from the front of the queue until the capacity is kept. A block that was read since
+// its last turn goes to the back instead. Called with order_mutex_ locked.
 void BlockCache::evict() {
     while (order_.size() > capacity_) {
         const std::uint64_t number = order_.front();
@@ -96,7 +101,8 @@ void BlockCache::evict() {
     }
 }
 
-// The block, which is there no more, or nothing where it was used.
+// Removes the block from its shard and returns it, or returns nullptr if the block was used since
+// the last call.
 BlockCache::Block BlockCache::take_unused(std::uint64_t number) {
     Shard& place = shard(number);
     const std::lock_guard lock(place.mutex);

@@ -1,3 +1,7 @@
+// Implements the pool of block-sized pieces; see block_memory.h.
+//
+// A slab is never freed before the pool is destroyed. add_slab reserves the vectors' capacity
+// before it allocates, so that give_back never allocates and cannot throw.
 #include "reading/block_memory.h"
 
 #include <sys/mman.h>
@@ -11,7 +15,7 @@ namespace gompfs {
 
 namespace {
 
-constexpr std::size_t kSlab = kLargePage;  // whose first touch is then one page fault
+constexpr std::size_t kSlab = kLargePage;  // the first touch of a slab is then a single page fault
 constexpr std::size_t kMaxFree = std::size_t{4} << 20;
 
 }  // namespace
@@ -33,7 +37,7 @@ std::uint8_t* BlockMemory::take() {
     return piece;
 }
 
-// So little is kept that memory shrinks when the cache does.
+// Keeps the pages of few pieces, so that memory use shrinks when the cache does.
 void BlockMemory::give_back(std::uint8_t* piece) {
     if (!process_.is_running()) {
         return;

@@ -1,3 +1,10 @@
+// Implements reads from cached blocks; see block_reader.h.
+//
+// find_or_load is the core: for each block it takes the cached block, or else asks the source to
+// decode as many blocks as possible, or else waits for the thread that is decoding it. The loop
+// ends because each turn adds a block, waits for another thread's claim to end, or stops at a block
+// that cannot be decoded. Out of memory is never an error here: the read is left to the
+// interpreter.
 #include "reading/block_reader.h"
 
 #include <sys/mman.h>
@@ -20,7 +27,8 @@ namespace {
 constexpr std::size_t kMaxFiles = 1 << 17;
 constexpr std::size_t kZeros = 1 << 20;
 #ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // of linux/mman.h, which may be older than the system
+// The value in linux/mman.h, which may be older than the running kernel.
+#define MADV_POPULATE_WRITE 23
 #endif
 
 std::uint8_t* zeros() {
@@ -28,14 +36,15 @@ std::uint8_t* zeros() {
     return bytes;
 }
 
-// Lets the system provide memory at once, rather than page by page; false where it has none, which
-// would end the process if it were noticed by writing to a mapped file.
+// Asks the system for the pages of `memory` at once instead of page by page. Returns false if the
+// system has no memory left: writing to a page of a mapped file would then end the process
+// (SIGBUS).
 bool touch(MutableBytes memory) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) & ~(page - 1);
     const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size());
     return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0 ||
-           errno == EINVAL;  // Linux before 5.14 does not know this
+           errno == EINVAL;  // Linux before 5.14 does not know MADV_POPULATE_WRITE
 }
 
 }  // namespace
@@ -126,7 +135,7 @@ bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
     if (end > num_blocks_) {
         return false;
     }
-    // Where blocks are not decoded here, whoever decodes them takes note.
+    // If blocks are decoded by the interpreter, it reports the read to ReadAhead itself.
     const std::uint64_t ahead = max_ahead.load(std::memory_order_relaxed);
     const bool decodes_here = source() != nullptr;
     if (decodes_here) {
@@ -208,7 +217,7 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
                 first += std::max<std::size_t>(source->load(cache, first, end).size(), 1);
             }
         } catch (const std::bad_alloc&) {
-            // Whoever asks for these blocks meets it too.
+            // A reader that asks for these blocks meets the same error and reports it.
         }
     });
 }
@@ -218,7 +227,7 @@ bool BlockReader::decode_into(std::uint64_t stream_offset, MutableBytes out, uns
     if (!source || stream_offset + out.size() > num_blocks_ * block_size_) {
         return false;
     }
-    // In smaller pieces, several threads would make the same page.
+    // With smaller pieces, several threads would fault in the same large page.
     const std::uint64_t step = std::max<std::uint64_t>(source->max_run() * block_size_, kLargePage);
     const std::uint64_t first = stream_offset / step;
     const std::uint64_t end = (stream_offset + out.size() + step - 1) / step;

@@ -1,3 +1,10 @@
+// Implements decoding from a local archive; see block_source.h.
+//
+// A "run" is a range of blocks that lie next to each other in the archive (neighbours); it is read
+// into a buffer of the thread with one system call. load() claims the blocks of a run in the cache
+// before it decodes them, and gives the claims back if it fails, so that another thread can try
+// again. A damaged or unreadable block is only reported as missing here: the caller then asks the
+// Python engine, which reports the error with archive, file and block.
 #include "reading/block_source.h"
 
 #include <unistd.h>
@@ -12,8 +19,8 @@ namespace gompfs {
 
 namespace {
 
-// Blocks that are to be decoded, one behind the other, and that others may have again where this
-// one fails.
+// Claims on consecutive blocks. The destructor gives up the claims that were not settled, so that
+// other threads can decode these blocks.
 class Claims {
   public:
     Claims(BlockCache& cache, std::uint64_t first) : cache_(cache), next_(first), end_(first) {}
@@ -25,7 +32,8 @@ class Claims {
     Claims(const Claims&) = delete;
     Claims& operator=(const Claims&) = delete;
 
-    // Claims up to `count` blocks, as long as they are free; how many that were.
+    // Claims up to `count` further blocks, up to the first block that cannot be claimed. Returns
+    // the number of new claims.
     std::size_t claim(std::size_t count) {
         const std::uint64_t first = end_;
         while (end_ - first < count && cache_.claim(end_)) {
@@ -34,7 +42,7 @@ class Claims {
         return end_ - first;
     }
 
-    // What became of the next block.
+    // Ends the first open claim: inserts the block, or gives the claim up if `block` is nullptr.
     void settle(const BlockCache::Block& block) {
         if (block) {
             cache_.insert(next_++, block);
@@ -49,7 +57,7 @@ class Claims {
     std::uint64_t end_;
 };
 
-// A batch that is at work as long as this lives.
+// Reports a batch of decoding work as running for as long as this object lives.
 class Batch {
   public:
     explicit Batch(DecodeWork& work) : work_(work) { work_.begin(); }
@@ -72,7 +80,7 @@ std::size_t read_fully(int descriptor, std::span<std::uint8_t> out, std::uint64_
         if (count > 0) {
             size += static_cast<std::size_t>(count);
         } else if (count == 0 || errno != EINTR) {
-            break;  // whoever asks for these blocks again is told why
+            break;  // the Python engine reads these blocks again and reports the error
         }
     }
     return size;
@@ -119,7 +127,7 @@ bool BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) con
             const std::uint64_t begin = number++ * block_size_;
             const Bytes block = block_of(run, place, places[0]);
             if (std::min(begin + block_size_, stream_end) > begin + place.uncompressed_size) {
-                return false;  // it goes on behind the end of a segment
+                return false;  // the range crosses the end of a segment
             }
             if (begin >= stream_offset && begin + place.uncompressed_size <= stream_end) {
                 const auto target = out.subspan(begin - stream_offset, place.uncompressed_size);
@@ -136,7 +144,8 @@ bool BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) con
     return true;
 }
 
-// Decodes the block that begins at `begin` elsewhere, and copies what of it belongs to `out`.
+// Decodes the block that begins at `begin` into temporary memory, and copies the part that belongs
+// to `out`.
 bool BlockSource::decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
                                    std::uint64_t stream_offset, MutableBytes out) const {
     std::vector<std::uint8_t> content(place.uncompressed_size);
@@ -165,7 +174,7 @@ BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
             static_cast<std::uint32_t>(std::min(rest, block_size_))};
 }
 
-// Blocks from `first` on that lie one behind the other.
+// The blocks from `first` on that lie next to each other in the archive.
 std::vector<BlockSource::Place> BlockSource::neighbours(std::uint64_t first,
                                                         std::uint64_t end) const {
     std::vector<Place> places;
@@ -187,7 +196,8 @@ std::vector<BlockSource::Place> BlockSource::neighbours(std::uint64_t first,
     return places;
 }
 
-// The compressed bytes of blocks, until the same thread reads others; fewer where the file ends.
+// Reads the compressed bytes of neighbouring blocks. The result is valid until the same thread
+// calls this again, and is shorter if the file ends early.
 Bytes BlockSource::read_run(const std::vector<Place>& places) const {
     thread_local std::vector<std::uint8_t> buffer;
     const std::uint64_t begin = places.front().archive_offset;
@@ -197,7 +207,7 @@ Bytes BlockSource::read_run(const std::vector<Place>& places) const {
     return run.first(read_fully(descriptor_, run, begin));
 }
 
-// The bytes of a block in a run that begins with `first`; fewer where the run ends.
+// The bytes of one block in a run that begins with block `first`; shorter if the run ends early.
 Bytes BlockSource::block_of(Bytes run, const Place& place, const Place& first) {
     const Bytes rest =
         run.subspan(std::min(run.size(), place.archive_offset - first.archive_offset));

@@ -1,4 +1,9 @@
-// Decodes blocks of a local archive on the CPU, for threads without the interpreter.
+// Decodes blocks of a local archive on the CPU, for threads that do not hold the interpreter's
+// lock.
+//
+// A source knows the archive offset and the compressed size of every block. Neighbouring blocks are
+// read with one pread and decoded one after another. The decoded blocks go into the cache (load) or
+// straight into the caller's memory (decode_into).
 #pragma once
 
 #include <algorithm>
@@ -13,7 +18,7 @@
 
 namespace gompfs {
 
-// Blocks from first_block on, and where they lie in the archive: gompfs.model.Segment.
+// The blocks from first_block on, and their archive offsets and sizes; see gompfs.model.Segment.
 struct StoredSegment {
     std::uint64_t first_block;
     std::uint64_t uncompressed_size;
@@ -23,7 +28,8 @@ struct StoredSegment {
 
 class BlockSource {
   public:
-    // Closes the descriptor at its end. Segments follow each other, without a gap.
+    // Takes ownership of the descriptor and closes it in the destructor. Each segment must begin
+    // where the one before it ends.
     BlockSource(int descriptor, std::uint64_t block_size, std::vector<StoredSegment> segments,
                 bool verify, std::shared_ptr<DecodeWork> work)
         : descriptor_(descriptor),
@@ -35,20 +41,20 @@ class BlockSource {
     BlockSource(const BlockSource&) = delete;
     BlockSource& operator=(const BlockSource&) = delete;
 
-    // Decodes blocks from `first` on, up to the first one before `end` that somebody else has or
-    // decodes; they are in the cache then, and returned in order, nothing for those that cannot be
-    // read or are damaged. May stop sooner.
+    // Decodes blocks from `first` on, up to the first block before `end` that is cached or that
+    // another thread is decoding. Inserts the blocks into the cache and returns them in order, with
+    // nullptr for a block that cannot be read or is damaged. May stop before `end`.
     std::vector<BlockCache::Block> load(BlockCache& cache, std::uint64_t first, std::uint64_t end);
 
-    // Decodes a part of the stream that has these blocks to `out`; false where one of them cannot
-    // be read or is damaged.
+    // Decodes out.size() bytes of the stream from stream_offset on into `out`. Returns false if a
+    // block cannot be read or is damaged.
     bool decode_into(std::uint64_t stream_offset, MutableBytes out) const;
 
-    // How many blocks one call decodes at most.
+    // The most blocks that one call of load decodes.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
 
   private:
-    // What the cache of a processor still has when it is read.
+    // A run of this size is still in the processor's cache when its blocks are decoded.
     static constexpr std::uint64_t kRunBytes = 1 << 20;
 
     struct Place {

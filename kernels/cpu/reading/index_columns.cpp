@@ -1,3 +1,9 @@
+// Parses rows of the index that SQLite concatenated into one string per column; see
+// index_columns.h.
+//
+// The index is untrusted input. Every number is checked against its range, names against what a
+// directory entry may be, and the columns against each other: they must have equally many fields,
+// directories must ascend, and extents must not overlap.
 #include "reading/index_columns.h"
 
 #include <sys/stat.h>
@@ -38,7 +44,7 @@ bool has_file_type(std::uint32_t mode) {
 
 [[noreturn]] void fail() { throw std::invalid_argument("the index has an impossible entry"); }
 
-// Fields of one column, one after the other.
+// Reads the fields of one column in order.
 class Column {
   public:
     Column(std::string_view text, char separator) : rest_(text), separator_(separator) {}
@@ -73,7 +79,7 @@ class Column {
     bool is_at_end_ = false;
 };
 
-// Rows of all columns at once.
+// Reads the rows of all columns in parallel.
 class Rows {
   public:
     Rows(const DirectoryColumns& columns, const Mapping& mapping)
@@ -118,7 +124,7 @@ class Rows {
         return inode;
     }
 
-    // Whether every column has as many fields as there are parents.
+    // Whether all columns ended together with `parents`.
     bool are_even() const {
         return names_.is_at_end() &&
                std::all_of(fields_.begin(), fields_.end(),
@@ -131,7 +137,7 @@ class Rows {
     const Mapping mapping_;
 };
 
-// Directories that have no entries have no rows; those in the range are empty.
+// Adds listings for the directories in the range that have no rows, because they are empty.
 void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t end,
                std::uint32_t cache_seconds) {
     std::unordered_set<std::uint64_t> listed;

@@ -1,5 +1,5 @@
-// Makes listings, and layouts of files, of what the index has, without an object of the interpreter
-// for each. Throws std::invalid_argument where that makes no sense.
+// Makes listings and file layouts from rows of the index, without a Python object per row. Throws
+// std::invalid_argument if the rows are inconsistent.
 #pragma once
 
 #include <array>
@@ -15,31 +15,32 @@
 
 namespace gompfs {
 
-// What a mount puts in place of an archive's inode numbers, owners and modes.
+// How a mount changes an archive's inode numbers, owners and modes.
 struct Mapping {
-    std::uint64_t first_node = 0;  // is added to numbers
+    std::uint64_t first_node = 0;  // added to inode numbers
     std::optional<std::uint32_t> uid, gid;
     std::uint32_t umask = 0;
 };
 
-// Whole directories by number and name, a row for each entry. Columns are text: names end where a
-// '/' is, the fields of all others where a ',' is.
+// The rows of whole directories, sorted by directory number and name, one row per entry. Each
+// column is text: names end with '/', the fields of all other columns with ','.
 struct DirectoryColumns {
     std::string_view parents, names;
     std::array<std::string_view, 8> fields;  // ino, mode, uid, gid, size, mtime_ns, nlink, rdev
 };
 
-// The listings of the directories from inode number `first` on, up to `end`; also those that others
-// lead to and that have no rows, as they are empty. `stored_sizes` are by inode number.
+// Returns the listings of the directories with inode numbers in [first, end), including the empty
+// directories in that range, which have no rows. `stored_sizes` is indexed by inode number.
 ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
                                      std::uint64_t end, const Mapping& mapping,
                                      const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
 
-// ino, size, file_offset, stream_offset, extent size, in the same form: a row for each extent by
-// file and file_offset, and one with size -1 for a file that has none.
+// The columns ino, size, file_offset, stream_offset and extent size, in the same text form. One row
+// per extent, sorted by file and file_offset; a file without extents has one row with an extent
+// size of -1.
 using LayoutColumns = std::array<std::string_view, 5>;
 
-// The layouts of all files but those from `end` on.
+// Returns the layouts of the files with inode numbers below `end`.
 std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColumns& columns,
                                                                std::uint64_t end);
 

@@ -1,3 +1,7 @@
+// Implements the table of kept replies; see kept_replies.h.
+//
+// The key of a reply is the request's body, opcode and node. Only opcodes whose reply depends on
+// nothing else are looked up.
 #include "reading/kept_replies.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@ namespace gompfs {
 
 namespace {
 
-constexpr std::size_t kOverhead = 128;  // of the table, for each reply
+constexpr std::size_t kOverhead = 128;  // bytes that the table takes per reply
 
 std::string key_of(const Request& request) {
     std::string key(request.body());
@@ -66,13 +70,13 @@ std::optional<KeptReply> KeptReplies::without_xattrs(const Request& request) con
     if (request.header.opcode == FUSE_GETXATTR && !nodes_with_xattrs_->empty()) {
         return KeptReply{-ENODATA, {}};
     }
-    // Where there are none at all, it is for the interpreter to say so: the kernel then stops
-    // asking.
+    // If no entry has extended attributes, the interpreter must answer: its reply (ENOSYS) makes
+    // the kernel stop asking.
     const auto list = request.argument<fuse_getxattr_in>();
     if (request.header.opcode != FUSE_LISTXATTR || !list) {
         return std::nullopt;
     }
-    // Where it asks with no room, it wants to know the size: 0.
+    // A list request of size 0 asks for the size of the list, which is 0.
     return KeptReply{0, std::string(list->size == 0 ? sizeof(fuse_getxattr_out) : 0, '\0')};
 }
 

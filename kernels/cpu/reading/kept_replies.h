@@ -1,4 +1,9 @@
-// Replies that stay true as long as the mount, by what was asked.
+// Replies that stay true for the whole life of a mount, by request.
+//
+// The content of a mounted archive does not change, so a reply of the interpreter (attributes,
+// symlink targets, extended attributes) can be kept and sent again without the interpreter.
+// Requests for extended attributes, of which most files have none, are answered from a sorted list
+// of the nodes that have any.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +19,21 @@
 namespace gompfs {
 
 struct KeptReply {
-    std::int32_t error = 0;  // a negative errno
+    std::int32_t error = 0;  // a negative errno, or 0
     std::string content;
 };
 
 // Safe for any number of threads.
 class KeptReplies {
   public:
-    // Keeps so many bytes of questions and replies, then forgets all and begins again.
+    // Keeps up to max_bytes bytes of requests and replies. When they are used up, drops all replies
+    // and starts again.
     explicit KeptReplies(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-    // Keeps the interpreter's reply: it answers whoever asks the same of the same node.
+    // Keeps a reply of the interpreter, for the same request on the same node.
     void insert(const Request& request, KeptReply reply);
 
-    // No entry of the archive but these has extended attributes. They are sorted.
+    // Sets the nodes that have extended attributes, sorted. No other entry of the archive has any.
     void set_nodes_with_xattrs(std::vector<std::uint64_t> nodes);
 
     std::optional<KeptReply> find(const Request& request) const;
@@ -39,7 +45,7 @@ class KeptReplies {
     mutable std::shared_mutex mutex_;
     std::unordered_map<std::string, KeptReply> replies_;
     std::size_t num_bytes_ = 0;
-    std::optional<std::vector<std::uint64_t>> nodes_with_xattrs_;  // unless nobody has said
+    std::optional<std::vector<std::uint64_t>> nodes_with_xattrs_;  // nothing if unknown
 };
 
 }  // namespace gompfs

@@ -1,3 +1,4 @@
+// Calls mount(2) and umount2(2); see kernel_mount.h.
 #include "reading/kernel_mount.h"
 
 #include <sys/mount.h>

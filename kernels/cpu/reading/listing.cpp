@@ -1,3 +1,7 @@
+// Implements directory listings; see listing.h.
+//
+// Names are kept in one string with the end of each name (32 bits, so a directory has at most 4 GiB
+// of names). Stored sizes are kept only for files that have holes.
 #include "reading/listing.h"
 
 #include <sys/stat.h>
@@ -11,12 +15,13 @@ namespace gompfs {
 namespace {
 
 constexpr std::size_t kNumDots = 2;
-constexpr unsigned kTypeShift = 12;  // from the type in a mode to that of a directory entry
+// Shift from the type in a mode to the type in a directory entry.
+constexpr unsigned kTypeShift = 12;
 
 }  // namespace
 
 Listing::Listing(std::uint64_t node, std::uint32_t cache_seconds) : cache_seconds_(cache_seconds) {
-    // Nobody trusts the numbers of these: the kernel knows both directories.
+    // The kernel knows both directories and ignores their numbers.
     InodeFields dots{};
     dots.ino = node;
     dots.mode = S_IFDIR;
@@ -52,7 +57,7 @@ void Listing::pack(std::uint64_t position, std::size_t room, std::vector<std::ui
             packed.entry_out = make_entry(inode, stored_size(inode), cache_seconds_);
         }
         packed.dirent.ino = inode.ino;
-        packed.dirent.off = index + 1;  // where the one behind it is
+        packed.dirent.off = index + 1;  // the position of the next entry
         packed.dirent.namelen = static_cast<std::uint32_t>(name.size());
         packed.dirent.type = inode.mode >> kTypeShift & 15;
         out.resize(start + size);

@@ -1,3 +1,8 @@
+// Implements the table of kept listings; see listing_table.h.
+//
+// The table is bounded by bytes and drops listings in the order of insertion. The request for the
+// next batch (Following) is shared by all listings of a batch and taken once, by an atomic
+// exchange, so use() needs a shared lock only.
 #include "reading/listing_table.h"
 
 #include <mutex>
@@ -40,7 +45,7 @@ void ListingTable::insert(Batch batch, std::optional<WantedListing> following) {
     for (auto& [node, listing] : batch) {
         const std::size_t size = listing->num_bytes();
         if (!entries_.try_emplace(node, std::move(listing), shared).second) {
-            continue;  // another thread was faster; both are the same
+            continue;  // another thread was faster; both listings are equal
         }
         nodes_.push_back(node);
         num_bytes_ += size;

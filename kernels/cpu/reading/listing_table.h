@@ -1,4 +1,9 @@
-// The listings that a mount keeps, and what to list ahead of whoever walks the tree.
+// The directory listings that a mount keeps, and the directories to list ahead of a program that
+// walks the tree.
+//
+// Directories that are adjacent in the index are read from it as a batch. The first use of any
+// listing of a batch requests the next batch, so that a program that walks the tree in index order
+// always finds its listings ready. A thread of the mount waits for these requests and fulfils them.
 #pragma once
 
 #include <atomic>
@@ -17,38 +22,40 @@
 
 namespace gompfs {
 
-// A directory to list, and how many entries to ask for, of it and of those behind it.
+// A directory to list, and the number of entries to read from the index for it and the directories
+// after it.
 struct WantedListing {
     std::uint64_t node;
     std::uint64_t num_entries;
 };
 
-// Listings by node. Directories that the index has one after the other come as a batch. Who uses a
-// listing of a batch for the first time makes the next batch wanted. Safe for any number of
-// threads.
+// Listings by node. The first use of a listing of a batch requests the next batch. Safe for any
+// number of threads.
 class ListingTable {
   public:
     using Kept = std::shared_ptr<const Listing>;
     using Batch = std::vector<std::pair<std::uint64_t, Kept>>;
 
-    // Keeps listings of so many bytes; the oldest go first.
+    // Keeps listings of up to max_bytes bytes; the oldest are dropped first.
     explicit ListingTable(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
-    // The listing of a directory, for its entries or one of their names; nothing where it is not
+    // Returns the listing of a directory, to read its entries or find a name; nullptr if it is not
     // kept.
     Kept use(std::uint64_t node);
     bool contains(std::uint64_t node) const;
 
-    // Keeps listings. `following` is wanted once one of them is used.
+    // Keeps listings. Requests `following` once one of them is used.
     void insert(Batch batch, std::optional<WantedListing> following);
 
-    // Takes note of a name asked for in a directory that is not kept: the second makes it wanted.
+    // Reports a name looked up in a directory whose listing is not kept. The second such name in a
+    // row requests the listing.
     void note_missed(std::uint64_t node);
 
-    // Has a directory listed ahead, and those that the index has after it, so many entries.
+    // Requests that a directory, and the directories after it in the index, are listed ahead, up to
+    // num_entries entries.
     void want(WantedListing wanted) { wanted_.push(wanted); }
 
-    // Waits for what should be listed ahead; nothing once the table is closed.
+    // Waits for a request to list ahead. Returns nothing once the table is closed.
     std::optional<WantedListing> wait() { return wanted_.wait(); }
     void close() { wanted_.close(); }
 
@@ -68,7 +75,7 @@ class ListingTable {
     const std::size_t max_bytes_;
     mutable std::shared_mutex mutex_;
     std::unordered_map<std::uint64_t, Entry> entries_;
-    std::deque<std::uint64_t> nodes_;  // in the order in which they came
+    std::deque<std::uint64_t> nodes_;  // in the order of insertion
     std::size_t num_bytes_ = 0;
 
     std::atomic<std::uint64_t> last_missed_ = 0;

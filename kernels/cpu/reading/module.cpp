@@ -1,5 +1,8 @@
-// The Python module gompfs._reading: decoded blocks and directories, who reads them, and the
-// requests of a mount that need nothing else.
+// The Python module gompfs._reading: the cache of decoded blocks, the tables of listings and
+// replies, and the loop that answers a mount's requests without the interpreter's lock.
+//
+// The functions here only convert arguments and release the lock; the work is done in the other
+// files of this folder. gompfs/_reading.pyi documents every class and function.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -40,7 +43,8 @@ namespace {
 
 using Extents = std::vector<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>;
 
-// Copies blocks, which somebody else decoded; those that there is no memory for are given up.
+// Copies blocks that another engine decoded into the cache. Gives up the blocks for which there is
+// no memory.
 void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::sequence contents,
             unsigned num_threads) {
     std::vector<BufferView> views;
@@ -57,7 +61,8 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
     parallel_for(views.size(), num_threads, [&](std::size_t index) {
         const auto bytes = views[index].bytes();
         try {
-            BlockCache::Block block = reader.cache.make();  // of what the one before has replaced
+            // Reuses the memory of a block that an insert before has evicted.
+            BlockCache::Block block = reader.cache.make();
             std::copy(bytes.begin(), bytes.end(), block->resize(bytes.size()).begin());
             reader.cache.insert(numbers[index], std::move(block));
         } catch (const std::bad_alloc&) {
@@ -88,7 +93,7 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& se
                                                    std::move(stored), verify, std::move(work)));
 }
 
-// Blocks from `first` on, as views; as many as are there or can be decoded here.
+// Returns the blocks from `first` on as memory views, as many as are cached or can be decoded here.
 nb::list find_or_load(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
     std::vector<BlockCache::Block> blocks;
     {
@@ -100,7 +105,7 @@ nb::list find_or_load(BlockReader& reader, std::uint64_t first, std::uint64_t en
     nb::list views;
     for (BlockCache::Block& block : blocks) {
         const auto bytes = block->bytes();
-        // Views of it are read-only.
+        // The views are read-only.
         auto* const data = const_cast<std::uint8_t*>(bytes.data());
         views.append(view_of({data, bytes.size(), true, std::move(block)}));
     }
@@ -128,7 +133,7 @@ std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader, std::u
     return reader.read_ahead.wait();
 }
 
-// A gompfs.model.Inode.
+// Reads the fields of a gompfs.model.Inode.
 InodeFields inode_of(nb::handle inode) {
     const auto field = [&](std::size_t index) { return nb::cast<std::int64_t>(inode[index]); };
     InodeFields fields{};
@@ -148,7 +153,7 @@ nb::bytes bytes_of(const Value& value) {
     return nb::bytes(&value, sizeof value);
 }
 
-// Without a stored size, a file has no holes.
+// If stored_size is absent, the file has no holes.
 nb::bytes entry_reply(nb::handle inode, std::uint32_t cache_seconds,
                       std::optional<std::uint64_t> stored_size) {
     fuse_entry_out entry{};
@@ -169,7 +174,7 @@ nb::bytes attributes_reply(nb::handle inode, std::uint32_t cache_seconds,
     return bytes_of(reply);
 }
 
-// `stored_sizes` are by the numbers of nodes.
+// `stored_sizes` is indexed by node number.
 std::shared_ptr<const Listing> listing_of(std::uint64_t node, nb::iterable children,
                                           std::uint32_t cache_seconds,
                                           const StoredSizes& stored_sizes) {
@@ -286,13 +291,13 @@ int run(int device, const ReaderTable& readers, ListingTable& listings, const Ke
 }  // namespace gompfs
 
 NB_MODULE(_reading, module) {
-    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
+    nb::set_leak_warnings(false);  // objects that live until the process ends are not freed
     using gompfs::BlockReader;
     using gompfs::KeptReplies;
     using gompfs::ListingTable;
     using gompfs::ReaderTable;
     using gompfs::StoredSizes;
-    nb::module_::import_("gompfs._codec");  // it defines HeldBytes and DecodeWork
+    nb::module_::import_("gompfs._codec");  // defines HeldBytes and DecodeWork
     module.doc() = "Reads of decoded blocks, and of directories, without the interpreter's lock.";
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,

@@ -1,3 +1,4 @@
+// Combines the two kinds of readers; see read_ahead.h.
 #include "reading/read_ahead.h"
 
 #include <utility>
@@ -19,7 +20,8 @@ std::int64_t ReadAhead::note(const StreamRead& read, std::uint64_t max_ahead) {
                             (read.stream_offset + read.size - 1) / block_size_ + 1};
     std::vector<std::uint64_t> wanted;
     std::int64_t ahead = sequential_.note(blocks, max_ahead, wanted);
-    // Several who go through parts of a file in turn would look strided, too.
+    // Tried only if the read is not sequential: several threads that read parts of a file in turn
+    // would look strided, too.
     if (ahead == 0 && strided_.note(read, max_ahead, wanted)) {
         ahead = static_cast<std::int64_t>(blocks.end - blocks.first);
     }

@@ -1,4 +1,9 @@
-// Says what to decode ahead of readers. It recognises a reader by the offsets that it asks for.
+// Decides what to decode ahead of readers. Readers are recognised by the offsets that they read,
+// since the kernel does not say which open file a request belongs to.
+//
+// A read first goes to SequentialReaders; if that recognises nothing, to StridedReaders. The blocks
+// to decode are queued for a thread of the mount that waits for them; a full queue drops its oldest
+// element.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +25,15 @@ class ReadAhead {
           sequential_(num_blocks, capacity),
           strided_(num_blocks, block_size, capacity) {}
 
-    // Keeps to a cache that has room for so many blocks from now on. What was wanted before still
-    // is.
+    // Sets the size of the cache in blocks. Blocks requested before stay requested.
     void set_capacity(std::uint64_t capacity);
 
-    // Takes note of a read of one byte or more; at most max_ahead blocks are worth decoding at
-    // once. Returns the number of blocks to decode at once: negative for a backward reader, just
-    // the blocks of this read for a strided one, 0 if no pattern was recognised.
+    // Reports a read of at least one byte. max_ahead is the number of blocks that are worth
+    // decoding at once. Returns the number of blocks to decode at once: negative for a backward
+    // reader, only the blocks of this read for a strided reader, 0 if no pattern was recognised.
     std::int64_t note(const StreamRead& read, std::uint64_t max_ahead);
 
-    // Waits for blocks that should be decoded ahead; nothing once this is closed.
+    // Waits for blocks to decode ahead. Returns nothing once this is closed.
     std::optional<std::vector<std::uint64_t>> wait() { return wanted_.wait(); }
 
     void close() { wanted_.close(); }

@@ -1,5 +1,5 @@
-// The readers of all archives that a mount shows: more than one where it follows a file, or has
-// several.
+// The readers of all archives that a mount shows. There are several if the mount follows a file
+// that is replaced, or shows several archives.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,20 @@
 
 namespace gompfs {
 
-// A node's number says which snapshot it is of, by the bits from kSnapshotShift on; the others are
-// its number in that archive. Safe for any number of threads.
+// Maps node numbers to readers. The bits of a node number from kSnapshotShift on say which snapshot
+// (opened archive) the node belongs to; the lower bits are the inode number in that archive. Safe
+// for any number of threads.
 class ReaderTable {
   public:
     static constexpr int kSnapshotShift = 48;
     static constexpr std::uint64_t kMaxSnapshots = 1 << 14;
 
     struct Place {
-        std::shared_ptr<BlockReader> reader;  // nothing, where the node is of no snapshot
+        std::shared_ptr<BlockReader> reader;  // nullptr if the node belongs to no snapshot
         std::uint64_t ino;
     };
 
-    // Adds a snapshot, which is the current one from now on.
+    // Adds a snapshot and makes it the current one.
     void insert(std::uint64_t snapshot, std::shared_ptr<BlockReader> reader) {
         const std::unique_lock lock(mutex_);
         readers_[snapshot] = reader;

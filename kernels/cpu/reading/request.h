@@ -1,4 +1,4 @@
-// A request of the kernel (linux/fuse.h): its header, then what its opcode needs.
+// A request of the kernel (linux/fuse.h): a header, then the arguments of its opcode.
 #pragma once
 
 #include <linux/fuse.h>

@@ -1,3 +1,9 @@
+// The loop that answers the kernel's requests; see request_loop.h.
+//
+// Each thread reads one request at a time, tries to answer it from the tables (class Answers), and
+// otherwise calls the interpreter. A reply to a read is written with one writev from the cached
+// blocks, so file content is never copied in the process. If anything about a request is unusual,
+// it is forwarded: the interpreter is the complete implementation, this is the fast path.
 #include "reading/request_loop.h"
 
 #include <sys/uio.h>
@@ -23,13 +29,13 @@ std::span<const std::uint8_t> bytes_of(const Value& value) {
     return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
 }
 
-// Answers requests of one thread.
+// Answers the requests of one thread.
 class Answers {
   public:
     Answers(int device, Sources sources, std::size_t max_reply)
         : device_(device), sources_(sources), max_reply_(max_reply) {}
 
-    // False where the request is for the interpreter.
+    // Returns false if the interpreter must answer.
     bool answer(const Request& request, const ReaderTable::Place& place) {
         switch (request.header.opcode) {
             case FUSE_READ:
@@ -65,8 +71,8 @@ class Answers {
         return is_there;
     }
 
-    // Opens and closes files that are read block by block, where the mount counts who has others
-    // open.
+    // Opens and closes small files, which need no file handle. The mount counts the handles of
+    // other files, so the interpreter opens and closes those.
     bool answer_open(const Request& request, const ReaderTable::Place& place) {
         if (request.header.opcode == FUSE_OPEN) {
             fuse_open_out open{};
@@ -98,7 +104,7 @@ class Answers {
         return true;
     }
 
-    // The root may have names beside those that it lists.
+    // Names of the root are left to the interpreter: the root may have names that it does not list.
     bool answer_lookup(const Request& request) {
         const std::uint64_t node = request.header.nodeid;
         if (node == FUSE_ROOT_ID || request.body().empty()) {
@@ -112,7 +118,7 @@ class Answers {
         const std::string_view name = request.body().substr(0, request.body().size() - 1);
         const InodeFields* inode = listing->find(name);
         if (inode == nullptr && name.size() > NAME_MAX) {
-            return false;  // no name at all, rather than one that is not there
+            return false;  // such a name is an error, not merely a missing entry
         }
         fuse_entry_out entry{};
         entry.entry_valid = listing->cache_seconds();
@@ -139,13 +145,13 @@ class Answers {
         send(request, error, pieces_.pieces, content.size());
     }
 
-    // The first piece is for the header.
+    // The first piece is reserved for the header.
     void send(const Request& request, std::int32_t error, std::vector<iovec>& pieces,
               std::size_t size) {
         fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), error,
                                request.header.unique};
         pieces[0] = {&header, sizeof header};
-        // It fails where nobody waits for the answer any more.
+        // Writing fails if the request was aborted in the meantime.
         [[maybe_unused]] const ssize_t written =
             writev(device_, pieces.data(), static_cast<int>(pieces.size()));
     }
@@ -167,10 +173,10 @@ int answer_requests(int device, Sources sources, std::size_t buffer_size, const 
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
             return 0;  // the device was exchanged for one that ends, to stop this thread
-        }
+        }  // the device was replaced by one that is at its end, to stop this thread
         if (size < 0) {
             if (errno == ENOENT || errno == EAGAIN || errno == EINTR) {
-                continue;  // the request was interrupted before anybody took it
+                continue;  // the request was interrupted before it was read
             }
             return errno == ENODEV ? 0 : errno;
         }

@@ -1,5 +1,6 @@
-// Takes the kernel's requests from a FUSE device, and answers those that need no interpreter: reads
-// of decoded blocks, entries and names of directories that are kept, and what was answered before.
+// Takes requests of the kernel from a FUSE device and answers those that need no interpreter: reads
+// of available blocks, listings and lookups in kept directories, and requests whose reply was kept.
+// All other requests are forwarded to the interpreter.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +14,18 @@
 
 namespace gompfs {
 
-// What requests are answered from. The table of readers has a current one.
+// The tables from which requests are answered. `readers` must have a current reader.
 struct Sources {
     const ReaderTable& readers;
     ListingTable& listings;
     const KeptReplies& replies;
 };
 
-// Called with a request that is for the interpreter to answer.
+// Called with a request that the interpreter must answer.
 using Forward = std::function<void(std::span<const std::uint8_t>)>;
 
-// Answers until the mount is gone; any number of threads may run this. Returns 0 then, or the errno
-// of a device that cannot be read.
+// Answers requests until the mount is gone. Any number of threads may run this at once. Returns 0
+// at the end of the mount, or the errno if the device cannot be read.
 int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward);
 
 }  // namespace gompfs

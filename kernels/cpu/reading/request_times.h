@@ -1,4 +1,4 @@
-// How long requests took, for the mount's metrics.
+// How long requests took, for the metrics of a mount.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 
 namespace gompfs {
 
-// Counts times in classes that double: class i has those of at most 2^(10 + i) nanoseconds, from
-// 1 us on, the last one all that are longer. Any number of threads may add and read.
+// Counts times in classes whose bounds double: class i has the times of at most 2^(10 + i)
+// nanoseconds, the first class up to about 1 us; the last class has all longer times. Any number of
+// threads may add and read.
 class LatencyHistogram {
   public:
     static constexpr int kFirstLog2 = 10;
@@ -39,7 +40,8 @@ class LatencyHistogram {
     std::atomic<std::uint64_t> total_ = 0;
 };
 
-// From taking a request until it is answered, or put aside: reads and others, by who answered.
+// The time from receiving a request until it is answered or parked. Reads and other requests are
+// counted apart, and each by whether they were answered here (C++) or forwarded (Python).
 struct RequestTimes {
     LatencyHistogram reads_here, reads_forwarded, others_here, others_forwarded;
 

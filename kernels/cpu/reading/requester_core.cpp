@@ -1,3 +1,8 @@
+// Implements the following of a requester; see requester_core.h.
+//
+// The requester's core is field 39 of /proc/PID/stat. It is read after every 32 requests in a row,
+// which is rare enough to cost little and often enough to follow a requester that the scheduler
+// moves. On a machine with one core nothing is done.
 #include "reading/requester_core.h"
 
 #include <charconv>
@@ -10,10 +15,12 @@ namespace gompfs {
 
 namespace {
 
-constexpr unsigned kRow = 32;        // requests after which to look where the requester is
-constexpr int kProcessorField = 37;  // of /proc/PID/stat (proc(5)), behind the name in parentheses
+// Number of requests in a row between two looks at the requester's core.
+constexpr unsigned kRow = 32;
+// Field in /proc/PID/stat (proc(5)), counted from the end of the name in parentheses.
+constexpr int kProcessorField = 37;
 
-// The core that a thread ran on last; -1 where the kernel does not say.
+// The core that a thread last ran on; -1 if the kernel does not say.
 int core_of(std::uint32_t thread) {
     std::ifstream file("/proc/" + std::to_string(thread) + "/stat");
     const std::string text{std::istreambuf_iterator<char>(file), {}};

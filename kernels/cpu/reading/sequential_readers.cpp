@@ -1,3 +1,9 @@
+// Implements the recognition of sequential readers; see sequential_readers.h.
+//
+// The amount decoded ahead starts with 4 blocks and doubles with each read that goes on, up to
+// max_ahead and to a reader's share of half the cache. New blocks are requested only when at least
+// half of that amount is missing, so that they are decoded in large batches. A reader that turns
+// around starts again with 0 blocks ahead.
 #include "reading/sequential_readers.h"
 
 #include <algorithm>
@@ -12,8 +18,8 @@ constexpr std::size_t kMaxReaders = 16;
 constexpr std::uint64_t kFirstAhead = 4;
 constexpr std::size_t kMaxSkipped = 8;
 
-// Whether somebody who read `last` goes on with `next`. The block that was read in part may be read
-// again.
+// Whether a reader that read `last` continues with `next`. A block that was read in part may be
+// read again.
 bool goes_on(const BlockRange& last, const BlockRange& next, bool backwards) {
     const std::uint64_t low_end = backwards ? next.end : last.end;
     const std::uint64_t high_first = backwards ? last.first : next.first;
@@ -77,7 +83,8 @@ std::optional<SequentialReaders::Reader> SequentialReaders::take_if(Predicate&& 
     return reader;
 }
 
-// Whether this was left out, but for blocks at its ends that others read in part.
+// Whether the range lies in a gap, except for a block at either end that another read may have
+// covered in part.
 bool SequentialReaders::Reader::has_skipped(const BlockRange& range) const {
     return std::any_of(skipped.begin(), skipped.end(), [&](const BlockRange& gap) {
         return range.first < gap.end && gap.first < range.end && range.first + 1 >= gap.first &&
@@ -85,8 +92,8 @@ bool SequentialReaders::Reader::has_skipped(const BlockRange& range) const {
     });
 }
 
-// Whether somebody reads what was asked for in this reader's name, but not what comes next. Who
-// leaves out something again and again is another kind of reader.
+// Whether the range was requested for this reader but is not the next one. Returns false for a
+// reader with many gaps: that is another kind of reader.
 bool SequentialReaders::Reader::skips_to(const BlockRange& range) const {
     return skipped.size() < kMaxSkipped &&
            (backwards ? range.end < last.first && range.end > requested
@@ -106,7 +113,7 @@ void SequentialReaders::Reader::read_skipped(const BlockRange& range) {
     skipped = std::move(rest);
 }
 
-// What was left out so long ago that the reader is far away does not come any more.
+// Moves to the range, and forgets gaps that are too far away to be read any more.
 void SequentialReaders::Reader::go_on(const BlockRange& range) {
     last = range;
     std::erase_if(skipped, [&](const BlockRange& gap) {
@@ -114,7 +121,8 @@ void SequentialReaders::Reader::go_on(const BlockRange& range) {
     });
 }
 
-// Asks for what the reader will come to, once it is half as much as it may be, or all that is left.
+// Requests the next blocks, once at least half of the amount to decode ahead is missing, or if they
+// are the last ones.
 void SequentialReaders::want(Reader& reader, std::vector<std::uint64_t>& wanted) const {
     BlockRange range{};
     if (reader.backwards) {

@@ -1,4 +1,10 @@
-// Recognises sequential readers by what they ask for, and says what to decode ahead of them.
+// Recognises sequential readers by the blocks that they read, and says what to decode ahead of
+// them.
+//
+// The stream holds files in directory order, so a program that reads many small files in order
+// looks sequential here too. Readers may also go backwards. The kernel sends several requests of
+// one reader at once, so they arrive slightly out of order: a reader remembers up to 8 gaps that it
+// skipped and is expected to fill. Up to 16 readers are remembered.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +19,31 @@ struct BlockRange {
     std::uint64_t end;
 };
 
-// Blocks follow each other in the stream as files do in their directories, so a reader of many
-// small files in order looks sequential here too. Others go backwards. The kernel has several
-// requests of a reader answered at once, so that they come a little out of order.
+// Not safe for several threads at once; ReadAhead locks.
 class SequentialReaders {
   public:
     SequentialReaders(std::uint64_t num_blocks, std::uint64_t capacity)
         : num_blocks_(num_blocks), capacity_(capacity) {}
 
-    // The cache has room for so many blocks from now on.
+    // Sets the size of the cache in blocks.
     void set_capacity(std::uint64_t capacity) { capacity_ = capacity; }
 
-    // Takes note of somebody who reads blocks; at most max_ahead blocks are worth decoding at once.
-    // Returns how many this reader may decode ahead, below 0 where it goes backwards. What should
-    // be decoded now is appended to wanted.
+    // Reports a read of blocks. max_ahead is the number of blocks that are worth decoding at once.
+    // Returns the number of blocks that may be decoded ahead for this reader, negative for a
+    // backward reader, 0 if no pattern was recognised. Appends the blocks to decode now to
+    // `wanted`.
     std::int64_t note(const BlockRange& range, std::uint64_t max_ahead,
                       std::vector<std::uint64_t>& wanted);
 
   private:
-    // What it read last, and how far blocks were asked for in its name: the end of those, or the
-    // first one where it goes backwards.
+    // `last` is the range read last. `requested` is how far blocks were requested for this reader:
+    // the end of the requested range, or its first block for a backward reader.
     struct Reader {
         BlockRange last;
         bool backwards;
         std::uint64_t ahead;
         std::uint64_t requested;
-        std::vector<BlockRange> skipped;  // what is to come yet, though later blocks were read
+        std::vector<BlockRange> skipped;  // ranges that were left out and may still be read
 
         bool has_skipped(const BlockRange& range) const;
         bool skips_to(const BlockRange& range) const;

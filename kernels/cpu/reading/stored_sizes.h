@@ -1,4 +1,4 @@
-// How many bytes an archive stores of its files that have holes.
+// The number of bytes that an archive stores of files with holes.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,11 @@
 
 namespace gompfs {
 
-// Few files have holes: of all others, an archive stores as many bytes as they are large.
+// Few files have holes, so only those are listed: of any other file the archive stores its whole
+// size.
 class StoredSizes {
   public:
-    // Files as key and stored size; keys rise, also from call to call.
+    // Adds files as pairs of key and stored size. Keys must ascend, also from call to call.
     void add(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& files) {
         for (const auto& file : files) {
             if (!files_.empty() && file.first <= files_.back().first) {
@@ -23,7 +24,7 @@ class StoredSizes {
         }
     }
 
-    // The stored size of a file of that size, which it never exceeds.
+    // The stored size of a file, which is never above `size`.
     std::uint64_t of(std::uint64_t key, std::uint64_t size) const {
         const auto found = std::lower_bound(
             files_.begin(), files_.end(), key,

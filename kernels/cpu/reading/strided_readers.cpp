@@ -1,3 +1,8 @@
+// Implements the recognition of strided readers; see strided_readers.h.
+//
+// The predicted offset is last + (last - first) * steps / num_steps: the mean distance of all steps
+// so far, so that rounding to pages does not add up. Read-ahead starts with 4 reads and doubles up
+// to 32, and never takes more than 1/32 of the cache (half the cache, shared by 16 readers).
 #include "reading/strided_readers.h"
 
 #include <algorithm>
@@ -32,7 +37,8 @@ bool StridedReaders::note(const StreamRead& read, std::uint64_t max_ahead,
     return reader.is_strided();
 }
 
-// The reader who was expected here, or else one of this file whose distance is not known yet.
+// Finds the reader that was predicted to read here, or else a reader of this file whose distance is
+// not known yet. Otherwise starts a new one.
 StridedReaders::Reader StridedReaders::take(const StreamRead& read) {
     const auto position = static_cast<std::int64_t>(read.stream_offset);
     const auto least_distance = static_cast<std::int64_t>(read.size + block_size_);
@@ -63,7 +69,8 @@ StridedReaders::Reader StridedReaders::take(const StreamRead& read) {
     return reader;
 }
 
-// The oldest goes where there are too many: rather one that may be none.
+// Adds a reader. If there are too many, drops the oldest reader that is not strided, or else the
+// oldest.
 void StridedReaders::keep(const Reader& reader) {
     if (readers_.size() == kMaxReaders) {
         const auto unsure = std::find_if(readers_.begin(), readers_.end(),
@@ -73,7 +80,7 @@ void StridedReaders::keep(const Reader& reader) {
     readers_.push_back(reader);
 }
 
-// Asks for what the reader will come to, once half of what it may be ahead of is used up.
+// Requests the blocks of the reader's next reads, once half of those requested before are used up.
 void StridedReaders::want(Reader& reader, std::uint64_t size, std::uint64_t max_ahead,
                           std::vector<std::uint64_t>& wanted) const {
     if (2 * reader.requested > reader.ahead) {

@@ -1,5 +1,10 @@
-// Recognises readers who leave something out each time, by where they read, and says what they will
-// come to.
+// Recognises readers that read at a constant distance (for example every tenth megabyte), and
+// predicts what they will read next.
+//
+// Three reads of a file at the same distance make a strided reader, in either direction. The kernel
+// rounds reads to pages, so two distances count as equal if they differ by at most a page. A reader
+// that leaves out less than a block is not strided: SequentialReaders handles it. Up to 16 readers
+// are remembered.
 #pragma once
 
 #include <cstdint>
@@ -7,40 +12,38 @@
 
 namespace gompfs {
 
-// A read of the stream, in the name of a file.
+// A read of the stream on behalf of a file.
 struct StreamRead {
     std::uint64_t node;
     std::uint64_t stream_offset;
     std::uint64_t size;
 };
 
-// Three reads of a file at the same distance make a reader, in either direction. The kernel rounds
-// them to pages, so distances are the same within a page. Who leaves out less than a block is no
-// strided reader.
+// Not safe for several threads at once; ReadAhead locks.
 class StridedReaders {
   public:
-    // Of a cache of so many blocks.
+    // `capacity` is the size of the cache in blocks.
     StridedReaders(std::uint64_t num_blocks, std::uint64_t block_size, std::uint64_t capacity);
 
-    // The cache has room for so many blocks from now on.
+    // Sets the size of the cache in blocks.
     void set_capacity(std::uint64_t capacity);
 
-    // Takes note of a read; at most max_ahead blocks are worth decoding at once. Whether it goes on
-    // in a stride; then the blocks to decode ahead are appended to wanted, once it is time for
-    // more.
+    // Reports a read. max_ahead is the number of blocks that are worth decoding at once. Returns
+    // whether the read continues a stride. Appends the blocks to decode ahead to `wanted` when it
+    // is time for more.
     bool note(const StreamRead& read, std::uint64_t max_ahead, std::vector<std::uint64_t>& wanted);
 
   private:
     struct Reader {
         std::uint64_t node;
         std::int64_t first;      // stream_offset of its first read
-        std::int64_t last;       // and of the latest
-        std::int64_t num_steps;  // between those
-        std::int64_t ahead;      // how many reads it may be ahead of
-        std::int64_t requested;  // of how many after the last one the blocks were asked for
+        std::int64_t last;       // stream_offset of its latest read
+        std::int64_t num_steps;  // number of steps between these two
+        std::int64_t ahead;      // number of reads that may be decoded ahead
+        std::int64_t requested;  // number of reads after the last one whose blocks were requested
 
         bool is_strided() const { return num_steps > 1; }
-        // Where it reads so many steps after the last one.
+        // The predicted stream offset of the read so many steps after the last one.
         std::int64_t after(std::int64_t steps) const {
             return num_steps ? last + (last - first) * steps / num_steps : last;
         }
@@ -53,7 +56,7 @@ class StridedReaders {
 
     const std::uint64_t num_blocks_;
     const std::uint64_t block_size_;
-    std::uint64_t fair_;           // how many blocks of the cache are for one reader
+    std::uint64_t fair_;           // the share of one reader in the cache, in blocks
     std::vector<Reader> readers_;  // the latest last
 };
 

@@ -1,4 +1,5 @@
-// gompresso-bit: sequences under three canonical Huffman codes, in 32 sub-blocks (docs/format.md).
+// gompresso-bit: encodes sequences with three canonical Huffman codes, in 32 sub-blocks
+// (docs/format.md; Gompresso/Bit in Sitaridi et al., ICPP 2016, section 3).
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Estimates symbol costs; see bit_costs.h. The cost of a symbol is its information content,
+// log2(total / count), which Huffman codewords approximate.
 #include "codec/bit_costs.h"
 
 #include <algorithm>
@@ -8,12 +10,13 @@
 namespace gompfs {
 namespace {
 
-// A symbol that did not occur costs as if it had, now and then: it is not forbidden.
+// A symbol that did not occur has a finite cost, as if it had occurred sometimes, so that the
+// parser may use it.
 constexpr double kUnseen = 0.5;
 constexpr double kMinBits = 0.5;
 constexpr double kMaxBits = 13;
 
-// The information in each symbol of a code, which codewords come close to.
+// The information content of each symbol of a code.
 void estimate_code(std::span<const std::uint32_t> counts, std::int32_t* costs) {
     const double total = std::accumulate(counts.begin(), counts.end(), 1.0);
     for (const std::uint32_t count : counts) {

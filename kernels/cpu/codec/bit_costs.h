@@ -1,4 +1,5 @@
-// What the symbols of gompresso-bit cost, estimated from how often they occur in a parsed block.
+// Estimates what the symbols of gompresso-bit cost, from the number of times they occur in a parsed
+// block.
 #pragma once
 
 #include <array>
@@ -9,16 +10,16 @@
 
 namespace gompfs {
 
-constexpr std::int32_t kBitCost = 64;  // costs count 1/64 bit
+constexpr std::int32_t kBitCost = 64;  // costs are in 1/64 bit
 
-// With the extra bits behind the symbol.
+// The cost of each symbol, including the extra bits after its codeword.
 struct BitCosts {
     std::array<std::int32_t, kNumLiteralSymbols> literal;
     std::array<std::int32_t, kNumTokenSymbols> token;
     std::array<std::int32_t, kNumOffsetSymbols> offset;
 };
 
-// How often each symbol occurs where content is written as these sequences.
+// Counts the symbols that would be written for `content` if it were encoded as these sequences.
 SymbolCounts count_symbols(Bytes content, const std::vector<Sequence>& sequences);
 
 BitCosts estimate_costs(const SymbolCounts& counts);

@@ -1,8 +1,15 @@
-// Decodes the gompresso-bit payload on one thread.
+// Decodes a gompresso-bit payload on one thread.
 //
-// A warp gives each of its lanes one sub-block; here one thread visits the 32 sub-blocks in turn, a
-// sequence (or four literals) of each at a time. Neighbouring visits do not depend on each other,
-// so the processor overlaps them, and the results come out in the order of the block.
+// On a GPU each lane of a warp decodes one sub-block. Here one thread visits the 32 sub-blocks in
+// turn and decodes one sequence (or four literals) per visit. Neighbouring visits do not depend on
+// each other, so the processor executes them in parallel, and the results appear in the order of
+// the block.
+//
+// The payload is read in this order: header and code lengths (read_header, read_codes), sizes of
+// the sub-blocks (read_sizes), all literals (decode_literals), then rows of 32 sequences: their
+// fields (bit_row.h), then their bytes (copy_row). Reads past the end of a sub-block are harmless,
+// because the payload ends with padding; after the last row every sub-block must have ended exactly
+// where its size says, otherwise the payload is refused.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -19,7 +26,8 @@
 namespace gompfs {
 namespace {
 
-// What stands for the offset of a match where no offset has a codeword: no block is that large.
+// The offset entry used if the payload has no offset code. No block is that large, so it is refused
+// as an invalid match offset.
 constexpr std::uint64_t kImpossibleOffset = ~std::uint64_t{0} << 32;
 
 bool is_empty(std::span<const std::uint8_t> lengths) {
@@ -27,13 +35,14 @@ bool is_empty(std::span<const std::uint8_t> lengths) {
                        [](std::uint8_t length) { return length == 0; });
 }
 
-// Literals that one copy of the fast loop takes.
+// Number of literals that the fast loop copies at once.
 constexpr std::size_t kFastLiterals = 16;
 
 std::uint32_t literal_length_of(std::uint64_t sequence) { return sequence & 0xffff; }
 std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) & 0xffff; }
 
-// A sequence that the fast loop leaves. Apart, so that it does not grow that loop.
+// Copies a sequence that the fast loop cannot handle. Not inlined, so that the fast loop stays
+// small.
 [[gnu::noinline]] bool copy_slowly(std::uint64_t sequence, std::uint32_t offset,
                                    const std::uint8_t* literals_end, MutableBytes content,
                                    CopyCursor& at) {
@@ -42,7 +51,8 @@ std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) 
 }
 
 struct Decoder {
-    // Tables and scratch keep their memory from block to block.
+    // The decoder is reused from block to block, so that tables and scratch memory are not
+    // allocated again.
     std::array<std::uint16_t, 1 << kMaxLiteralBits> literal_table;
     TokenTable token_table;
     OffsetTable offset_table;
@@ -110,8 +120,8 @@ bool Decoder::read_codes(Bytes code_lengths) {
             }));
 }
 
-// Turns stored sizes into the start and end of every sub-block; the last must end where the stream
-// does.
+// Computes the start and end of every sub-block from the stored sizes. The last sub-block must end
+// where the stream ends.
 bool Decoder::read_sizes(Bytes payload, std::size_t at, const std::array<std::uint32_t, 2>& bases,
                          const std::array<int, 2>& widths) {
     const std::size_t size = payload.size() - kBitPadding - at;
@@ -139,10 +149,11 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
         literals.resize(num_literals);
     }
     Positions all_positions = literal_starts;
-    // Raw pointers: inside a target clone, GCC leaves the operators of std::array as calls.
+    // Raw pointers: in a target clone, GCC does not inline the operators of std::array.
     std::uint32_t* const positions = all_positions.data();
     const std::uint16_t* const table = literal_table.data();
-    constexpr std::uint32_t kRows = 4;  // literals of one sub-block that one window of bits holds
+    // Number of literals of a sub-block that are decoded from one 64-bit window.
+    constexpr std::uint32_t kRows = 4;
     std::uint32_t first = 0;
     std::uint8_t* const out = literals.data();
     for (; first + kRows * kNumSubBlocks <= num_literals; first += kRows * kNumSubBlocks) {
@@ -179,7 +190,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
     return all_positions == literal_ends;
 }
 
-// Copies the sequences of one row; fields has one of them for each lane.
+// Copies the sequences of one row; fields[lane] is the sequence of a lane.
 [[gnu::always_inline]] inline bool Decoder::copy_row(const std::uint64_t* fields, int count,
                                                      MutableBytes content, CopyCursor& at) {
     const std::uint8_t* const start = content.data();
@@ -191,7 +202,8 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
         literals_end - std::min<std::size_t>(num_literals, kFastLiterals);
     std::uint32_t last_offset = 0;
     for (int lane = 0; lane < count; ++lane) {
-        // The fast loop moves copies of the cursor, as one that is passed on lives in memory.
+        // The fast loop uses local copies of the cursor: a cursor that is passed by reference lives
+        // in memory instead of registers.
         auto [output, literal] = at;
         for (; lane < count && output < fast_output_end && literal < fast_literals_end; ++lane) {
             const std::uint64_t sequence = fields[lane];
@@ -244,7 +256,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
 }  // namespace
 
 bool decode_bit(Bytes payload, MutableBytes content) {
-    // By pointer: in a shared library, each access to a thread_local object itself is a call.
+    // A pointer: in a shared library each access to a thread_local object is a function call.
     thread_local const auto decoder = std::make_unique<Decoder>();
     return decoder->read_header(payload, content.size()) && decoder->decode_literals() &&
            decoder->decode_sequences(content);

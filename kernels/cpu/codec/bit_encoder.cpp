@@ -1,4 +1,9 @@
-// Writes the gompresso-bit payload: header, code lengths, sub-block sizes, sub-blocks.
+// Encodes a gompresso-bit payload: header, code lengths, sizes of the sub-blocks, sub-blocks.
+//
+// Sequence i and literal i go to sub-block i % 32, so that the 32 lanes of a warp decode a row of
+// 32 sequences together. The encoder first turns sequences into symbols and counts them (collect),
+// then builds the codes, then writes 64 separate bit streams (write_sub_blocks), and at last
+// concatenates them bit by bit after their sizes.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,7 +18,7 @@
 namespace gompfs {
 namespace {
 
-// The three codes of a payload, side by side in one array of symbols.
+// The three codes of a payload; their symbols share one array.
 struct Codes {
     SymbolCounts counts{};
     std::array<std::uint8_t, kNumSymbols> lengths{};
@@ -25,7 +30,7 @@ struct Codes {
         build_one(kFirstOffset, kNumOffsetSymbols, kMaxOffsetBits);
     }
 
-    // The codeword and the extra bits of a field in one number, and how many they are.
+    // The codeword and the extra bits of a field as one number, and the number of bits.
     std::pair<std::uint64_t, int> bits_of(int code, const Field& field) const {
         const int num_bits = lengths[code + field.symbol];
         return {codewords[code + field.symbol] | std::uint64_t{field.extra} << num_bits,
@@ -42,7 +47,8 @@ struct Codes {
 
 using SubBlocks = std::array<BitWriter, kNumSubBlocks>;
 
-// How sub-block sizes are written: the smallest, and the others' excess in bits of a common width.
+// How the sizes of sub-blocks are written: the smallest size, then each size minus it, in `width`
+// bits.
 struct SizeFrame {
     std::uint32_t base;
     int width;

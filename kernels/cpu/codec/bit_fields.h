@@ -1,5 +1,5 @@
-// What a gompresso-bit payload holds of a sequence: symbols of the token and offset codes, and the
-// bits behind their codewords.
+// How a sequence is expressed in a gompresso-bit payload: symbols of the token code and the offset
+// code, with extra bits after their codewords (docs/format.md).
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace gompfs {
 
-// The symbols of the three codes, side by side in one array.
+// The symbols of all three codes share one array; these are the first indexes.
 constexpr int kFirstLiteral = 0;
 constexpr int kFirstToken = kNumLiteralSymbols;
 constexpr int kFirstOffset = kNumLiteralSymbols + kNumTokenSymbols;
@@ -20,23 +20,23 @@ constexpr int kNumSymbols = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSy
 
 using SymbolCounts = std::array<std::uint32_t, kNumSymbols>;
 
-// A symbol and the bits behind its codeword.
+// A symbol and the extra bits after its codeword.
 struct Field {
     std::uint32_t symbol;
     std::uint32_t extra;
     int num_extra_bits;
 };
 
-// One sequence as the fields that its sub-block holds.
+// One sequence as the fields that its sub-block contains.
 struct CodedSequence {
-    Field token;  // its extra bits are those of literal_length, then of match_length
+    Field token;  // its extra bits are those of literal_length, then those of match_length
     Field offset;
     bool has_match;
 };
 
 using ClassTable = std::array<std::uint8_t, 512>;
 
-// The class of each value, for classes from first on that begin at base[class].
+// The class of each value; classes from `first` on begin at base[class].
 template <typename Base, std::size_t Size>
 constexpr ClassTable class_table(const Base (&base)[Size], std::size_t first) {
     ClassTable table{};

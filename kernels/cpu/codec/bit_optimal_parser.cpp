@@ -1,10 +1,33 @@
-// Dynamic programming over positions, forwards, with one state for each position where a sequence
-// ends and each phase: how many sequences the open group has. Which sources are legal, and which
-// offset is a repeated one, depends on the way to a state, and is read off it. States of each phase
-// keep ways that cut groups at different places, so that the rule costs little.
+// A parser that searches for the cheapest sequences of gompresso-bit.
 //
-// What a sequence costs depends on its literal class and match class together. So literals are not
-// states: at a position where a match begins, the states before it are weighed for each class.
+// Algorithm
+//
+// Dynamic programming forwards over positions. A state is the cheapest way to end a sequence at a
+// position, one for each phase (number of sequences in the open group). Whether a source is legal,
+// and whether a match offset repeats the last one, depends on the way to a state; each state keeps
+// the last sequence (link), the high-water mark and the last offset (row), from which both are
+// read. The states of the phases usually cut groups at different positions, so that the rule of
+// dependency elimination costs little compression.
+//
+// Literals
+//
+// The cost of a token depends on the class of its literal length and the class of its match length
+// together. So literals are not states. At a position where a match begins, weigh_literals finds
+// the cheapest way for each literal class among the states before the position: classes 0 to 4 are
+// one length each, classes 5 and 6 a few lengths (weigh_class), class 7 all longer ones, whose best
+// start is carried along (pass_literal). Costs of states are kept minus the cost of all bytes
+// before them as literals, so that they can be compared across positions.
+//
+// Pruning
+//
+// States that cost 12 bits more than the best one nearby are given up. A position is only searched
+// if a match there could improve some state, judged by lower bounds (worth_offering). For a match,
+// lengths are tried from the longest down until two were useless.
+//
+// Costs
+//
+// The cost of symbols is estimated from a greedy guess, then from a parse of the last quarter of
+// the block, and the whole block is parsed with these.
 #include "codec/bit_optimal_parser.h"
 
 #include <algorithm>
@@ -22,22 +45,22 @@ namespace {
 
 constexpr std::int32_t kUnreachable = 1 << 26;
 
-// A way that costs so much more than another to the same place is given up.
+// A way that costs this much more than another way to the same position is given up.
 constexpr std::int32_t kHopeless = 12 * kBitCost;
 
-// Of a match, lengths are tried from the longest down until so many were of no use.
+// The lengths of a match are tried from the longest down, until this many were useless.
 constexpr int kMaxUseless = 2;
 
-// Positions that are parsed together.
+// Number of positions that are parsed together.
 constexpr std::uint32_t kWindowSize = 16384;
 
-// Costs of ways to a match are shifted, and have the literal class of its sequence below: the least
-// one tells its class.
+// The cost of a way to a match is shifted left, and the literal class of its sequence is stored in
+// the low bits: the minimum of several ways then also tells its class.
 constexpr int kClassShift = 3;
 constexpr std::int32_t kClassMask = (1 << kClassShift) - 1;
 static_assert(kNumLiteralClasses == 1 << kClassShift);
 
-// Below, a literal class is the length. The last one is open-ended.
+// Classes below this one are the literal length itself. The last class has no upper limit.
 constexpr int kFirstWideClass = 5;
 constexpr int kLongClass = kNumLiteralClasses - 1;
 static_assert(kLiteralClassBase[kFirstWideClass] == kFirstWideClass && kLongClass == 7);
@@ -45,7 +68,8 @@ constexpr std::uint32_t kLongLength = kLiteralClassBase[kLongClass];
 constexpr std::uint32_t kMaxLiterals = kBitMaxLiteralLength;
 constexpr std::uint32_t kMinMatch = kBitMinMatchLength;
 
-// The literal lengths that the classes 5, 6 and 7 stand for in front of a position.
+// The literal lengths that the classes 5, 6 and 7 stand for before a position, packed into one
+// number.
 constexpr int kLengthsShift[] = {0, 4, 8};
 constexpr std::uint32_t kLengthsMask[] = {15, 15, 511};
 
@@ -57,7 +81,7 @@ constexpr std::uint32_t link_literal_class(std::uint32_t link) { return link & k
 constexpr std::uint32_t link_match_length(std::uint32_t link) { return link >> kClassShift & 511; }
 constexpr std::uint32_t link_match_offset(std::uint32_t link) { return link >> 12; }
 
-// How far a row is: the number of its sequences so far, and the last offset.
+// The progress of a row: its number of sequences so far, and its last match offset.
 constexpr std::int32_t pack_row(std::uint32_t num_sequences, std::uint32_t last_offset) {
     return static_cast<std::int32_t>(last_offset << 5 | num_sequences);
 }
@@ -77,7 +101,7 @@ constexpr std::uint32_t phase_before(std::uint32_t phase) {
     return (phase + kNumPhases - 1) % kNumPhases;
 }
 
-// A number for each phase.
+// A number per phase.
 typedef std::int32_t Lanes __attribute__((vector_size(sizeof(std::int32_t) * kNumPhases)));
 
 Lanes all(std::int32_t value) { return value - Lanes{}; }
@@ -94,18 +118,18 @@ std::int32_t least(const Lanes& lanes) {
 
 class BitOptimalParser {
   public:
-    // Parses content from first on, where earlier bytes are there to copy from.
+    // Parses content from `first` on; the bytes before can be copied from.
     void parse(Bytes content, std::uint32_t first, bool dependency_elimination,
                const MatchTable& matches, const BitCosts& costs, std::vector<Sequence>& sequences);
 
   private:
-    // The cheapest ways to end a sequence at a position, for each phase.
+    // For each phase, the cheapest way to end a sequence at a position.
     struct States {
-        Lanes cost;  // less what all bytes before the position would cost as literals
+        Lanes cost;  // minus the cost of all bytes before the position as literals
         Lanes link;  // the last sequence
         Lanes row;
         Lanes high_water_mark;
-        Lanes lengths;  // of the literals in front of a match that begins here
+        Lanes lengths;  // packed literal lengths before a match that begins here
     };
 
     States& at(std::uint32_t position) { return states_[position + kLongLength - begin_]; }
@@ -144,33 +168,36 @@ class BitOptimalParser {
 
     Bytes content_;
     std::uint32_t size_ = 0;
-    bool has_rule_ = false;  // dependency elimination
+    bool has_rule_ = false;  // whether dependency elimination applies
     const MatchTable* matches_ = nullptr;
     const BitCosts* costs_ = nullptr;
-    // By match class: of the tokens of all literal classes, as costs of ways, and the least cost.
+    // By match class: the costs of the tokens of all literal classes, shifted and with their class,
+    // and the least cost.
     std::array<std::array<std::int32_t, kNumLiteralClasses>, kNumMatchClasses> token_cost_;
     std::array<std::int32_t, kNumMatchClasses> least_token_cost_;
 
-    std::uint32_t begin_ = 0;  // of the window, where a group begins
+    std::uint32_t begin_ = 0;  // start of the window; a group begins there
     std::uint32_t end_ = 0;
-    std::vector<States> states_;  // of the window's positions, and kLongLength unreachable ones
+    std::vector<States> states_;  // of the window's positions, after kLongLength unreachable ones
     std::vector<std::int32_t> literals_cost_;  // from the start of the window
-    std::int32_t least_cost_ = 0;              // of all states that have literals here behind them
+    // Of all states from which literals may reach the present position.
+    std::int32_t least_cost_ = 0;
 
-    // The cheapest states that long literal strings up to here may begin at.
+    // The cheapest states from which a long literal string reaches the present position.
     Lanes long_begin_{};
     Lanes long_cost_{};
     Lanes long_high_water_mark_{};
-    std::uint32_t first_full_ = 0;  // the strings reach their greatest length no earlier
+    std::uint32_t first_full_ = 0;  // no string reaches its greatest length before this position
 
-    // Where a match may begin: the ways to it, by the class of the literals before.
+    // The ways to a match that begins at the present position, by the class of the literals before
+    // it.
     std::array<Lanes, kNumLiteralClasses> way_cost_;
     std::array<Lanes, kNumLiteralClasses> high_water_mark_;
-    std::uint32_t final_below_ = 0;                 // what lies below is legal behind all of them
-    std::array<Lanes, kNumMatchClasses> cheapest_;  // the cheapest one, by match class
-    std::uint32_t has_cheapest_ = 0;                // a bit for each match class
+    std::uint32_t final_below_ = 0;  // output below it is legal to copy for all these ways
+    std::array<Lanes, kNumMatchClasses> cheapest_;         // the cheapest way, by match class
+    std::uint32_t has_cheapest_ = 0;                       // a bit for each match class
     std::array<FoundMatch, MatchTable::kMaxFound> legal_;  // each longer than the nearer ones
-    std::vector<Sequence> way_;                            // backwards
+    std::vector<Sequence> way_;                            // last sequence first
 };
 
 void BitOptimalParser::parse(Bytes content, std::uint32_t first, bool dependency_elimination,
@@ -269,7 +296,7 @@ void BitOptimalParser::settle(std::uint32_t position) {
     here.high_water_mark = high_water_mark;
 }
 
-// Where the last sequence of a state begins.
+// The state from which the last sequence of a state begins.
 const BitOptimalParser::States& BitOptimalParser::state_before(std::uint32_t position,
                                                                std::uint32_t phase) {
     const auto link = static_cast<std::uint32_t>(at(position).link[phase]);
@@ -278,7 +305,7 @@ const BitOptimalParser::States& BitOptimalParser::state_before(std::uint32_t pos
               literal_length(match_begin, phase_before(phase), link_literal_class(link)));
 }
 
-// Of the literals in front of a match that begins at position, behind a state of phase.
+// The number of literals before a match that begins at `position`, after a state of `phase`.
 std::uint32_t BitOptimalParser::literal_length(std::uint32_t position, std::uint32_t phase,
                                                std::uint32_t literal_class) {
     if (literal_class < kFirstWideClass) {
@@ -289,7 +316,7 @@ std::uint32_t BitOptimalParser::literal_length(std::uint32_t position, std::uint
     return lengths >> kLengthsShift[index] & kLengthsMask[index];
 }
 
-// Chooses where the long literal strings begin that reach a position.
+// Updates the best start of the long literal strings that reach a position.
 void BitOptimalParser::pass_literal(std::uint32_t position) {
     const std::uint32_t begin = position - kLongLength;
     const States& newest = at(begin);
@@ -302,7 +329,8 @@ void BitOptimalParser::pass_literal(std::uint32_t position) {
     }
 }
 
-// Literals that are too many for one sequence: one that holds no match ends with the last.
+// A literal string that is too long for one sequence: a sequence without a match ends with its last
+// literal.
 void BitOptimalParser::end_full_sequences(std::uint32_t position) {
     States& here = at(position);
     here.lengths = (static_cast<std::int32_t>(position) - long_begin_)
@@ -330,7 +358,7 @@ void BitOptimalParser::end_full_sequences(std::uint32_t position) {
     }
 }
 
-// Whether a match that begins at a position may lead to some place cheaper than what was offered.
+// Whether a match that begins at a position may be cheaper than what was offered to some position.
 bool BitOptimalParser::worth_offering(std::uint32_t position) {
     const std::int32_t way = least_cost_ + literals_cost(position);
     for (const FoundMatch& match : matches_->at(position)) {
@@ -350,7 +378,7 @@ bool BitOptimalParser::may_be_cheaper(std::uint32_t position, std::uint32_t leng
            any(at(position + length).cost > cost + least_token_cost_[kMatchClassOf[length]]);
 }
 
-// For each literal class, finds the cheapest way to a position where a match may begin.
+// For each literal class, finds the cheapest way to a match that begins at a position.
 void BitOptimalParser::weigh_literals(std::uint32_t position) {
     States* const here = &at(position);
     for (int length = 0; length < kFirstWideClass; ++length) {
@@ -402,7 +430,8 @@ void BitOptimalParser::give_up_hopeless(std::uint32_t position) {
     final_below_ = has_rule_ ? static_cast<std::uint32_t>(least(final_below)) : size_;
 }
 
-// The cheapest ways to a match of a class and over it, without the offset, for the phases behind.
+// The cheapest ways to and over a match of a class, without its offset, by the phase after the
+// match.
 const Lanes& BitOptimalParser::cheapest(int match_class) {
     Lanes& result = cheapest_[match_class];
     if ((has_cheapest_ >> match_class & 1) == 0) {
@@ -433,7 +462,8 @@ void BitOptimalParser::offer_matches(std::uint32_t position) {
             offer_near(position, {match.offset, length});
         }
     }
-    // Each takes the lengths that no nearer one has, and all of a nearer one that costs more.
+    // Each match takes the lengths that no nearer match has, and all lengths of nearer matches that
+    // cost more.
     std::uint32_t offset = 0;
     std::int32_t cost = kUnreachable;
     for (std::size_t index = num_legal; index-- > 0;) {
@@ -461,8 +491,8 @@ void BitOptimalParser::offer_lengths(std::uint32_t position, std::uint32_t first
     }
 }
 
-// Offers a match whose source may reach into an open group: behind the best way of each phase, so
-// much of it as is legal there.
+// Offers a match whose source may reach into the open group: for the best way of each phase, the
+// part that is legal for that way.
 void BitOptimalParser::offer_near(std::uint32_t position, const FoundMatch& match) {
     const Lanes ways = cheapest(kMatchClassOf[match.length]);
     const std::int32_t cost = offset_cost(match.offset);
@@ -490,7 +520,8 @@ void BitOptimalParser::offer_near(std::uint32_t position, const FoundMatch& matc
     }
 }
 
-// Offers, behind the states of a position, a few literals and then the last offset again.
+// Offers, after the states of a position, a few literals and then a match with the last offset
+// again.
 void BitOptimalParser::offer_repeats(std::uint32_t node) {
     if (end_ - node < sizeof(std::uint64_t)) {
         return;
@@ -512,7 +543,7 @@ void BitOptimalParser::offer_repeats(std::uint32_t node) {
     }
 }
 
-// How many literals come before a match of the same offset as the last; 0 for too many.
+// The number of literals before a match with the last offset; 0 if there are too many.
 std::uint32_t BitOptimalParser::literals_before_repeat(std::uint32_t node,
                                                        std::uint32_t offset) const {
     const std::uint8_t* const bytes = content_.data() + node;
@@ -552,8 +583,8 @@ void BitOptimalParser::offer_repeat(std::uint32_t node, std::uint32_t phase, std
     }
 }
 
-// How much of a match at position may be copied from source, behind a state at node and literals:
-// up to the next match of the open group.
+// The length of a match at `position` that may be copied from `source`, after a state at `node` and
+// literals: up to the next match of the open group.
 std::uint32_t BitOptimalParser::legal_length(std::uint32_t node, std::uint32_t phase,
                                              std::uint32_t source, std::uint32_t position,
                                              std::uint32_t length) {
@@ -574,12 +605,12 @@ std::uint32_t BitOptimalParser::legal_length(std::uint32_t node, std::uint32_t p
     return legal_end - source;
 }
 
-// Writes the cheapest way through the window, and returns where it ends: before the end of the
-// block, with the last group that leaves something to the next window, as the match that reaches
+// Appends the cheapest way through the window, and returns where it ends. Before the end of the
+// block that is the end of the last complete group before the window's end: a match that reaches
 // the window's end may have been cut there.
 std::uint32_t BitOptimalParser::commit(std::vector<Sequence>& sequences) {
     static_assert(kWindowSize > (kNumPhases + 1) * (kBitMaxLiteralLength + kBitMaxMatchLength));
-    way_cost_[0] -= token_cost_[0][0];  // no sequence is needed where there are no literals left
+    way_cost_[0] -= token_cost_[0][0];  // without literals left, no sequence is needed
     const Lanes ways = cheapest(0);
     std::uint32_t phase = 0;
     for (std::uint32_t other = 1; other < kNumPhases; ++other) {
@@ -608,7 +639,7 @@ std::uint32_t BitOptimalParser::commit(std::vector<Sequence>& sequences) {
     return committed;
 }
 
-// A first guess at the sequences: the longest matches that look worth their offset, unless the next
+// A first guess at the sequences: the longest matches that seem worth their offset, unless the next
 // position has a longer one.
 void guess_sequences(std::uint32_t size, const MatchTable& matches,
                      std::vector<Sequence>& sequences) {
@@ -642,8 +673,8 @@ struct Workspace {
 
 }  // namespace
 
-// The costs come from a guess, then from its last part parsed by them: that gains half of what a
-// whole parse more would.
+// Estimates the costs from a guess, then from the last quarter of the block parsed with them. This
+// gains half of what another parse of the whole block would gain.
 void parse_bit_block_optimally(Bytes content, const ParserLimits& limits,
                                const SearchEffort& effort, std::vector<Sequence>& sequences) {
     constexpr std::uint32_t kSampleShare = 4;

@@ -1,3 +1,5 @@
+// Decoding of a row of sequences; see bit_row.h. There is a portable version and one for AVX-512,
+// which decodes eight sub-blocks at once with gathers. Both give the same results for all input.
 #include "codec/bit_row.h"
 
 #include <algorithm>
@@ -8,7 +10,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 warns of its own header, which leaves undefined on purpose what a mask hides.
+// GCC 12 warns about its own header, which deliberately leaves masked lanes undefined.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #endif
@@ -50,8 +52,8 @@ GOMPFS_TARGET_CLONES std::uint32_t decode_row_portable(const RowTables& tables,
 }
 
 #if defined(__x86_64__)
-// The same on eight sub-blocks at a time; a row that is not full takes the portable way. (AVX2,
-// with gathers of four, gains 7% only.)
+// As the portable version, for eight sub-blocks at a time. A row that is not full uses the portable
+// version. (AVX2, with gathers of four, gains only 7%.)
 __attribute__((target("avx512f"))) std::uint32_t decode_row_avx512(const RowTables& tables,
                                                                    std::uint32_t* positions,
                                                                    int count, std::uint64_t* row) {

@@ -1,4 +1,5 @@
-// Bits in little-endian order: the first bit of a stream is the lowest bit of its first byte.
+// Bit streams in little-endian order: the first bit of a stream is the lowest bit of its first
+// byte.
 #pragma once
 
 #include <algorithm>
@@ -10,19 +11,19 @@
 
 namespace gompfs {
 
-// The lowest count bits of word; count is below 64.
+// The lowest `count` bits of `word`; count must be below 64.
 [[gnu::always_inline]] inline std::uint64_t low_bits(std::uint64_t word, std::uint64_t count) {
     return word & ((std::uint64_t{1} << count) - 1);
 }
 
-// Writes bits to memory of the caller, who leaves room for kSlack bytes behind the last one.
+// Writes bits to the caller's memory, which must have space for kSlack bytes after the last one.
 class BitWriter {
   public:
     static constexpr std::size_t kSlack = 8;
 
     explicit BitWriter(std::uint8_t* bytes = nullptr) : start_(bytes), next_(bytes) {}
 
-    // Appends the lowest count bits of value, which has no others; count is at most 56.
+    // Appends the lowest `count` bits of `value`; the other bits must be 0. count is at most 56.
     void put(std::uint64_t value, int count) {
         pending_ |= value << num_pending_;
         num_pending_ += count;
@@ -55,19 +56,20 @@ class BitWriter {
     int num_pending_ = 0;
 };
 
-// Reads bits without passing the end of its bytes: bits behind it are zeros, and overrun() tells.
+// Reads bits and never reads past the end of its bytes: bits after the end are 0, and overrun()
+// reports it.
 class BitReader {
   public:
     BitReader(const std::uint8_t* bytes, std::size_t size) : bytes_(bytes), num_bits_(size * 8) {}
 
-    // The next count bits, at most 32.
+    // Returns the next `count` bits, at most 32.
     std::uint32_t take(int count) {
         const auto value = static_cast<std::uint32_t>(low_bits(window() >> (position_ & 7), count));
         position_ += count;
         return value;
     }
 
-    // Steps back over the last count bits.
+    // Goes back by `count` bits.
     void give_back(int count) { position_ -= count; }
     bool overrun() const { return position_ > num_bits_; }
     std::size_t num_bytes_used() const { return (position_ + 7) / 8; }

@@ -1,3 +1,8 @@
+// Writes, parses and checks blocks; see block.h.
+//
+// A header ends with a checksum (XXH3, 64 bits) of all other bytes of the block. So a decoder only
+// ever sees payloads that are as they were written, or were forged. Decoders must be safe for both;
+// the checksum makes accidental damage detectable before decoding.
 #include "codec/block.h"
 
 #define XXH_INLINE_ALL
@@ -15,7 +20,7 @@ namespace {
 constexpr std::array<std::uint8_t, 4> kBlockMagic{'G', 'B', 'L', 'K'};
 constexpr std::size_t kFieldsSize = kBlockHeaderSize - sizeof(std::uint64_t);
 
-// The checksum of all of a block but the checksum itself, which ends the header.
+// The checksum of a block: of all its bytes except the checksum itself, which ends the header.
 std::uint64_t block_xxh3(Bytes block) {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
@@ -59,7 +64,7 @@ std::optional<BlockHeader> parse_block_header(Bytes block) {
         return std::nullopt;
     }
     const std::uint8_t* fields = block.data() + kBlockMagic.size();
-    const auto codec = load<std::uint32_t>(fields);  // one byte, and three that are reserved
+    const auto codec = load<std::uint32_t>(fields);  // one byte, and three reserved bytes
     const BlockHeader header{static_cast<Codec>(codec), load<std::uint32_t>(fields + 4),
                              load<std::uint32_t>(fields + 8), load<std::uint64_t>(fields + 12),
                              load<std::uint64_t>(fields + 20)};

@@ -1,4 +1,4 @@
-// A whole block as it lies in an archive: a header of 32 bytes, then the payload of its codec.
+// A whole block as an archive stores it: a header of 32 bytes, then the payload of its codec.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-// What became of a block; the numbers are those of gompfs.codec.BlockStatus.
+// The result of checking or decoding a block. The values equal those of gompfs.codec.BlockStatus.
 enum class BlockStatus : std::uint8_t { ok, bad_header, bad_checksum, bad_payload, bad_content };
 
 struct BlockHeader {
@@ -20,21 +20,22 @@ struct BlockHeader {
     std::uint64_t block_xxh3;
 };
 
-// Header and payload for one block of content; stored where no payload would be smaller.
+// Encodes one block of content, header and payload. The content is stored as it is if no payload
+// would be smaller.
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options);
 
-// The header at the start of block, or nothing where there is none.
+// Returns the header at the start of `block`, or nothing if there is no valid one.
 std::optional<BlockHeader> parse_block_header(Bytes block);
 
-// Whether the compressed bytes are those that were written, and in the amount that the header says.
+// Checks the compressed bytes against the block's checksum, and their number against the header.
 BlockStatus check_block(const BlockHeader& header, Bytes block);
 
-// Whether decoded bytes are those that were compressed.
+// Checks decoded bytes against the checksum of the content.
 bool is_content(const BlockHeader& header, Bytes content);
 
-// Decodes block, whose header is given, into content of header.uncompressed_size bytes. The
-// compressed bytes are checked before any decoder sees them, the decoded ones where verify is set;
-// content is zeros where the block is damaged.
+// Decodes `block`, whose header is given, into `content` of header.uncompressed_size bytes. The
+// compressed bytes are checked before a decoder sees them; the decoded bytes are checked if
+// `verify` is set. If the block is damaged, fills `content` with zeros.
 BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content);
 
 }  // namespace gompfs

@@ -1,8 +1,16 @@
-// Payload: a header of 16 bytes, then the streams match_offsets (u16), tokens (u8), extensions (u8)
-// and literals (u8). A token holds literal_length and the match code; lengths that do not fit
-// continue in one byte of extensions. The token and the offset of sequence i lie at index i, and
-// what else a lane of a warp reads at an index that ballots give: no lane waits for another's
-// parsing.
+// The encoder and the decoder of gompresso-byte on one thread.
+//
+// A payload is a header of 16 bytes, then the streams match_offsets (u16), tokens (u8), extensions
+// (u8) and literals (u8). A token holds the literal length (3 bits) and the match code (5 bits); a
+// length that does not fit continues in one byte of extensions. The token and the offset of
+// sequence i are at index i, so that a warp's lanes can read them in parallel
+// (kernels/cuda/byte_block.cuh).
+//
+// The decoder has two loops. The fast loop copies 16 literals and a multiple of 32 match bytes
+// without looking at the exact lengths; it runs while both streams and the output have enough space
+// left for that, and stops at a sequence it cannot handle: long literals, an offset below 16, an
+// escape out of bounds, an invalid offset. That one sequence is decoded with every bound checked,
+// then the fast loop goes on.
 #include "codec/byte_codec.h"
 
 #include <algorithm>
@@ -46,16 +54,16 @@ bool split_streams(Bytes payload, Streams& streams) {
     return true;
 }
 
-// Literals that one copy of the fast loop takes.
+// Number of literals that the fast loop copies at once.
 constexpr std::size_t kFastLiterals = 16;
 
-// Where decoding stands.
+// The positions of the decoder in the output and in the streams.
 struct Cursor : CopyCursor {
     const std::uint8_t* extension;
 };
 
-// Decodes one sequence with every bound checked, and moves the cursor behind it. False for anything
-// invalid.
+// Decodes one sequence with every bound checked, and advances the cursor. Returns false if the
+// sequence is not valid.
 [[gnu::noinline]] bool decode_sequence_checked(std::uint32_t index, const Streams& in,
                                                MutableBytes content, Cursor& at) {
     const std::uint32_t token = in.tokens[index];
@@ -141,7 +149,8 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
         in.literals_end - std::min<std::size_t>(in.literals_end - in.literals, kFastLiterals);
     Cursor at{{content.data(), in.literals}, in.extensions};
     for (std::uint32_t index = 0; index < in.num_sequences; ++index) {
-        // The fast loop moves copies of the cursor, as one that is passed on lives in memory.
+        // The fast loop uses local copies of the cursor: a cursor that is passed by reference lives
+        // in memory instead of registers.
         std::uint8_t* output = at.output;
         const std::uint8_t* literal = at.literal;
         const std::uint8_t* extension = at.extension;
@@ -152,7 +161,8 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
             const std::uint32_t match_code = token >> kByteMatchShift;
             std::uint32_t literal_length = token & kByteLiteralEscape;
             const std::uint8_t* next_extension = extension;
-            // Bytes are at hand even where they are no extensions: the literals lie behind those.
+            // This byte exists even if the extensions have ended: the literals follow them. An
+            // extension past the end is refused below.
             if (literal_length == kByteLiteralEscape) {
                 literal_length += *next_extension++;
                 if (literal_length > kFastLiterals) [[unlikely]] {

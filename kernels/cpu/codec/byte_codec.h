@@ -1,4 +1,5 @@
-// gompresso-byte: sequences as whole bytes, in four streams (docs/format.md, "gompresso-byte").
+// gompresso-byte: encodes sequences as whole bytes in four streams (docs/format.md,
+// "gompresso-byte"; Gompresso/Byte in Sitaridi et al., ICPP 2016, section 3).
 #pragma once
 
 #include <cstdint>

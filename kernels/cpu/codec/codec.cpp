@@ -1,3 +1,5 @@
+// Chooses the codec of a payload; see codec.h. Encoding is two steps for both codecs: a parser cuts
+// the content into sequences (parser.h), then the codec writes them.
 #include "codec/codec.h"
 
 #include <algorithm>

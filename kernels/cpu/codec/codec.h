@@ -1,4 +1,4 @@
-// The codecs of docs/format.md: one payload in, one block's bytes out, and the reverse.
+// The codecs of docs/format.md: encode the content of one block to a payload, and decode a payload.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace gompfs {
 
 enum class Codec : std::uint8_t { stored = 0, gompresso_byte = 1, gompresso_bit = 2 };
 
-// Groups of 4 sequences: larger ones cost ratio (docs/decisions/0001-groups-of-four.md).
+// Larger groups compress less (docs/decisions/0001-groups-of-four.md).
 constexpr int kDefaultGroupSizeLog2 = 2;
 
 struct EncodeOptions {
@@ -24,13 +24,14 @@ struct EncodeOptions {
 using Bytes = std::span<const std::uint8_t>;
 using MutableBytes = std::span<std::uint8_t>;
 
-// The payload for one block of content, or nothing where it would not be smaller.
+// Returns the payload for the content of one block, or nothing if it would not be smaller than the
+// content.
 std::optional<std::vector<std::uint8_t>> encode_payload(Bytes content,
                                                         const EncodeOptions& options);
 
-// Decodes a payload into exactly content.size() bytes. False for any payload that is not valid;
-// content is then undefined, but nothing outside it was written and nothing outside payload was
-// read.
+// Decodes a payload into exactly content.size() bytes. Returns false if the payload is not valid;
+// content is then undefined, but nothing outside `content` was written and nothing outside
+// `payload` was read.
 bool decode_payload(Codec codec, Bytes payload, MutableBytes content);
 
 }  // namespace gompfs

@@ -1,4 +1,5 @@
-// Copying literals and matches fast: whole vectors, past the end where there is room for it.
+// Fast copying of literals and matches: whole vectors, which may write past the end of the copied
+// bytes where the output has space.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 #include <cstring>
 #include <span>
 
-// Compiles a hot function twice, for any x86-64 and for those with BMI2 and AVX2; the loader
-// chooses.
+// Compiles a hot function twice: for any x86-64 processor, and for processors with BMI2 and AVX2.
+// The dynamic loader chooses.
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
 #define GOMPFS_TARGET_CLONES __attribute__((target_clones("default", "arch=haswell")))
 #else
@@ -16,12 +17,12 @@
 
 namespace gompfs {
 
-// Bytes behind the end of a match that copy_match_fast may overwrite, and the least offset it
-// takes.
+// copy_match_fast may overwrite kCopyMargin bytes after the end of a match, and requires a match
+// offset of at least kMinFastOffset.
 constexpr std::size_t kCopyMargin = 32;
 constexpr std::uint32_t kMinFastOffset = 16;
 
-// Copies Size bytes, as if through a register: source and target may overlap.
+// Copies Size bytes as if through a register: source and target may overlap.
 template <std::size_t Size>
 [[gnu::always_inline]] inline void copy_fixed(std::uint8_t* target, const std::uint8_t* source) {
     std::uint8_t chunk[Size];
@@ -29,13 +30,13 @@ template <std::size_t Size>
     std::memcpy(target, chunk, Size);
 }
 
-// Has the output that comes next brought into the cache while it is not needed yet: where a batch
-// is larger than the cache, that takes 3% off the time.
+// Prefetches output that will be written soon. This saves 3% of the time if a batch is larger than
+// the cache.
 [[gnu::always_inline]] inline void prefetch_output(const std::uint8_t* output) {
     __builtin_prefetch(output + 1024, 1);
 }
 
-// Copies a match of any offset exactly: byte i is read after byte i - offset was written.
+// Copies a match of any offset exactly: byte i is read after byte i - offset is written.
 inline void copy_match(std::uint8_t* target, std::size_t offset, std::size_t length) {
     const std::uint8_t* source = target - offset;
     if (offset >= length) {
@@ -47,14 +48,14 @@ inline void copy_match(std::uint8_t* target, std::size_t offset, std::size_t len
     }
 }
 
-// Where decoding stands in the output and in the literals.
+// The position of the decoder in the output and in the literals.
 struct CopyCursor {
     std::uint8_t* output;
     const std::uint8_t* literal;
 };
 
-// Copies one sequence with every bound checked, and moves the cursor behind it. False for anything
-// invalid.
+// Copies one sequence with every bound checked, and advances the cursor. Returns false if the
+// sequence is not valid.
 inline bool copy_sequence_checked(std::size_t literal_length, std::size_t match_length,
                                   std::size_t offset, const std::uint8_t* literals_end,
                                   std::span<std::uint8_t> content, CopyCursor& at) {
@@ -77,7 +78,7 @@ inline bool copy_sequence_checked(std::size_t literal_length, std::size_t match_
     return true;
 }
 
-// Copies a match of an offset of at least kMinFastOffset; kCopyMargin bytes behind it may change.
+// Copies a match whose offset is at least kMinFastOffset. May change kCopyMargin bytes after it.
 [[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, std::uint32_t offset,
                                                    std::uint32_t length) {
     const std::uint8_t* source = target - offset;

@@ -1,3 +1,9 @@
+// Builds length-limited Huffman codes, and writes and reads code lengths; see huffman.h.
+//
+// limited_code_lengths first builds an ordinary Huffman code from sorted counts with two queues, in
+// linear time. Only if that is too deep does it run package-merge (Larmore and Hirschberg 1990),
+// which finds the optimal code under the limit. Code lengths are stored as in deflate: run-length
+// symbols under a small code, whose own lengths are stored as plain 3-bit numbers.
 #include "codec/huffman.h"
 
 #include <algorithm>
@@ -15,7 +21,7 @@ struct LengthSymbol {
     std::uint8_t num_extra_bits;
 };
 
-// Depth of each leaf of the Huffman tree over sorted positive weights (two-queue construction).
+// The depth of each leaf of the Huffman tree over sorted positive weights (two-queue construction).
 std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
     const std::size_t num_leaves = weights.size();
     std::vector<std::uint64_t> weight(weights.begin(), weights.end());
@@ -41,9 +47,10 @@ std::vector<int> tree_depths(const std::vector<std::uint32_t>& weights) {
     return depth;
 }
 
-// Depths of the best tree that is no deeper than max_bits (package-merge). A level holds all leaves
-// and, two by two, what the level below holds, in the order of weight; a leaf is as deep as there
-// are levels where it is among the first 2 * num_leaves - 2, or in a pair that is.
+// The depths of the best tree not deeper than max_bits (package-merge). A level is the sorted list
+// of all leaves and of the pairs of neighbouring items of the level below. Only the first 2 *
+// num_leaves - 2 items of the top level count, and on each lower level the items whose pairs count.
+// The depth of a leaf is the number of levels on which it counts.
 void limited_tree_depths(const std::vector<std::uint32_t>& weights, int max_bits,
                          std::vector<int>& depths) {
     constexpr std::uint32_t kHeaviest = ~0u;
@@ -190,7 +197,8 @@ SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bi
                        (count == 0 || (count == 1 && num_of_length[1] == 1) ||
                         sum == std::uint64_t{1} << max_bits);
     if (sorted.decodable) {
-        // Unused symbols are written too, where the next one overwrites them: no branch to guess.
+        // Unused symbols are written too, to a slot that the next symbol overwrites: this avoids a
+        // branch that is hard to predict.
         std::uint32_t unused = 0;
         for (std::size_t symbol = 0; symbol < lengths.size(); ++symbol) {
             const bool used = lengths[symbol] != 0;

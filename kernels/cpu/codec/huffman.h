@@ -1,4 +1,7 @@
 // Canonical Huffman codes of limited length, and their compact description in a payload.
+//
+// Lengths are limited so that one table lookup decodes a symbol (Gompresso, Sitaridi et al., ICPP
+// 2016, section 3). Decode tables are indexed by the next bits of the stream, first bit lowest.
 #pragma once
 
 #include <algorithm>
@@ -16,30 +19,33 @@ namespace gompfs {
 
 constexpr std::size_t kMaxAlphabet = 256;
 
-// Codeword lengths for symbols of the given counts, none above max_bits; 0 for a symbol that never
-// occurs, 1 for one that is alone. No other such code is shorter.
+// Computes codeword lengths for symbols with the given counts, none above max_bits. The length is 0
+// for a symbol that never occurs, and 1 for the only symbol of a code. No other code with this
+// limit is shorter in total.
 void limited_code_lengths(std::span<const std::uint32_t> counts, int max_bits,
                           std::uint8_t* lengths);
 
-// Canonical codewords, first bit lowest: symbols of one length are numbered upwards, shorter first.
+// Canonical codewords, first bit lowest. Codewords of equal length are numbered in the order of
+// their symbols, shorter lengths first.
 void canonical_codewords(std::span<const std::uint8_t> lengths, std::uint16_t* codewords);
 
-// The symbols that have a codeword, in the order of their codewords, and how many have each length.
+// The symbols that have a codeword, in the order of their codewords.
 struct SortedSymbols {
     std::array<std::uint16_t, kMaxAlphabet + 1> symbols;
     std::size_t count;
-    bool decodable;  // no codeword is unused, or there is a single symbol of length 1, or none
+    bool decodable;  // no codeword is unused, or there is a single symbol of length 1, or no symbol
 };
 
 SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bits);
 
-// Fills a decode table that is indexed by the next bits of the stream: the entries of a symbol are
-// those whose index has its codeword in the low bits. entry_of(symbol) gives the entry. An empty
-// code has zero entries, and a single symbol takes the whole table. False when the lengths make no
-// code.
+// Fills a decode table that is indexed by the next bits of the stream: a symbol has the entries
+// whose index has the symbol's codeword in its low bits. entry_of(symbol) returns the entry. All
+// entries of an empty code are 0; a single symbol fills the whole table. Returns false if the
+// lengths do not form a code.
 //
-// Codewords come in order of length, so the table grows with it: whatever was filled for one length
-// repeats for the next, twice as long, and no entry is computed twice.
+// Codewords come in the order of their lengths. So the table grows with the length: the entries
+// filled for one length are repeated for the next, in a table twice as long, and no entry is
+// computed twice.
 template <typename Entry, std::size_t Size, typename EntryOf>
 bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry, Size>& table,
                         EntryOf&& entry_of) {
@@ -53,7 +59,7 @@ bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry,
         std::fill_n(entries, Size, sorted.count == 0 ? Entry{0} : entry_of(sorted.symbols[0]));
         return true;
     }
-    std::size_t filled = 1;  // 2 ^ the present length
+    std::size_t filled = 1;  // 2 to the power of the current length
     std::size_t codeword = 0;
     for (std::size_t index = 0; index < sorted.count; ++index) {
         const std::uint16_t symbol = sorted.symbols[index];
@@ -61,7 +67,8 @@ bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry,
             std::memcpy(entries + filled, entries, filled * sizeof(Entry));
         }
         entries[codeword] = entry_of(symbol);
-        // The next codeword, with its first bit lowest: add one from the other end.
+        // The next codeword with the first bit lowest: add 1 at the highest bit, and carry
+        // downwards.
         const std::size_t zeros = codeword ^ (filled - 1);
         if (zeros != 0) {
             const std::size_t highest = std::bit_floor(zeros);
@@ -74,10 +81,11 @@ bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry,
     return true;
 }
 
-// Writes all lengths of a payload, one after another, as symbols of a code that describes itself.
+// Writes all code lengths of a payload as symbols of a code whose own lengths come first.
 std::vector<std::uint8_t> write_code_lengths(std::span<const std::uint8_t> lengths);
 
-// Reads them back. Returns the bytes used, or 0 when they are not valid.
+// Reads the lengths that write_code_lengths wrote. Returns the number of bytes used, or 0 if they
+// are not valid.
 std::size_t read_code_lengths(std::span<const std::uint8_t> bytes, std::span<std::uint8_t> lengths);
 
 }  // namespace gompfs

@@ -1,3 +1,17 @@
+// Implements the search for matches; see match_finder.h.
+//
+// Algorithm
+//
+// A simple hash chain of the first four bytes visits many candidates that are not longer than the
+// best one so far. Here the chain that is followed belongs to the four bytes that end one byte
+// after the best match so far: any longer match must contain them at that position. This chain is
+// much shorter.
+//
+// Runs
+//
+// In content with a short period (a run, such as zeros) every earlier position of the run is a
+// candidate, and following them one by one would take quadratic time. find_in_run computes the
+// useful candidate of the own run directly, and next_link jumps over earlier runs.
 #include "codec/match_finder.h"
 
 #include <algorithm>
@@ -9,7 +23,7 @@ namespace {
 
 constexpr std::uint32_t kHashedLength = 4;
 
-// Longer periods have so few candidates that it does not matter.
+// Longer periods have so few candidates that they need no special treatment.
 constexpr std::uint32_t kMaxPeriod = 32;
 
 }  // namespace
@@ -46,8 +60,9 @@ MatchFinder::Search MatchFinder::start_search(std::uint32_t position, std::uint3
     return search;
 }
 
-// In a run, bytes of a short period, all candidates lead to the end of the run. Of these only the
-// nearest that is final counts, or the farthest if none is.
+// Returns the best candidate in the run that the position lies in. All candidates of a run reach
+// the run's end, so only the nearest candidate that is final is useful, or the farthest if none is
+// final.
 Candidate MatchFinder::find_in_run(const Search& search) const {
     const std::uint32_t period = search.period;
     const Candidate nearest{search.position - period, search.run_length};
@@ -64,8 +79,9 @@ Candidate MatchFinder::find_in_run(const Search& search) const {
     return {nearest.position - (nearest.position - begin) / period * period, nearest.length};
 }
 
-// Where to go on behind a candidate, if link comes next in the chain. In an earlier run, candidates
-// are the longer the farther away: the one that reaches as far as this run comes next.
+// Returns the link to continue with after a candidate, if `link` is next in the chain. In an
+// earlier run, candidates that are farther away are longer: continues with the one that reaches as
+// far as this run does.
 std::uint32_t MatchFinder::next_link(const Search& search, const Candidate& candidate,
                                      std::uint32_t shift, std::uint32_t link,
                                      int& num_steps) const {
@@ -86,10 +102,10 @@ std::uint32_t MatchFinder::next_link(const Search& search, const Candidate& cand
     return link;
 }
 
-// Looks at the candidates before passed, from the nearest on. A match that is longer than the
-// longest so far must hold the four bytes that end one byte behind it. Their chain is the one that
-// is followed: it is far shorter than that of the first four, as bytes that ended a match are rare
-// in that place.
+// Checks the candidates before `passed`, nearest first. A match longer than the longest so far must
+// contain the four bytes that end one byte after it. The chain of these four bytes is followed: it
+// is much shorter than the chain of the first four, because the bytes after a match are rarely the
+// same.
 template <typename Found>
 void MatchFinder::follow_chains(const Search& search, std::uint32_t passed,
                                 std::uint32_t min_length, Found& found) const {

@@ -1,4 +1,9 @@
-// Earlier occurrences of the bytes at a position, from hash chains over the whole block.
+// Finds earlier occurrences of the bytes at a position, with hash chains over the whole block.
+//
+// All positions are put into the chains before the search, so a search can also follow the chain of
+// a later position (see follow_chains in match_finder.cpp). The finder knows nothing of groups. The
+// caller says below which position output is certainly legal to copy (final_below); candidates
+// above that are reported too, because they may be legal.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +23,8 @@ struct Candidate {
     std::uint32_t length;
 };
 
-// The candidates that may be of use, nearest and longest first: each lies farther away than the one
-// before, and is shorter.
+// Candidates that may be useful, nearest and longest first: each one is farther away than the one
+// before, and shorter.
 class Candidates {
   public:
     void clear() { size_ = 0; }
@@ -29,8 +34,8 @@ class Candidates {
     const Candidate& longest() const { return items_[0]; }
     const Candidate& farthest() const { return items_[size_ - 1]; }
 
-    // Adds one that lies farther away than all others: it makes those useless that are no longer.
-    // Where there are too many, the last one gives way.
+    // Adds a candidate that is farther away than all others, and drops those that are not longer
+    // than it. If there are too many, replaces the last one.
     void add(const Candidate& candidate) {
         while (size_ > 0 && items_[size_ - 1].length <= candidate.length) {
             --size_;
@@ -44,7 +49,7 @@ class Candidates {
     std::size_t size_ = 0;
 };
 
-// All candidates that make a longer match than any nearer one that is final, nearest first.
+// All candidates that give a longer match than any nearer candidate that is final, nearest first.
 class NearestOfEachLength {
   public:
     static constexpr std::size_t kMaxSize = 24;
@@ -53,8 +58,8 @@ class NearestOfEachLength {
     const Candidate* begin() const { return items_.data(); }
     const Candidate* end() const { return items_.data() + size_; }
 
-    // Adds one that lies farther away than all others. Where there are too many, the last one gives
-    // way.
+    // Adds a candidate that is farther away than all others. If there are too many, replaces the
+    // last one.
     void add(const Candidate& candidate) {
         size_ = std::min(size_, kMaxSize - 1);
         items_[size_++] = candidate;
@@ -67,14 +72,15 @@ class NearestOfEachLength {
 
 class MatchFinder {
   public:
-    // Where final_below (see find) is a guess, a candidate should keep the more away from it the
-    // longer it is: final_lengths times its length must fit between its start and there.
+    // Builds the chains. If final_below (see find) is only an estimate, final_lengths should be
+    // above 1: a candidate then counts as final only if final_lengths times its length fits between
+    // its start and final_below, so that longer candidates keep a larger distance.
     void start(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                std::uint32_t final_lengths = 1);
 
-    // Fills found with candidates for a match of at least min_length (4 or more) at position. What
-    // lies below final_below may always be copied: behind a candidate that ends there, only longer
-    // ones are looked for.
+    // Fills `found` with candidates for a match of at least min_length bytes (4 or more) at
+    // `position`. Output below final_below may always be copied: after a candidate that ends below
+    // it, only longer candidates are searched.
     template <typename Found>
     void find(std::uint32_t position, std::uint32_t min_length, std::uint32_t final_below,
               Found& found) const;
@@ -82,11 +88,11 @@ class MatchFinder {
   private:
     struct Search {
         std::uint32_t position;
-        std::uint32_t limit;  // of lengths
+        std::uint32_t limit;  // maximum length
         std::uint32_t final_below;
         std::uint32_t final_lengths;
-        std::uint32_t period;      // of the run that the position lies in, or begins
-        std::uint32_t run_length;  // from the position on; 0 where it lies in none
+        std::uint32_t period;      // period of the run that the position lies in or begins
+        std::uint32_t run_length;  // from the position on; 0 if the position is not in a run
         std::uint32_t run_ahead;   // the same, or the length of a run of one byte that begins here
 
         bool is_final(const Candidate& candidate) const {
@@ -110,7 +116,7 @@ class MatchFinder {
     std::uint32_t final_lengths_ = 1;
     int chain_length_ = 0;
     std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> previous_;  // the position before with the same hash of four bytes
+    std::vector<std::uint32_t> previous_;  // previous position with the same hash of four bytes
 };
 
 }  // namespace gompfs

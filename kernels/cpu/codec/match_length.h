@@ -1,4 +1,4 @@
-// What both parsers need of the bytes that they look at.
+// Hashes and comparisons of bytes that all parsers use.
 #pragma once
 
 #include <bit>
@@ -14,12 +14,12 @@ inline std::uint32_t hash4(const std::uint8_t* bytes) {
     return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kHashBits);
 }
 
-// Of three bytes, of four that are loaded.
+// A hash of three bytes; loads four.
 inline std::uint32_t hash3(const std::uint8_t* bytes) {
     return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kHashBits);
 }
 
-// How many bytes are the same, limit at most.
+// The number of equal bytes, at most `limit`.
 inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
                                    std::uint32_t limit) {
     std::uint32_t length = 0;

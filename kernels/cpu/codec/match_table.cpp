@@ -1,3 +1,9 @@
+// Fills the table of matches; see match_table.h.
+//
+// Matches of 4 bytes and more come from MatchFinder, matches of exactly 3 bytes from hash chains of
+// this file's own. Two shortcuts keep the time bounded on repetitive content: inside a match of at
+// least nice_length bytes nothing is searched, and after the start of a match of at least 24 bytes
+// only matches longer than its rest are searched.
 #include "codec/match_table.h"
 
 #include <algorithm>
@@ -8,17 +14,18 @@
 namespace gompfs {
 namespace {
 
-// What lies farther back belongs to the open group so rarely that a match which ends there is taken
-// for legal: it hides those that are no longer and lie farther away. Where matches are long, groups
-// are long too.
+// Output farther back than this rarely belongs to the open group. A match that ends there is
+// therefore assumed to be legal, and matches that are farther away and not longer are left out.
+// Where matches are long, groups are long too, so a match must keep a distance of three times its
+// length.
 constexpr std::uint32_t kUsualGroupLength = 64;
 constexpr std::uint32_t kFinalLengths = 3;
 
-// Behind the start of a match as long as this, only longer ones than its rest are looked for.
+// After a match of this length begins, only matches longer than its rest are searched.
 constexpr std::uint32_t kContinuedLength = 24;
 
 constexpr std::uint32_t kShortLength = 3;
-constexpr std::uint32_t kHashedLength = 4;  // the finder's; as many bytes are loaded for hash3
+constexpr std::uint32_t kHashedLength = 4;  // of the finder; hash3 also loads this many bytes
 
 }  // namespace
 
@@ -55,7 +62,7 @@ void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEff
     first_.push_back(static_cast<std::uint32_t>(matches_.size()));
 }
 
-// The rest of the match at the position before.
+// Continues with the rest of the match of the position before.
 void MatchTable::continue_longest() {
     if (--longest_.length >= kShortLength) {
         matches_.push_back(longest_);
@@ -68,7 +75,7 @@ void MatchTable::insert_short(std::uint32_t position) {
     head = position;
 }
 
-// Those of three bytes and no more.
+// Finds matches of exactly three bytes.
 void MatchTable::find_short(std::uint32_t position, std::uint32_t final_below) {
     const auto here = load<std::uint32_t>(content_.data() + position);
     std::uint32_t link = previous_[position];

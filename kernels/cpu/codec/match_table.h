@@ -1,4 +1,5 @@
-// The matches of all positions of a block, found once for a parser that goes over them repeatedly.
+// The matches of all positions of a block, found once, for a parser that goes over the block
+// several times.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +17,18 @@ struct FoundMatch {
 
 class MatchTable {
   public:
-    // Matches of three bytes pay where they are near; then the first few candidates have one.
+    // Matches of three bytes only pay if they are near; then they are among the first few
+    // candidates.
     static constexpr std::size_t kMaxShort = 4;
-    // How many matches a position may have: these, a continued one, and what the finder gives.
+    // The most matches per position: short ones, the continuation of a long one, and those of the
+    // finder.
     static constexpr std::size_t kMaxFound = kMaxShort + 1 + NearestOfEachLength::kMaxSize;
 
     void fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort);
 
-    // Nearest first, but for the rest of a long match at the position before: that comes before the
-    // longer ones. Inside a match of effort's nice_length, there are no others.
+    // The matches at a position, nearest first, except that the rest of a long match of the
+    // position before comes first among the long ones. Inside a match of at least nice_length bytes
+    // there are no others.
     std::span<const FoundMatch> at(std::uint32_t position) const {
         return {matches_.data() + first_[position], matches_.data() + first_[position + 1]};
     }
@@ -39,10 +43,10 @@ class MatchTable {
     MatchFinder finder_;
     NearestOfEachLength found_;
     std::vector<FoundMatch> matches_;
-    std::vector<std::uint32_t> first_;  // of each position, and the end of all
-    FoundMatch longest_{};              // at the position before
+    std::vector<std::uint32_t> first_;  // start of each position's matches, and the end of the last
+    FoundMatch longest_{};              // of the position before
     std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> previous_;  // the position before with the same hash of three bytes
+    std::vector<std::uint32_t> previous_;  // previous position with the same hash of three bytes
 };
 
 }  // namespace gompfs

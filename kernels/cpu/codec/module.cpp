@@ -1,4 +1,10 @@
-// The Python module gompfs._codec: batches of blocks on several threads, with the GIL released.
+// The Python module gompfs._codec: encodes, decodes and checks batches of blocks on several
+// threads.
+//
+// The functions convert arguments, release the interpreter's lock and distribute blocks over
+// threads; the codecs are in the other files of this folder. gompfs/_codec.pyi documents every
+// function. Blocks that are damaged are reported by a status for each block, not by exceptions: the
+// caller decides what a damaged block means.
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
@@ -67,7 +73,7 @@ struct DecodeJob {
     BlockStatus status = BlockStatus::bad_header;
 };
 
-// Each block with its header and its place in out, one place behind the other.
+// Pairs each block with its header and its part of `out`; the parts follow each other.
 std::vector<DecodeJob> place_blocks(const std::vector<BufferView>& views, MutableBytes out) {
     std::vector<DecodeJob> jobs;
     jobs.reserve(views.size());
@@ -106,12 +112,12 @@ nb::bytes decode_blocks(nb::sequence blocks, nb::handle out, bool verify, unsign
     return nb::bytes(statuses.data(), statuses.size());
 }
 
-// What read_headers tells of each block; gompfs.codec.headers reads it as an array.
+// What read_headers returns for each block; gompfs.codec.headers reads it as an array.
 struct BlockFacts {
     std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
-    std::uint32_t uncompressed_size;  // 0 where there is no header
+    std::uint32_t uncompressed_size;  // 0 if there is no valid header
     std::uint64_t checksum;
 };
 
@@ -119,7 +125,8 @@ nb::bytes read_headers(nb::sequence blocks) {
     std::vector<BlockFacts> facts;
     facts.reserve(nb::len(blocks));
     for (nb::handle block : blocks) {
-        const BufferView view(block, PyBUF_SIMPLE);  // of one at a time: there may be 100,000
+        // One view at a time: there may be 100,000 blocks.
+        const BufferView view(block, PyBUF_SIMPLE);
         const auto header = parse_block_header(view.bytes());
         const bool sound =
             header && view.bytes().size() == kBlockHeaderSize + std::size_t{header->payload_size};
@@ -132,7 +139,7 @@ nb::bytes read_headers(nb::sequence blocks) {
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
-// How many bytes each block decodes to by its header; 0 where it has none.
+// The number of bytes that each block decodes to by its header; 0 if it has no valid header.
 nb::list uncompressed_sizes(nb::sequence blocks) {
     nb::list sizes;
     for (nb::handle block : blocks) {
@@ -143,8 +150,8 @@ nb::list uncompressed_sizes(nb::sequence blocks) {
     return sizes;
 }
 
-// Whether all blocks, given by parallel columns of archive_offset (u64) and compressed_size (u32),
-// can be blocks and end at data_end or before.
+// Whether all blocks, given by columns of archive_offset (u64) and compressed_size (u32), have
+// possible sizes and end at data_end or before.
 bool are_possible_places(nb::handle offsets, nb::handle sizes, std::uint64_t data_end) {
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
     const BufferView size_view(sizes, PyBUF_SIMPLE);
@@ -166,8 +173,8 @@ bool are_possible_places(nb::handle offsets, nb::handle sizes, std::uint64_t dat
     return true;
 }
 
-// Checks blocks and copies their payloads to their places in out, which are 64-bit numbers. One
-// status for each block; a damaged one leaves its place as it was.
+// Checks blocks and copies their payloads to the given offsets in `out`. Returns a status for each
+// block; a damaged block leaves its part of `out` unchanged.
 nb::bytes gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out,
                           unsigned num_threads) {
     const std::vector<BufferView> views = view_all(blocks);
@@ -199,7 +206,8 @@ nb::bytes gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out
     return nb::bytes(statuses.data(), statuses.size());
 }
 
-// One byte for each block, 1 where its header's checksum is that of the bytes at its place in out.
+// Returns one byte for each block: 1 if the decoded bytes at its offset in `out` match the checksum
+// in its header.
 nb::bytes check_contents(nb::sequence blocks, nb::handle places, nb::handle out,
                          unsigned num_threads) {
     const std::vector<BufferView> views = view_all(blocks);
@@ -235,7 +243,7 @@ bool decode_payload_into(int codec, nb::handle payload, nb::handle out) {
 }  // namespace
 
 NB_MODULE(_codec, module) {
-    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
+    nb::set_leak_warnings(false);  // objects that live until the process ends are not freed
     using namespace nb::literals;
     module.doc() = "Native codecs: batches of blocks, decoded and encoded on several threads.";
     nb::class_<DecodeWork>(module, "DecodeWork")

@@ -1,7 +1,27 @@
-// Dynamic programming over positions, forwards, with one state for each position and phase: how
-// many sequences the open group has. Which sources are legal depends on the whole way to a
-// position, but nearly all on the high-water mark of its group. States of each phase keep ways
-// that reached it at different places, so that the rule of dependency elimination costs little.
+// A parser that searches for the cheapest sequences of a codec without entropy coding
+// (gompresso-byte).
+//
+// Algorithm
+//
+// Dynamic programming forwards over positions, as in optimal LZ parsing in general. The cost of a
+// byte or a sequence is fixed, so the cheapest way to a position can be kept as one state: the last
+// sequence and the number of literals after it. A state offers itself to the next position (one
+// more literal) and to the end of every useful match.
+//
+// Dependency elimination
+//
+// Which bytes a match may copy depends on where its group began and on the matches of the group so
+// far. So each position has one state per phase, where the phase is the number of sequences in the
+// open group. A source is certainly legal below final_below, the start of the state's group; for a
+// source above it, legal_length walks back over the group's matches. The states of the phases
+// usually reach a position by ways that cut groups at different positions, so the rule costs little
+// compression.
+//
+// Windows
+//
+// Positions are parsed in windows, so that the states stay in the cache. A window begins with a
+// group. When a window ends, its sequences are committed up to the last group that is not affected
+// by the cut (commit).
 #include "codec/optimal_parser.h"
 
 #include <algorithm>
@@ -15,22 +35,22 @@
 namespace gompfs {
 namespace {
 
-// Costs count 1/16 byte. A sequence takes a token and an offset, and is charged a little more, as
-// fewer sequences are faster to decode.
+// Costs are in 1/16 byte. A sequence takes a token and an offset (3 bytes), and is charged slightly
+// more because fewer sequences decode faster.
 constexpr std::int32_t kByteCost = 16;
 constexpr std::int32_t kSequenceCost = 3 * kByteCost + 1;
 constexpr std::int32_t kUnreachable = 1 << 28;
 
 constexpr std::uint32_t kExtendedMatchLength = kByteMatchEscape + kByteMinMatchLength - 1;
 
-// The match of a sequence; 0 for none.
+// The match of a sequence, packed into one number; 0 if it has none.
 std::int32_t pack_match(std::uint32_t length, std::uint32_t offset) {
     return static_cast<std::int32_t>(offset << 16 | length);
 }
 std::uint32_t match_length(std::int32_t match) { return match & 0xffff; }
 std::uint32_t match_offset(std::int32_t match) { return static_cast<std::uint32_t>(match) >> 16; }
 
-// One phase serves where there is no rule to keep: every sequence is a group then.
+// One phase is enough without dependency elimination: every sequence is then a group of its own.
 template <std::uint32_t kNumPhases>
 class OptimalParser {
   public:
@@ -38,17 +58,19 @@ class OptimalParser {
                std::vector<Sequence>& sequences);
 
   private:
-    using Lanes = std::array<std::int32_t, kNumPhases>;  // a number for each phase
+    using Lanes = std::array<std::int32_t, kNumPhases>;  // a number per phase
 
-    // Positions that are parsed together: few, to stay in the cache, but more than a group has.
+    // Number of positions that are parsed together: few enough to stay in the cache, but more than
+    // a group can span.
     static constexpr std::uint32_t kWindowSize = std::max(8192u, 1024 * kNumPhases);
 
-    // The cheapest way to a position, for each phase: a sequence, then literals, none or more.
+    // For each phase, the cheapest way to a position. It ends with a sequence and zero or more
+    // literals.
     struct alignas(16 * kNumPhases) States {
         Lanes cost;
-        Lanes match;           // of the sequence
-        Lanes literal_length;  // of the literals behind it
-        Lanes final_below;     // what lies below is no part of a match of the open group
+        Lanes match;           // of the last sequence
+        Lanes literal_length;  // number of literals after the last sequence
+        Lanes final_below;     // output below it contains no match of the open group
     };
 
     static constexpr std::uint32_t phase_after(std::uint32_t phase) {
@@ -80,13 +102,13 @@ class OptimalParser {
     std::uint32_t nice_length_ = 0;
     MatchFinder finder_;
     Candidates found_;
-    std::uint32_t begin_ = 0;  // of the window, where a group begins
+    std::uint32_t begin_ = 0;  // start of the window; a group begins there
     std::uint32_t end_ = 0;
     std::uint32_t search_from_ = 0;
-    std::vector<States> states_;  // of the window's positions
-    Lanes farthest_end_{};        // of the matches that lead to a phase
+    std::vector<States> states_;  // one per position of the window
+    Lanes farthest_end_{};        // end of the farthest match offered, per phase
     Lanes farthest_cost_{};
-    std::vector<Sequence> way_;  // backwards
+    std::vector<Sequence> way_;  // the committed sequences, last first
 };
 
 template <std::uint32_t kNumPhases>
@@ -133,8 +155,8 @@ void OptimalParser<kNumPhases>::parse_window() {
     arrive(end_);
 }
 
-// Decides between the matches that were offered to a position, and one more literal behind the
-// position before.
+// Chooses between the best match offered to this position and one more literal after the previous
+// position.
 template <std::uint32_t kNumPhases>
 void OptimalParser<kNumPhases>::arrive(std::uint32_t position) {
     const States& before = at(position - 1);
@@ -164,7 +186,8 @@ void OptimalParser<kNumPhases>::arrive(std::uint32_t position) {
     }
 }
 
-// Literals that are too many for one sequence: a sequence that holds no match ends before the last.
+// A literal string that is too long for one sequence: the sequence ends without a match, and the
+// last literal begins a new one.
 template <std::uint32_t kNumPhases>
 void OptimalParser<kNumPhases>::arrive_behind_full_sequences(std::uint32_t position) {
     const States& before = at(position - 1);
@@ -215,8 +238,8 @@ void OptimalParser<kNumPhases>::search(std::uint32_t position) {
     }
 }
 
-// The least length of a match that may lead to some place cheaper than literals do, behind a state
-// at hand or behind the farthest match that was offered.
+// The least length from which a match may be cheaper than literals, whether the literals follow a
+// state of this position or the farthest match that was offered.
 template <std::uint32_t kNumPhases>
 std::uint32_t OptimalParser<kNumPhases>::useful_length(const States& here,
                                                        std::uint32_t position) const {
@@ -233,7 +256,7 @@ std::uint32_t OptimalParser<kNumPhases>::useful_length(const States& here,
     return static_cast<std::uint32_t>(std::max(useful, kByteMinMatchLength));
 }
 
-// What lies below may be copied in all phases.
+// Output below this is legal to copy in all phases.
 template <std::uint32_t kNumPhases>
 std::uint32_t OptimalParser<kNumPhases>::final_below(const States& here) const {
     if (kNumPhases == 1) {
@@ -243,7 +266,8 @@ std::uint32_t OptimalParser<kNumPhases>::final_below(const States& here) const {
         *std::min_element(here.final_below.begin(), here.final_below.end()));
 }
 
-// How much of a candidate may be copied in a phase: up to the next match of the open group.
+// The number of bytes of a candidate that may be copied in a phase: up to the next match of the
+// open group.
 template <std::uint32_t kNumPhases>
 std::uint32_t OptimalParser<kNumPhases>::legal_length(std::uint32_t position, std::uint32_t phase,
                                                       const Candidate& candidate) {
@@ -305,8 +329,8 @@ void OptimalParser<kNumPhases>::offer(std::uint32_t position, std::uint32_t min_
     }
 }
 
-// From the longest down to the first that is of no use: the shorter ones are not either, as what
-// serves better there is most often an earlier match that serves better for all of them.
+// Offers the lengths from the longest down to the first that improves nothing. Shorter ones rarely
+// improve anything either: usually an earlier match is better for all of them.
 template <std::uint32_t kNumPhases>
 void OptimalParser<kNumPhases>::offer_lengths(std::uint32_t position, std::uint32_t first,
                                               std::uint32_t last, std::uint32_t offset,
@@ -327,7 +351,8 @@ void OptimalParser<kNumPhases>::offer_lengths(std::uint32_t position, std::uint3
     }
 }
 
-// The phase to end the window in. Literals at the end of the block take a sequence of their own.
+// The phase in which to end the window. Literals at the end of the block need a sequence of their
+// own.
 template <std::uint32_t kNumPhases>
 std::uint32_t OptimalParser<kNumPhases>::cheapest_phase() {
     Lanes cost = at(end_).cost;
@@ -339,8 +364,8 @@ std::uint32_t OptimalParser<kNumPhases>::cheapest_phase() {
     return static_cast<std::uint32_t>(std::min_element(cost.begin(), cost.end()) - cost.begin());
 }
 
-// Writes the cheapest way through the window, and returns where it ends: before the end of the
-// block, with the last group that leaves something to the next window, as the match that reaches
+// Appends the cheapest way through the window, and returns where it ends. Before the end of the
+// block that is the end of the last complete group before the window's end: a match that reaches
 // the window's end may have been cut there.
 template <std::uint32_t kNumPhases>
 std::uint32_t OptimalParser<kNumPhases>::commit(std::vector<Sequence>& sequences) {

@@ -1,4 +1,5 @@
-// A parser for codecs without entropy coding that searches for the cheapest sequences.
+// A parser that searches for the cheapest sequences, for codecs without entropy coding.
+// optimal_parser.cpp explains the algorithm.
 #pragma once
 
 #include <vector>
@@ -7,7 +8,7 @@
 
 namespace gompfs {
 
-// As parse_block: slower, but closer to the fewest bytes.
+// As parse_block: slower, but the result is closer to the smallest size.
 void parse_block_optimally(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                            std::vector<Sequence>& sequences);
 

@@ -1,9 +1,22 @@
-// A lazy parser over hash chains that keeps dependency elimination by construction.
+// A lazy parser over hash chains, which obeys dependency elimination by construction; and the
+// choice of a parser for each level.
+//
+// Algorithm
+//
+// As in zlib, the hash of the 4 bytes at a position leads to a chain of earlier positions with the
+// same hash. At each position the parser checks up to chain_length candidates and computes the gain
+// of each: the estimated cost of the bytes as literals, minus the cost of the match. It takes the
+// best match, unless a match at one of the next positions gains more (lazy evaluation). A table of
+// 3-byte hashes finds short near matches, and the last match offset is tried first, since repeating
+// it is cheap.
+//
+// Dependency elimination
 //
 // Positions enter the hash chains only when a match may copy from them: when their group is
-// finished (its output lies below the next high-water mark), or, inside the group, when they start
-// four literals. So chains hold no candidate that the rule forbids, and a candidate's length is
-// only clipped where it runs past the high-water mark into bytes that are no literals.
+// finished (their output then lies below the next high-water mark), or, inside the open group, when
+// four literals in a row begin there. So the chains contain no candidate that the rule forbids. The
+// length of a candidate is clipped only if it runs past the high-water mark into bytes that are not
+// literals (allowed_length).
 #include "codec/parser.h"
 
 #include <algorithm>
@@ -22,16 +35,18 @@ namespace gompfs {
 namespace {
 
 constexpr std::uint32_t kNone = ~0u;
-constexpr int kCostOne = 16;  // costs count 1/16 bit
+constexpr int kCostOne = 16;  // costs are in 1/16 bit
+// A fast search steps one position farther per so many misses.
 constexpr std::uint32_t kMissesToSkip =
     16;  // a fast search steps one position farther for each so many misses
 constexpr std::uint32_t kMaxLazySteps = 2;
-constexpr int kLazyBias = 20;  // what a match must save more to make up for the literal before it
+// The extra gain by which a match must beat the previous one, per literal before it.
+constexpr int kLazyBias = 20;
 
 struct Match {
     std::uint32_t length = 0;
     std::uint32_t offset = 0;
-    int gain = 0;  // cost saved against literals
+    int gain = 0;  // cost saved compared with literals
 };
 
 class Parser {
@@ -58,18 +73,20 @@ class Parser {
     std::uint32_t size_ = 0;
     ParserLimits limits_{};
     SearchEffort effort_{};
-    std::uint32_t anchor_ = 0;           // start of the literals that no sequence holds yet
-    std::uint32_t high_water_mark_ = 0;  // output below it is final for the group
+    std::uint32_t anchor_ = 0;           // start of the literals that belong to no sequence yet
+    std::uint32_t high_water_mark_ = 0;  // output below it is final for the open group
+    // Without dependency elimination: all positions below are in the chains.
     std::uint32_t inserted_ =
         0;  // without dependency elimination: positions below are in the chains
-    std::uint32_t last_offset_ = 0;  // of the row; 0 where it has none yet
+    // Match offset of the row's latest match; 0 if the row has none yet.
+    std::uint32_t last_offset_ = 0;
     std::uint32_t num_sequences_ = 0;
     std::vector<std::uint32_t> head_;
     std::vector<std::uint32_t> head3_;
     std::vector<std::uint32_t> previous_;
-    std::vector<std::uint8_t> literal_;        // per position: a literal of some sequence
-    std::vector<std::uint8_t> in_chains_;      // per position
-    std::vector<std::uint32_t> literal_cost_;  // prefix sums
+    std::vector<std::uint8_t> literal_;    // per position: whether it is a literal of a sequence
+    std::vector<std::uint8_t> in_chains_;  // per position: whether it is in the chains
+    std::vector<std::uint32_t> literal_cost_;  // prefix sums of the literals' costs
 };
 
 void Parser::start(Bytes content) {
@@ -84,8 +101,8 @@ void Parser::start(Bytes content) {
     estimate_literal_costs();
 }
 
-// Literal prices from the block's byte frequencies, flattened, since rare bytes are likelier
-// literals.
+// Estimates the costs of literals from the byte frequencies of the block. The costs are flattened,
+// because rare bytes are more likely to be literals.
 void Parser::estimate_literal_costs() {
     std::array<int, 256> costs;
     if (limits_.entropy_coded) {
@@ -136,8 +153,8 @@ void Parser::insert_group(std::uint32_t end) {
     inserted_ = std::max(inserted_, std::min(end, size_));
 }
 
-// The byte at position becomes a literal: with dependency elimination, four in a row are a source
-// at once.
+// Makes the byte at `position` a literal. With dependency elimination, four literals in a row can
+// be copied from at once.
 void Parser::pass_literal(std::uint32_t position) {
     literal_[position] = 1;
     if (limits_.dependency_elimination && position >= 3 &&
@@ -147,7 +164,7 @@ void Parser::pass_literal(std::uint32_t position) {
     }
 }
 
-// How much of a match that starts at candidate may be copied from there.
+// The length that a match of `length` bytes starting at `candidate` may have under the rule.
 std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t length) const {
     if (!limits_.dependency_elimination || candidate + length <= high_water_mark_) {
         return length;
@@ -209,7 +226,7 @@ Match Parser::find(std::uint32_t position) {
     return best;
 }
 
-// What find() gives if the bytes from position on become num_literals literals first.
+// The result of find() if the bytes from `position` on become num_literals literals first.
 Match Parser::find_behind_literals(std::uint32_t position, std::uint32_t num_literals) {
     std::array<std::uint8_t, kMaxLazySteps> before;
     std::copy_n(literal_.begin() + position, num_literals, before.begin());
@@ -233,8 +250,8 @@ void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Seque
     }
 }
 
-// Writes the literals from anchor_ to position and the match there; literal strings too long for
-// one sequence take several.
+// Emits the literals from anchor_ to `position`, then the match. A literal string too long for one
+// sequence takes several.
 void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences) {
     while (position - anchor_ > limits_.max_literal_length) {
         anchor_ += limits_.max_literal_length;
@@ -245,8 +262,8 @@ void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequen
     push({literal_length, match.length, match.offset}, anchor_, sequences);
 }
 
-// Takes the match at a position unless one of the next few positions has a better one, which is
-// then taken unless one of those that follow has a better one still.
+// Takes the match at a position, unless one of the next few positions has a better one. That one is
+// then taken, unless one of the positions after it has a better one again.
 void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                    std::vector<Sequence>& sequences) {
     limits_ = limits;
@@ -254,7 +271,7 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
     start(content);
     sequences.clear();
     std::uint32_t position = 0;
-    std::uint32_t num_misses = 0;  // in a row
+    std::uint32_t num_misses = 0;  // number of positions in a row without a match
     CancellationPoint point;
     while (position < size_) {
         point();
@@ -293,10 +310,11 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
 }  // namespace
 
 SearchEffort search_effort(int level, bool entropy_coded) {
-    // By measurement: about 5% more time from level to level at the fast end, 30% at the other.
-    // Longer searches pay for themselves where offsets cost the same however far they lead; there,
-    // weighing all ways takes 1.5% off the size, and twice the time. Where symbols have to be
-    // counted before it is known what they cost, that takes 3 to 5% off and 4 to 6 times the time.
+    // Chosen by measurement: at the fast end a level takes about 5% more time than the one below,
+    // at the slow end about 30%. Without entropy coding (kByteCoded) all match offsets cost the
+    // same, so longer searches pay; the optimal parser saves 1.5% of the size there and takes twice
+    // the time. With entropy coding the costs depend on symbol counts that are not known before
+    // parsing; the optimal parser saves 3 to 5% and takes 4 to 6 times the time.
     static constexpr SearchEffort kEntropyCoded[] = {
         {1, 16, 0, true, false},    {3, 24, 0, false, false},    {6, 32, 1, false, false},
         {12, 64, 1, false, false},  {20, 96, 1, false, false},   {32, 128, 1, false, false},
@@ -316,13 +334,14 @@ void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& 
         parse_block_optimally(content, limits, effort, sequences);
         return;
     }
-    // It knows the usual groups only; others are there to be compared with them.
+    // The optimal parser for gompresso-bit supports the default group size only; other sizes exist
+    // for comparisons.
     if (effort.optimal &&
         (!limits.dependency_elimination || limits.group_size_log2 == kDefaultGroupSizeLog2)) {
         parse_bit_block_optimally(content, limits, effort, sequences);
         return;
     }
-    // By pointer: in a shared library, each access to a thread_local object itself is a call.
+    // A pointer: in a shared library each access to a thread_local object is a function call.
     thread_local const auto parser = std::make_unique<Parser>();
     parser->parse(content, limits, effort, sequences);
 }

@@ -1,4 +1,9 @@
-// Parsing a block into sequences: the match finder and the rule of dependency elimination.
+// Parsing: cuts the content of a block into sequences, which a codec then encodes.
+//
+// All parsers obey the rule of dependency elimination if it is requested (DE; Gompresso, Sitaridi
+// et al., ICPP 2016, section 4): a match copies only bytes that are final before its group of
+// sequences begins, or literals of its own group. Then the matches of a group can be copied in any
+// order. docs/format.md states the rule exactly.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +13,14 @@
 
 namespace gompfs {
 
-// A literal string and one match behind it; match_length 0 means that there is none.
+// A string of literals, then one match. match_length is 0 if the sequence has no match.
 struct Sequence {
     std::uint32_t literal_length;
     std::uint32_t match_length;
     std::uint32_t match_offset;
 };
 
-// What the parser must know of the codec that will write its sequences. Costs are in 1/16 bit.
+// What the parser must know about the codec that encodes the sequences.
 struct ParserLimits {
     std::uint32_t min_match_length;
     std::uint32_t max_literal_length;
@@ -27,17 +32,18 @@ struct ParserLimits {
 };
 
 struct SearchEffort {
-    int chain_length;          // candidates looked at for one position
-    int nice_length;           // a match this long is taken without looking further
-    std::uint32_t lazy_steps;  // how many positions ahead a better match is looked for
-    bool skips;                // search at fewer positions where matches are rare
-    bool optimal;              // weigh all ways against each other (*optimal_parser.h)
+    int chain_length;          // number of candidates checked per position
+    int nice_length;           // a match of this length is taken without looking for a longer one
+    std::uint32_t lazy_steps;  // number of following positions checked for a better match
+    bool skips;                // search fewer positions where matches are rare
+    bool optimal;              // search for the cheapest sequences (*optimal_parser.h)
 };
 
 SearchEffort search_effort(int level, bool entropy_coded);
 
-// Cuts content into sequences that reproduce it. With dependency elimination, every match source
-// lies below the high-water mark of the match's group, or in literals of that group, byte by byte.
+// Cuts content into sequences that reproduce it. With dependency elimination, each byte of a
+// match's source lies below the high-water mark of the match's group, or is a literal of that
+// group.
 void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                  std::vector<Sequence>& sequences);
 

@@ -1,5 +1,5 @@
-// Memory that is used again: the kernel clears fresh memory page by page, which takes as long as
-// decoding into it.
+// A pool of memory buffers. The system clears fresh memory page by page, which takes as long as
+// decoding into it, so buffers are reused.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,14 +16,16 @@
 
 namespace gompfs {
 
-// Lends memory, and takes it back when its last owner is gone; safe for any number of threads. They
-// hold the interpreter's lock, as a fork does, so that a child never finds the mutex locked.
+// Hands out memory, and takes it back when the last owner drops it. Safe for any number of threads.
+// The mutex is only locked while the interpreter's lock is held, as it is during a fork; so the
+// child of a fork never finds the mutex locked.
 class BufferPool {
   public:
     static constexpr std::size_t kUnit = std::size_t{1} << 16;
     static constexpr std::size_t kMaxFree = std::size_t{64} << 20;
 
-    // At least `size` bytes, of any content. They may outlive the pool. Throws std::bad_alloc.
+    // Returns at least `size` bytes of undefined content, which may outlive the pool. Throws
+    // std::bad_alloc.
     std::shared_ptr<std::uint8_t> allocate(std::size_t size) {
         Buffer buffer = take(size);
         std::uint8_t* const data = buffer.data.get();
@@ -34,11 +36,11 @@ class BufferPool {
                 pool->insert(std::move(returned));
             }
         };
-        (void)buffer.data.release();  // a shared_ptr that cannot be made calls give_back by itself
+        (void)buffer.data.release();  // if the shared_ptr cannot be made, it calls give_back itself
         return {data, give_back};
     }
 
-    // Gives free memory back to the system.
+    // Returns free memory to the system.
     void drop_free() {
         const std::lock_guard lock(free_->mutex);
         free_->buffers.clear();
@@ -82,8 +84,8 @@ class BufferPool {
 
     static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
-    // The free buffer that was used last among those that fit and are not much too large; or a new
-    // one.
+    // Returns the most recently used free buffer that is large enough and not much too large, or
+    // else a new one.
     Buffer take(std::size_t size) {
         {
             const std::lock_guard lock(free_->mutex);

@@ -1,4 +1,4 @@
-// Bytes of Python objects, for the modules.
+// Access to the bytes of Python objects, for the extension modules.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-// A held view of a bytes-like object.
+// A view of a bytes-like object, released by the destructor.
 class BufferView {
   public:
     BufferView(nanobind::handle object, int flags) {

@@ -1,10 +1,10 @@
 // Stopping long work from another thread.
 //
-// Work that may take long asks throw_if_cancelled() now and then. It looks at the Cancellation of
-// its thread: none as a rule, so that nothing is ever stopped; else the one that a
-// CancellationScope has put there. parallel_for (parallel.h) passes it on to its threads. Whoever
-// may stop the work keeps the Cancellation and calls cancel(); the work then ends by the exception
-// Cancelled, which frees what it has like any other error.
+// Work that may take long calls throw_if_cancelled() regularly. The function checks the
+// Cancellation of its thread: usually there is none and nothing is ever stopped; a
+// CancellationScope sets one. parallel_for (parallel.h) passes it on to its threads. A caller that
+// may want to stop the work keeps the Cancellation and calls cancel(). The work then ends with the
+// exception Cancelled, which releases its resources like any other exception.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Cancellation {
     void cancel() { is_cancelled_.store(true, std::memory_order_relaxed); }
     bool is_cancelled() const { return is_cancelled_.load(std::memory_order_relaxed); }
 
-    // Stops all work of the process, also that which has no Cancellation; for a program that ends.
+    // The Cancellation that stops all work of the process, for a program that is about to exit.
     static Cancellation& of_process() {
         static Cancellation cancellation;
         return cancellation;
@@ -35,7 +35,7 @@ class Cancellation {
     std::atomic<bool> is_cancelled_{false};
 };
 
-// What may stop the work of this thread; null outside of all scopes.
+// The Cancellation that may stop the work of this thread; null outside of all scopes.
 inline thread_local const Cancellation* current_cancellation = nullptr;
 
 // Lets a Cancellation stop this thread's work until the end of the scope.
@@ -60,7 +60,7 @@ inline void throw_if_cancelled() {
     }
 }
 
-// The same for loops of short steps: call it in each step, and it looks in every 4,096th.
+// A check for loops of short steps: call it in every step, and it checks in every 4,096th.
 class CancellationPoint {
   public:
     void operator()() {

@@ -1,4 +1,4 @@
-// How much was decoded, and how long that took.
+// Counts how much was decoded, and how long decoding took.
 #pragma once
 
 #include <chrono>
@@ -8,13 +8,13 @@
 
 namespace gompfs {
 
-// Adds up batches; safe for any number of threads.
+// Sums over batches. Safe for any number of threads.
 class DecodeWork {
   public:
     struct Sums {
         std::uint64_t num_blocks = 0;
         std::uint64_t num_bytes = 0;
-        double seconds = 0;  // in which there was a batch at work, or more than one
+        double seconds = 0;  // time during which at least one batch was running
     };
 
     void begin() {
@@ -24,7 +24,7 @@ class DecodeWork {
         }
     }
 
-    // Ends a batch, which has decoded so much: nothing if it failed.
+    // Ends a batch that decoded this much; zeros if it failed.
     void end(std::uint64_t num_blocks, std::uint64_t num_bytes) {
         const std::lock_guard lock(mutex_);
         sums_.num_blocks += num_blocks;
@@ -41,13 +41,14 @@ class DecodeWork {
         return sums;
     }
 
-    // Begins again; not while a batch is at work.
+    // Resets the sums. No batch may be running.
     void clear() {
         const std::lock_guard lock(mutex_);
         sums_ = {};
     }
 
-    // Begins again in a child of a fork, where a thread that is gone may have held the mutex.
+    // Resets everything in the child of a fork, where a thread that does not exist there may have
+    // held the mutex.
     void restart() {
         new (&mutex_) std::mutex;
         sums_ = {};

@@ -1,4 +1,8 @@
-// Work on several threads that may fail.
+// Work on several threads that may throw.
+//
+// If several pieces of work throw, the exception of the first piece (in the order of the pieces) is
+// rethrown, so that errors do not depend on timing. Pieces after a failed one are skipped; pieces
+// before it still run, as they may fail too.
 #pragma once
 
 #include <atomic>
@@ -10,7 +14,7 @@
 
 namespace gompfs {
 
-// What pieces of work throw: the one counts that comes first in the order of the pieces.
+// Collects exceptions, and keeps that of the piece with the lowest index.
 class Failures {
   public:
     template <typename Work>
@@ -26,7 +30,7 @@ class Failures {
         }
     }
 
-    // The work before this one may still fail, that after it is not needed any more.
+    // Whether a piece before this one has failed, so that this one is not needed any more.
     bool is_before(std::size_t index) const { return index_ < index; }
 
     void rethrow() const {
@@ -41,7 +45,7 @@ class Failures {
     std::exception_ptr error_;
 };
 
-// parallel_for for work that throws; what is left when it does is not done.
+// parallel_for for work that throws. After an exception, later pieces are skipped.
 template <typename Work>
 void parallel_for_all(std::size_t count, unsigned num_threads, Work&& work) {
     Failures failures;

@@ -9,21 +9,21 @@
 
 namespace gompfs {
 
-// Bytes, and the object that they belong to: it lives until the last view of the bytes is gone.
+// Bytes, and the object that owns them. The owner lives until the last view of the bytes is gone.
 struct HeldBytes {
     std::uint8_t* data;
     std::size_t size;
     bool is_read_only;
     std::shared_ptr<const void> owner;
 
-    // Python's buffer protocol.
+    // Implements Python's buffer protocol.
     static int fill_buffer(PyObject* self, Py_buffer* view, int flags) {
         const auto* held = nanobind::inst_ptr<HeldBytes>(self);
         return PyBuffer_FillInfo(view, self, held->data, static_cast<Py_ssize_t>(held->size),
                                  held->is_read_only, flags);
     }
 
-    // Module _codec defines the class; other modules import it.
+    // Module _codec defines the class; other modules import it from there.
     static void define(nanobind::module_& module) {
         static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&fill_buffer)},
                                       {0, nullptr}};

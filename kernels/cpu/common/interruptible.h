@@ -1,4 +1,9 @@
-// Calls from Python that take long: ^C ends them.
+// Lets Ctrl-C end long calls from Python.
+//
+// Python runs signal handlers only in its main thread, between two steps of the interpreter. So a
+// long C++ call in the main thread would ignore Ctrl-C. run_interruptibly therefore runs the work
+// on another thread, while the main thread checks for signals every 50 ms and cancels the work if a
+// handler raises.
 #pragma once
 
 #include <Python.h>
@@ -14,15 +19,14 @@
 
 namespace gompfs {
 
-// Python runs handlers of signals in its main thread only, and there only between two steps of the
-// interpreter.
+// Whether this is the thread in which Python runs signal handlers.
 inline bool is_pythons_main_thread() {
     namespace nb = nanobind;
     const nb::object thread = nb::module_::import_("threading").attr("main_thread")();
     return nb::cast<unsigned long>(thread.attr("ident")) == PyThread_get_thread_ident();
 }
 
-// Runs work() on a thread of its own, while this thread has Python look for signals.
+// Runs work() on a new thread while this thread checks for signals.
 template <typename Work>
 void run_beside_signals(Work&& work) {
     constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
@@ -51,7 +55,8 @@ void run_beside_signals(Work&& work) {
             {
                 const nanobind::gil_scoped_acquire acquire;
                 if (type == nullptr && PyErr_CheckSignals() != 0) {
-                    PyErr_Fetch(&type, &value, &trace);  // the interpreter may run before it counts
+                    // The interpreter may run other code before the exception is restored.
+                    PyErr_Fetch(&type, &value, &trace);
                     cancellation.cancel();
                 }
             }
@@ -69,9 +74,9 @@ void run_beside_signals(Work&& work) {
     }
 }
 
-// Runs work(), which must not touch Python, without the interpreter's lock; call it with the lock.
-// In Python's main thread, what a handler of a signal raises, such as KeyboardInterrupt, cancels
-// the work (see cancellation.h) and is thrown as soon as the work has ended.
+// Runs work(), which must not use Python, without the interpreter's lock; must be called with the
+// lock held. In Python's main thread, an exception of a signal handler, such as KeyboardInterrupt,
+// cancels the work (see cancellation.h) and is thrown as soon as the work has ended.
 template <typename Work>
 void run_interruptibly(Work&& work) {
     if (is_pythons_main_thread()) {
@@ -82,8 +87,8 @@ void run_interruptibly(Work&& work) {
     }
 }
 
-// For a module's Python functions: Cancelled becomes KeyboardInterrupt, and cancel_all() stops all
-// work of the module.
+// Registers cancellation with a module: Cancelled becomes KeyboardInterrupt in Python, and the
+// function cancel_all() stops all work of the module.
 inline void bind_cancellation(nanobind::module_& module) {
     nanobind::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {

@@ -1,4 +1,6 @@
-// Vectors of many megabytes.
+// Vectors of many megabytes, which use large pages and are not cleared when they grow. Touching
+// fresh memory for the first time, page by page, otherwise takes as long as the work that is done
+// with it.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,8 +16,8 @@ namespace gompfs {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
-// Asks for large pages in the part of some memory that they fit into; where the system has none,
-// nothing is lost.
+// Asks for large pages in the part of `memory` that is aligned to them. Has no effect if the system
+// has none.
 inline void use_large_pages(void* memory, std::size_t size) {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage;
@@ -25,9 +27,8 @@ inline void use_large_pages(void* memory, std::size_t size) {
     }
 }
 
-// Memory that a vector does not clear when it grows, and in large pages where it is large: to touch
-// it for the first time otherwise takes as long as what is then done with it. `kIsZero`: of zeros,
-// which fresh memory is already.
+// An allocator that leaves new items uninitialised, and uses large pages for large vectors. With
+// kIsZero the memory is zero, which fresh memory is anyway.
 template <typename Value, bool kIsZero>
 struct LargeAllocator {
     using value_type = Value;
@@ -75,11 +76,11 @@ struct LargeAllocator {
     }
 };
 
-// resize leaves new items without a value.
+// resize() leaves new items uninitialised.
 template <typename Value>
 using LargeVector = std::vector<Value, LargeAllocator<Value, false>>;
 
-// Made with its size once, of zeros.
+// Constructed once with its final size; all items are 0.
 template <typename Value>
 using ZeroVector = std::vector<Value, LargeAllocator<Value, true>>;
 

@@ -1,4 +1,4 @@
-// A queue between who finds out what will be wanted and the thread that makes it.
+// A queue between a thread that notices what will be needed and a thread that prepares it.
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +10,8 @@
 
 namespace gompfs {
 
-// Keeps the latest few items: what is older was made by now, or somebody has waited too long. Safe
-// for any number of threads.
+// Keeps only the latest items. Older items were prepared in the meantime, or would come too late.
+// Safe for any number of threads.
 template <typename Item>
 class LatestWanted {
   public:
@@ -28,7 +28,7 @@ class LatestWanted {
         some_.notify_one();
     }
 
-    // Waits for an item; nothing once the queue is closed.
+    // Waits for an item. Returns nothing once the queue is closed.
     std::optional<Item> wait() {
         std::unique_lock lock(mutex_);
         some_.wait(lock, [this] { return closed_ || !items_.empty(); });

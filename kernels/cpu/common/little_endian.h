@@ -1,4 +1,4 @@
-// Unaligned little-endian integers in byte arrays.
+// Loads and stores of unaligned little-endian integers in byte arrays.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,9 @@
 // Runs independent pieces of work on several threads.
+//
+// Starting a thread takes as long as decoding a block, so the process keeps a pool of worker
+// threads. The calling thread always takes part itself, which makes nested and concurrent calls
+// safe: a call finishes even if no worker is free. Workers and callers spin for about 30 us before
+// they sleep, because batches often follow each other quickly.
 #pragma once
 
 #include <pthread.h>
@@ -16,15 +21,16 @@
 
 namespace gompfs {
 
-// Threads that wait for work, started when they are first wanted and kept: to start one takes as
-// long as to decode a block. Any number of callers may share them.
+// Threads that wait for work. They are started when first needed and then kept. Any number of
+// callers may share them.
 class WorkerPool {
   public:
-    // The pool of the process. Threads do not survive a fork, so a child starts with a new one.
+    // The pool of the process. Threads do not survive a fork, so the child of a fork gets a new
+    // pool.
     static WorkerPool& shared();
 
-    // Calls loop(context) on this thread and on up to num_helpers others; returns when none of them
-    // is in it.
+    // Calls loop(context) on this thread and on up to num_helpers others. Returns when none of them
+    // is executing it any more.
     void run(void (*loop)(void*), void* context, std::size_t num_helpers) {
         Job job{loop, context, num_helpers, 0};
         {
@@ -34,7 +40,7 @@ class WorkerPool {
                     std::thread([this] { work(); }).detach();
                 }
             } catch (const std::system_error&) {
-                // The system gives no more threads: those that there are do the work.
+                // The system allows no more threads; the existing ones do the work.
             }
             jobs_.push_back(&job);
             ++num_jobs_;
@@ -46,24 +52,24 @@ class WorkerPool {
         std::unique_lock lock(mutex_);
         num_jobs_ -= std::erase(jobs_, &job);
         lock.unlock();
-        // The others are in their last piece of work: to sleep until then takes longer than to
-        // wait.
+        // The helpers are in their last piece of work; sleeping and waking up takes longer than
+        // spinning until they finish.
         spin_until([&job] { return job.num_working == 0; });
         lock.lock();
         job_done_.wait(lock, [&job] { return job.num_working == 0; });
     }
 
   private:
-    static constexpr int kRoundsBeforeSleep = 2000;  // some 30 us
+    static constexpr int kRoundsBeforeSleep = 2000;  // about 30 us
 
     struct Job {
         void (*loop)(void*);
         void* context;
-        std::size_t num_wanted;  // threads that may still join
+        std::size_t num_wanted;  // number of threads that may still join
         std::atomic<std::size_t> num_working;
     };
 
-    // Looks again and again, for less time than falling asleep and waking up would take.
+    // Checks the condition repeatedly, for less time than falling asleep and waking up would take.
     template <typename Condition>
     static void spin_until(Condition&& condition) {
         for (int round = 0; round < kRoundsBeforeSleep && !condition(); ++round) {
@@ -99,20 +105,22 @@ class WorkerPool {
     std::condition_variable work_to_do_;
     std::condition_variable job_done_;
     std::deque<Job*> jobs_;
-    std::atomic<std::size_t> num_jobs_{0};  // in jobs_
+    std::atomic<std::size_t> num_jobs_{0};  // number of elements of jobs_
     std::size_t num_threads_ = 0;
 };
 
-// Made when the module is loaded: a child could not finish what another thread had begun to make.
+// Made when the module is loaded: if another thread were making it during a fork, the child could
+// not finish it.
 inline std::atomic<WorkerPool*> shared_worker_pool{new WorkerPool};
 inline const int worker_pool_is_registered =
     pthread_atfork(nullptr, nullptr, [] { shared_worker_pool.store(new WorkerPool); });
 
 inline WorkerPool& WorkerPool::shared() { return *shared_worker_pool.load(); }
 
-// Calls work(index) for every index below count, on up to num_threads threads (this one included),
-// in no particular order, but 0 is begun first. work must not throw anything but Cancelled: then,
-// or when the work of this thread is cancelled, no more is begun and Cancelled is thrown.
+// Calls work(index) for every index below `count` on up to num_threads threads, this one included.
+// The order is undefined, except that index 0 is started first. work must not throw anything but
+// Cancelled. If it does, or if this thread's work is cancelled, no further index is started and
+// Cancelled is thrown.
 template <typename Work>
 void parallel_for(std::size_t count, unsigned num_threads, Work&& work) {
     struct Loop {

@@ -1,3 +1,10 @@
+// Implements the check of a SQLite image; see pages.h. The format is described at
+// https://www.sqlite.org/fileformat2.html.
+//
+// Pages::use marks each page as used and throws if it already is, so no cycle and no sharing of
+// pages is possible. TreeCheck visits a b-tree iteratively with a stack of at most 20 pages, as
+// deep as SQLite's cursors go. Inside a page, cells are charged against the bytes that the page has
+// for cells (TreePage::take), so overlapping cells cannot multiply content.
 #include "index/pages.h"
 
 #include <algorithm>
@@ -17,10 +24,11 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr char kMagic[] = "SQLite format 3";
-constexpr std::size_t kHeaderSize = 100;  // of the image; page 1 begins after it
+// Bytes of the image's header; the b-tree header of page 1 follows it.
+constexpr std::size_t kHeaderSize = 100;
 constexpr std::uint32_t kLockByte = 0x40000000;
 constexpr std::uint32_t kMinUsable = 480;
-constexpr std::size_t kMaxDepth = 20;  // of a cursor of SQLite
+constexpr std::size_t kMaxDepth = 20;  // the depth limit of SQLite's cursors
 constexpr std::uint64_t kMaxPayload = 0x7fffffff;
 
 enum PageType : std::uint8_t {
@@ -30,7 +38,7 @@ enum PageType : std::uint8_t {
     kLeafRows = 13
 };
 
-// The pages of an image, and which of them are in use.
+// The pages of an image, and which of them are used.
 class Pages {
   public:
     explicit Pages(Bytes image);
@@ -38,7 +46,7 @@ class Pages {
     std::uint32_t usable() const { return usable_; }
     const std::uint8_t* header() const { return image_.data(); }
 
-    // Marks a page as used. Throws where there is no such page, or it is in use already.
+    // Marks a page as used. Throws if there is no such page or if it is already used.
     const std::uint8_t* use(std::uint32_t page);
 
   private:
@@ -71,7 +79,7 @@ Pages::Pages(Bytes image) : image_(image) {
         fail_image("it has an impossible number of pages");
     }
     num_pages_ = static_cast<std::uint32_t>(num_stored);
-    // As SQLite counts them: writers that do not know the field leave it out of date.
+    // Counts as SQLite does: writers that do not know the field leave it out of date.
     const std::uint32_t counted = big_endian32(header + 28);
     if (counted != 0 && std::memcmp(header + 24, header + 92, 4) == 0) {
         if (counted > num_pages_) {
@@ -85,7 +93,8 @@ Pages::Pages(Bytes image) : image_(image) {
     }
 }
 
-// With auto_vacuum, page 2 and some at regular distances after it say what uses the others.
+// With auto_vacuum, page 2 and some pages at regular distances after it record the users of the
+// other pages.
 void Pages::use_pointer_maps() {
     const std::uint32_t lock_page = kLockByte / page_size_ + 1;
     const std::uint64_t distance = usable_ / 5 + 1;
@@ -128,7 +137,7 @@ void check_freelist(Pages& pages) {
     }
 }
 
-// A page of a b-tree while its cells are visited.
+// A page of a b-tree whose cells are being visited.
 class TreePage {
   public:
     TreePage(const std::uint8_t* page, std::size_t first, std::uint32_t usable)
@@ -141,7 +150,7 @@ class TreePage {
         num_cells_ = big_endian16(header_ + 3);
         pointers_ = header_ + (is_leaf() ? 8 : 12);
         const auto room = static_cast<std::size_t>(end_ - pointers_);
-        if (num_cells_ > room / 6) {  // a cell has four bytes at least, and a pointer of two
+        if (num_cells_ > room / 6) {  // a cell has at least four bytes, and a pointer of two
             fail_image("a page has too many cells");
         }
         left_ = room - std::size_t{2} * num_cells_;
@@ -153,7 +162,7 @@ class TreePage {
     const std::uint8_t* end() const { return end_; }
     std::uint32_t last_child() const { return big_endian32(header_ + 8); }
 
-    // The cell of a number. Throws where it does not lie after the pointers.
+    // Returns a cell by number. Throws if the cell overlaps the pointers or the page's end.
     const std::uint8_t* cell(std::uint32_t number) const {
         const std::uint8_t* const bytes = page_ + big_endian16(pointers_ + std::size_t{2} * number);
         if (bytes < pointers_ + std::size_t{2} * num_cells_ || bytes + 4 > end_) {
@@ -162,7 +171,8 @@ class TreePage {
         return bytes;
     }
 
-    // Takes the bytes of a cell off what the page has for cells, so that many cannot share them.
+    // Subtracts the bytes of a cell from the bytes that the page has for cells, so that cells
+    // cannot share bytes.
     void take(const std::uint8_t* cell, const std::uint8_t* cell_end) {
         const auto size = static_cast<std::size_t>(std::max<std::ptrdiff_t>(cell_end - cell, 4));
         if (size > left_) {
@@ -171,7 +181,7 @@ class TreePage {
         left_ -= size;
     }
 
-    std::uint32_t next = 0;  // the cell to visit
+    std::uint32_t next = 0;  // number of the next cell to visit
 
   private:
     const std::uint8_t* page_;
@@ -242,7 +252,7 @@ class TreeCheck {
         path_.pop_back();
     }
 
-    // A child of an interior page; then, when it is left, the cell after it.
+    // Enters the next child of an interior page, after checking the cell before it.
     void visit(TreePage& page) {
         if (page.next != 0) {
             const std::uint8_t* const cell = page.cell(page.next - 1);
@@ -268,7 +278,8 @@ class TreeCheck {
         return size;
     }
 
-    // Rowids of leaves ascend; that of an interior page is not below those before it.
+    // Checks the order of rowids: those of leaves ascend; one of an interior page is not below
+    // those before it.
     void take_rowid(const std::uint8_t*& next, const std::uint8_t* end, bool is_interior) {
         const auto rowid = static_cast<std::int64_t>(read_varint(next, end));
         if (has_key_ && (is_interior ? rowid < rowid_ : rowid <= rowid_)) {
@@ -278,7 +289,7 @@ class TreeCheck {
         has_key_ = true;
     }
 
-    // Checks a payload, the part of it in overflow pages too, and the key in it.
+    // Checks a payload, including its overflow pages, and the key in it.
     void take_payload(TreePage& page, const std::uint8_t* cell, const std::uint8_t* payload,
                       std::uint64_t size) {
         const std::uint64_t local = local_size(size);
@@ -327,7 +338,7 @@ class TreeCheck {
         has_key_ = true;
     }
 
-    // How much of a payload lies in its cell.
+    // The number of bytes of a payload that are stored in its cell.
     std::uint64_t local_size(std::uint64_t size) const {
         const std::uint64_t usable = pages_.usable();
         const std::uint64_t most = has_rows_ ? usable - 35 : (usable - 12) * 64 / 255 - 23;
@@ -345,9 +356,9 @@ class TreeCheck {
     std::vector<TreePage> path_;
     std::size_t leaf_depth_ = 0;
     bool has_key_ = false;
-    std::int64_t rowid_ = 0;               // the last one
-    Key keys_[2];                          // the last one, and at current_ the one that is read
-    std::vector<std::uint8_t> wholes_[2];  // their records, where these have overflow pages
+    std::int64_t rowid_ = 0;               // of the last row
+    Key keys_[2];                          // the last key, and at current_ the one being read
+    std::vector<std::uint8_t> wholes_[2];  // the keys' records, if these have overflow pages
     int current_ = 0;
 };
 

@@ -1,4 +1,9 @@
 // Checks that the pages of a SQLite image form trees, before SQLite reads it.
+//
+// An archive's index is a SQLite database, and an archive may come from anybody. SQLite follows the
+// page numbers in an image wherever they lead: an image of a few pages that point to each other can
+// stand for any number of rows. After this check, the work that SQLite does is proportional to the
+// size of the image.
 #pragma once
 
 #include <cstdint>
@@ -6,20 +11,19 @@
 
 namespace gompfs {
 
-// The root page of a b-tree. Keys of a b-tree of records (a table WITHOUT ROWID, or an index) are
-// their first num_key_fields fields; those of a b-tree of rows are the rowids.
+// The root page of a b-tree. A b-tree of records (a table WITHOUT ROWID, or an index) is ordered by
+// the first num_key_fields fields; a b-tree of rows is ordered by rowid.
 struct Root {
     std::uint32_t page;
     std::uint32_t num_key_fields;
 };
 
-// SQLite follows the page numbers that an image has, wherever they lead: an image of a few pages
-// that lead to one another can stand for any number of rows. This check makes what SQLite reads
-// proportional to the image: each page is used at most once, by the b-trees of `roots`, that of the
-// schema (page 1), their overflow chains or the freelist; cells lie in their pages, do not take
-// more bytes than the page has, and their payloads are as long as they say. The keys of each b-tree
-// ascend, so that a query that goes on after the last key it has seen comes to an end. Takes about
-// 2 ms for 1,000 pages of short records. Throws std::invalid_argument, naming what is wrong.
+// Checks that every page is used at most once: by the b-trees of `roots`, by the b-tree of the
+// schema (page 1), by an overflow chain of these, or by the freelist. Cells must lie inside their
+// pages, must not overlap, and their payloads must have the length that they claim. The keys of
+// each b-tree must ascend, so that a query that continues after the last key it has seen ends.
+// Takes about 2 ms per 1,000 pages of short records. Throws std::invalid_argument, naming what is
+// wrong.
 void check_pages(std::span<const std::uint8_t> image, std::span<const Root> roots);
 
 }  // namespace gompfs

@@ -1,3 +1,5 @@
+// Reads and compares keys of SQLite records; see records.h. Keys compare field by field: NULL, then
+// numbers, then text, then blobs. Integers and reals compare by value.
 #include "index/records.h"
 
 #include <algorithm>
@@ -71,7 +73,7 @@ void Key::read_field(std::uint64_t serial_type, const std::uint8_t*& next, const
     field.integer = static_cast<std::int64_t>(value);
     if (field.is_real) {
         field.real = std::bit_cast<double>(value);
-        if (std::isnan(field.real)) {  // is NULL to SQLite
+        if (std::isnan(field.real)) {  // NULL to SQLite
             field.rank = Rank::null;
         }
     }
@@ -85,7 +87,8 @@ int Key::compare(const Field& left, const Field& right) {
         if (!left.is_real && !right.is_real) {
             return left.integer == right.integer ? 0 : left.integer < right.integer ? -1 : 1;
         }
-        const auto number = [](const Field& field) -> long double {  // holds all of either type
+        // Represents all values of both types exactly.
+        const auto number = [](const Field& field) -> long double {
             return field.is_real ? field.real : static_cast<long double>(field.integer);
         };
         return number(left) == number(right) ? 0 : number(left) < number(right) ? -1 : 1;

@@ -1,4 +1,4 @@
-// Big-endian numbers and records as SQLite stores them.
+// Big-endian numbers and records in SQLite's file format.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ inline std::uint32_t big_endian32(const std::uint8_t* bytes) {
 
 std::uint64_t read_long_varint(const std::uint8_t*& next, const std::uint8_t* end);
 
-// Reads a variable-length number of SQLite, and moves `next` after it: seven bits a byte, highest
-// first; the ninth byte has eight. Throws where it does not end before `end`.
+// Reads a variable-length integer of SQLite and advances `next`: seven bits per byte, highest
+// first; a ninth byte has eight. Throws if the integer does not end before `end`.
 inline std::uint64_t read_varint(const std::uint8_t*& next, const std::uint8_t* end) {
     if (next < end && *next < 0x80) [[likely]] {
         return *next++;
@@ -29,14 +29,15 @@ inline std::uint64_t read_varint(const std::uint8_t*& next, const std::uint8_t* 
     return read_long_varint(next, end);
 }
 
-// The first fields of a record, which order a b-tree. Texts and blobs stay in the record's bytes.
+// The first fields of a record, which order a b-tree. Text and blob fields point into the record's
+// bytes.
 class Key {
   public:
     static constexpr std::uint32_t kMaxFields = 4;
 
-    // Throws std::invalid_argument for a record that has fewer fields, or claims more bytes.
+    // Throws std::invalid_argument if the record has too few fields or is shorter than it claims.
     void read(std::span<const std::uint8_t> record, std::uint32_t num_fields);
-    // In the order of SQLite with the collation BINARY.
+    // Compares keys as SQLite does with the collation BINARY.
     bool is_before(const Key& other) const;
 
   private:

@@ -1,3 +1,9 @@
+// Implements the execution of kernels on the CPU; see cuda_on_host.h.
+//
+// Fibers are ucontext contexts with stacks of 256 KiB, which are reused from CTA to CTA. run_block
+// resumes all fibers of a CTA in turn until every fiber has ended; a fiber gives control back when
+// it waits in meet(). AddressSanitizer is told about every switch of stacks, so that it checks the
+// right one.
 #include "cuda_on_host.h"
 
 #include <ucontext.h>
@@ -33,7 +39,7 @@ constexpr std::size_t kStackSize = 256 * 1024;
     std::abort();
 }
 
-// Where threads wait for each other: the lanes of a warp, or all of a CTA.
+// A point where threads wait for each other: the lanes of a warp, or all threads of a CTA.
 struct Meeting {
     unsigned num_members = 0;
     unsigned num_waiting = 0;
@@ -49,7 +55,7 @@ struct Fiber {
     bool ended = false;
 };
 
-// One CTA at a time.
+// The CTA that is running; there is one at a time.
 struct Block {
     std::vector<Fiber> fibers;
     std::vector<Meeting> warps;
@@ -178,7 +184,7 @@ void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
     ASAN_POISON_MEMORY_REGION(shared + shared_bytes, kMaxSharedBytes - shared_bytes);
     for (unsigned index = 0; index < num_blocks; ++index) {
         block_index = {index, 0, 0};
-        std::memset(shared, 0xa5, shared_bytes);  // nothing may rely on what it held
+        std::memset(shared, 0xa5, shared_bytes);  // kernels must not rely on earlier content
         run_block(num_threads);
     }
     ASAN_UNPOISON_MEMORY_REGION(shared, kMaxSharedBytes);

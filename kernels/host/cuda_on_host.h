@@ -1,9 +1,11 @@
-// Runs kernels on the CPU: included before a .cu file, it makes that plain C++.
+// Runs CUDA kernels on the CPU, for tests: included before a .cu file, this header makes the file
+// plain C++, so that sanitizers can check the kernels.
 //
-// A launch runs CTA after CTA. Each thread of a CTA is a fiber; fibers take turns at the operations
-// of a warp or of the CTA (shuffles, votes, barriers), which wait until all their lanes have come
-// to the same one. Threads that come to different ones, or end while others wait, end the program:
-// on a GPU that would be undefined. What this does not show is a race between two such operations.
+// A launch runs one CTA after another. Each thread of a CTA is a fiber. Fibers take turns at the
+// collective operations of a warp or a CTA (shuffles, votes, barriers): a fiber waits there until
+// all lanes have reached the same operation. If threads reach different operations, or a thread
+// ends while others wait, the program aborts; on a GPU the behaviour would be undefined. Races
+// between two such operations are not detected, because fibers do not run at the same time.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +28,16 @@ struct Dimensions {
     unsigned x = 1, y = 1, z = 1;
 };
 
-// Of the fiber that runs.
+// Coordinates of the fiber that is running.
 extern Dimensions thread_index, block_index, block_size, grid_size;
 
-// Waits for all lanes of the warp, and gives what each of them brought; operation is the place in
-// the source. mask must be all lanes.
+// Waits for all lanes of the warp. Returns the values that the lanes passed. `operation` names the
+// operation, to detect lanes that wait at different ones. `mask` must be all lanes.
 const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* operation);
 void meet_block(const char* operation);
 
-// Calls kernel() for each thread of a grid. Shared memory is that of the extern array
-// shared_memory; bytes behind the given size are poisoned under AddressSanitizer.
+// Calls kernel() for each thread of a grid. Shared memory is the extern array shared_memory; under
+// AddressSanitizer the bytes after shared_bytes are poisoned.
 void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
             const std::function<void()>& kernel);
 

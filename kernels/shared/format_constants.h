@@ -1,8 +1,9 @@
-// The numbers of docs/format.md that decoders share; gompfs/codec/constants.py holds the same ones,
-// and a test compares the two. Plain constants only: CUDA and C++ include this file alike.
+// The constants of docs/format.md that all decoders share. gompfs/codec/constants.py holds the same
+// constants, and a test compares the two. This file contains plain constants only, because CUDA and
+// C++ both include it.
 #pragma once
 
-// Tables that kernels index at run time must lie in device memory.
+// Tables that kernels index at run time must be in device memory.
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define GOMPFS_TABLE __device__
 #else
@@ -14,10 +15,11 @@ namespace gompfs {
 constexpr int kBlockHeaderSize = 32;
 constexpr int kMaxBlockSize = 1 << 20;
 
-// Content bytes for each byte of payload, at most: a match of 426 bytes takes 10 bits.
+// The most bytes of content per byte of payload: a match of 426 bytes takes 10 bits.
 constexpr int kMaxExpansion = 341;
 
-// Sequences whose matches may be resolved at once hold no dependency on each other: a group.
+// A group is a number of consecutive sequences whose matches can be resolved at once, because no
+// match depends on another match of the group.
 constexpr int kMinGroupSizeLog2 = 2;
 constexpr int kMaxGroupSizeLog2 = 5;
 
@@ -47,7 +49,7 @@ constexpr int kNumOffsetSymbols = 40;
 constexpr int kMaxLiteralBits = 10;
 constexpr int kMaxTokenBits = 10;
 constexpr int kMaxOffsetBits = 9;
-// Sub-block sizes are written with at most so many bits each.
+// Sizes of sub-blocks are stored with at most this many bits each.
 constexpr int kMaxSizeWidth = 24;
 
 // A token symbol is literal class << 5 | match class; a class is a base value and a number of extra
@@ -67,16 +69,18 @@ GOMPFS_TABLE constexpr unsigned char kMatchClassExtraBits[kNumMatchClasses] = {
 constexpr int kBitMaxLiteralLength = 11 + 255;
 constexpr int kBitMaxMatchLength = 171 + 255;
 
-// Offset symbol 0 repeats the match_offset of the sequence before; symbol 1 + s stands for the
-// offsets o with o + 1 in [2^m + b * 2^(m-1), 2^m + (b + 1) * 2^(m-1)), where s = 2 * (m - 1) + b.
+// Offset symbol 0 repeats the match_offset of the previous sequence. Symbol 1 + s stands for the
+// match offsets o with o + 1 in [2^m + b * 2^(m-1), 2^m + (b + 1) * 2^(m-1)), where s = 2 * (m - 1)
+// + b.
 constexpr int kOffsetSymbolRepeat = 0;
 
-// Code lengths are themselves coded: 0 to 10 stand for themselves, then runs.
+// Code lengths are stored under a code of their own. Its symbols 0 to 10 are lengths; the others
+// are runs.
 constexpr int kNumLengthSymbols = 14;
-constexpr int kLengthFieldBits =
-    3;  // the lengths of that code's own codewords come as plain numbers
-constexpr int kLengthSymbolRepeat = 11;     // 3 to 6 times the length before, 2 extra bits
-constexpr int kLengthSymbolZeros = 12;      // 3 to 10 zeros, 3 extra bits
+// The lengths of that code's own codewords are stored as plain numbers of this many bits.
+constexpr int kLengthFieldBits = 3;
+constexpr int kLengthSymbolRepeat = 11;  // repeats the previous length 3 to 6 times, 2 extra bits
+constexpr int kLengthSymbolZeros = 12;   // 3 to 10 zeros, 3 extra bits
 constexpr int kLengthSymbolManyZeros = 13;  // 11 to 138 zeros, 7 extra bits
 constexpr int kMaxLengthBits = 7;
 

@@ -1,3 +1,22 @@
+// Builds the grammar of many files; see builder.h.
+//
+// From text to a section
+//
+// 1. Files are appended to the text of a part (begin_file, add_bytes, end_file). When the text has
+//   8 MiB the part is handed to a worker thread (dispatch); a larger file is cut after a complete
+//   word and continues in the next part (cut_file). Cuts depend on the text only, not on the pieces
+//   in which it arrives or on timing.
+// 2. A worker tokenizes the text, numbers the words in the order of first occurrence, builds rules
+//   with Re-Pair or Sequitur, sorts the words, and renumbers them so that the section gets small
+//   (build_part).
+// 3. After the last file, the word lists of all parts are merged into one dictionary, and the
+//   pieces of the section are written (merge).
+//
+// Memory
+//
+// One part is collected, one waits, and each worker has one, so memory is bounded by the number of
+// threads, apart from the finished parts in their compact form. A failure in a worker is kept and
+// thrown from the next call.
 #include "grammar/builder.h"
 
 #include <algorithm>
@@ -19,13 +38,13 @@
 namespace gompfs {
 namespace {
 
-// Parts four times as large make the section 2% smaller and the work 20% slower, as it leaves the
-// caches.
+// Parts four times as large make the section 2% smaller, but the build takes 20% longer because its
+// data no longer fits into the processor's caches.
 constexpr std::size_t kPartSize = 8 << 20;
 constexpr std::size_t kMinCutDistance = 1 << 20;
 constexpr std::size_t kMaxFilesOfPart = 1 << 20;
 
-// The words of a text, numbered in the order in which they come, and the text in those numbers.
+// The words of a text, numbered in the order of first occurrence, and the text as these numbers.
 struct Tokens {
     WordTable words{1 << 16};
     std::vector<Symbol> symbols;
@@ -37,8 +56,8 @@ struct Tokens {
 };
 
 void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens) {
-    // Hashes of a few words are computed before the first is looked up, so that their slots are on
-    // the way.
+    // The hashes of several words are computed before the first of them is looked up, so that their
+    // slots are prefetched.
     constexpr std::size_t kBatch = 16;
     std::array<WordKey, kBatch> batch;
     std::size_t count = 0;
@@ -58,7 +77,7 @@ void tokenize(const Tokenizer& tokenizer, std::string_view text, Tokens& tokens)
     look_up();
 }
 
-// The numbers of words in byte order of the words.
+// The numbers of the words, in byte order of the words.
 std::vector<std::uint32_t> sort_words(const std::vector<std::string_view>& words) {
     std::vector<WordHead> heads;
     heads.reserve(words.size());
@@ -81,9 +100,9 @@ WordList list_words(const std::vector<std::string_view>& words,
     return list;
 }
 
-// Numbers the words of a part anew, so that frequent ones have small numbers, and neighbours in
-// byte order are neighbours where they are about as frequent: both keep the section small. `sorted`
-// holds the words in byte order; the result leads from new numbers to places there.
+// Renumbers the words of a part so that frequent words have small numbers, and words of similar
+// frequency are in byte order: both make the section smaller. `sorted` has the words in byte order;
+// the result maps new numbers to indexes in it.
 std::vector<std::uint32_t> order_words(const std::vector<std::uint32_t>& sorted, Rules& rules) {
     const auto num_words = static_cast<std::uint32_t>(sorted.size());
     std::vector<std::uint32_t> counts(num_words);
@@ -93,7 +112,7 @@ std::vector<std::uint32_t> order_words(const std::vector<std::uint32_t>& sorted,
         }
     }
     constexpr int kNumClasses = 33;
-    std::array<std::uint32_t, kNumClasses + 1> next{};  // by rarity: the next number of its class
+    std::array<std::uint32_t, kNumClasses + 1> next{};  // by rarity: next number of its class
     const auto rarity = [&](std::uint32_t word) { return 32 - std::bit_width(counts[word]); };
     for (std::uint32_t word = 0; word < num_words; ++word) {
         ++next[rarity(word) + 1];
@@ -150,7 +169,7 @@ Dictionary expand(const std::vector<DictionaryRange>& ranges) {
     throw std::invalid_argument("these are not the rules of the text that was taken");
 }
 
-// The words of the part at an index. Throws where their bounds make no sense.
+// The words of the part at an index. Throws if their bounds are not valid.
 std::vector<std::string_view> take_words(const PartsInRules& all, std::size_t index) {
     const std::uint32_t begin = all.part_words[index], end = all.part_words[index + 1];
     if (begin > end || end > all.word_ends.size()) {
@@ -170,7 +189,7 @@ std::vector<std::string_view> take_words(const PartsInRules& all, std::size_t in
     return words;
 }
 
-// The rules of the part at an index. Throws where their bounds make no sense.
+// The rules of the part at an index. Throws if their bounds are not valid.
 Rules take_rules(const PartsInRules& all, std::size_t index) {
     const std::uint32_t begin = all.part_rules[index], end = all.part_rules[index + 1];
     if (begin >= end || end > all.rule_ends.size()) {
@@ -190,7 +209,7 @@ Rules take_rules(const PartsInRules& all, std::size_t index) {
     return rules;
 }
 
-// How many words rules stand for. Throws where they are no grammar of so many files.
+// The number of words that rules stand for. Throws if they are not the grammar of num_files files.
 std::uint64_t count_tokens(const Rules& rules, std::uint64_t num_words, std::size_t num_files) {
     const std::uint32_t num_rules = rules.size();
     std::vector<std::uint64_t> sizes(num_rules);
@@ -218,7 +237,7 @@ std::uint64_t count_tokens(const Rules& rules, std::uint64_t num_words, std::siz
 
 }  // namespace
 
-// What a thread needs for a part, kept from one to the next.
+// Working memory of a thread, kept from part to part.
 struct GrammarBuilder::Workspace {
     Tokens tokens;
     Repair repair;
@@ -285,14 +304,14 @@ void GrammarBuilder::end_file() {
     text_->ends.push_back(text_->bytes.size());
 }
 
-// The next place where the present file is cut depends on the text alone, not on the pieces it
-// comes in.
+// Sets the size of the text at which the present file is cut next. It depends on the text alone,
+// not on the pieces in which the text arrives.
 void GrammarBuilder::search_from(std::size_t size) {
     searched_ = size;
     next_cut_ = std::max(kPartSize, size + kMinCutDistance);
 }
 
-// Hands on the text up to the last place where the present file has a whole word before it.
+// Hands on the text up to the last position after a complete word of the present file.
 void GrammarBuilder::cut_file() {
     const std::string_view fresh = text_->view().substr(searched_);
     const std::size_t complete = searched_ + tokenizer_.complete_prefix(fresh);
@@ -311,8 +330,8 @@ void GrammarBuilder::cut_file() {
     search_from(rest.size());
 }
 
-// Gives the collected text to a thread, or to who builds elsewhere; waits while all threads are
-// busy and one more text is waiting.
+// Hands the collected text to a worker, or to the queue of parts built elsewhere. Waits while all
+// workers are busy and another text is already waiting.
 void GrammarBuilder::dispatch() {
     std::unique_lock lock(mutex_);
     wait_unless_cancelled(changed_, lock, [&] { return waiting_ == nullptr || failure_; });
@@ -499,13 +518,13 @@ void GrammarBuilder::finish() {
     }
     changed_.notify_all();
     for (std::thread& thread : threads_) {
-        thread.join();  // its workspace goes, which the merge has use for
+        thread.join();  // frees its workspace; the merge needs the memory
     }
     threads_.clear();
     finished_ = true;
 }
 
-// The dictionary of all parts, and all pieces of the section.
+// Merges the dictionary of all parts and writes all pieces of the section.
 void GrammarBuilder::merge() {
     if (!finished_ || std::any_of(parts_.begin(), parts_.end(),
                                   [](const BuiltPart& part) { return part.rules.empty(); })) {

@@ -23,79 +23,82 @@
 
 namespace gompfs {
 
-// The text of a part: of whole files, or of a piece of one.
+// The text of a part: of whole files, or of a piece of one file.
 struct PartText {
     std::size_t number;  // of the part
     bool continues = false;
     LargeVector<char> bytes;
     std::vector<std::uint64_t> inos;
-    std::vector<std::size_t> ends;  // of each file, in bytes
+    std::vector<std::size_t> ends;  // end of each file, in bytes
 
     std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
 
-// Some parts that are built elsewhere, their text one behind the other.
+// Parts that are to be built elsewhere (on a GPU); their texts follow each other.
 struct PartsInText {
     std::vector<std::unique_ptr<PartText>> texts;
-    std::vector<std::uint32_t> file_ends;   // where each file has a newline behind it
-    std::vector<std::uint32_t> part_files;  // the first file of each part, and the end
+    std::vector<std::uint32_t> file_ends;   // offset of the newline after each file
+    std::vector<std::uint32_t> part_files;  // first file of each part, and the end
 
     std::size_t size() const { return file_ends.back() + std::size_t{1}; }
-    // Writes the text, with the newlines, to as many bytes, and lets go of it.
+    // Writes the text with its newlines to `bytes`, which has size() bytes, and frees it.
     void move_to(std::uint8_t* bytes, unsigned num_threads);
 };
 
-// The words of these parts, those of each one behind the other in the order in which they first
-// come, and their rules: rule r ends at rule_ends[r] in symbols, and those of the part at index p
-// begin with number part_rules[p]. A symbol is a word, a rule behind all words, or a splitter.
+// The words and rules of such parts. The words of each part are in the order of their first
+// occurrence; parts follow each other. Rule r ends at rule_ends[r] in symbols; the rules of the
+// part at index p begin with rule part_rules[p]. A symbol is a word, a rule (numbered after all
+// words), or a splitter.
 struct PartsInRules {
     std::span<const char> word_bytes;
-    std::span<const std::uint32_t> word_ends;   // of each word in word_bytes
-    std::span<const std::uint32_t> part_words;  // the first word of each part, and the end
+    std::span<const std::uint32_t> word_ends;   // end of each word in word_bytes
+    std::span<const std::uint32_t> part_words;  // first word of each part, and the end
     std::span<const Symbol> symbols;
     std::span<const std::uint32_t> rule_ends;
-    std::span<const std::uint32_t> part_rules;  // and the end
+    std::span<const std::uint32_t> part_rules;  // first rule of each part, and the end
 };
 
-// Files are collected until their text fills a part. Each part is a thread's work: it cuts the text
-// into words, numbers them, and builds a grammar. Parts only share the dictionary.
+// Files are collected until their text fills a part. A thread then cuts the text of the part into
+// words, numbers them and builds a grammar. Parts share only the dictionary.
 class GrammarBuilder {
   public:
-    // `elsewhere`: who uses the builder takes the text of each part, and gives its words and rules.
+    // With `elsewhere`, the caller takes the text of each part, and returns its words and rules.
     GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
                    unsigned num_threads, bool elsewhere = false);
     ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
 
-    // A file in pieces. Throws std::logic_error for calls that are not in this order.
+    // Adds a file in pieces. Throws std::logic_error if the calls are not in this order.
     void begin_file(std::uint64_t ino);
     void add_bytes(std::string_view bytes);
     void end_file();
 
-    // Parts that are to be built elsewhere, `most` at most; nothing while fewer than `least` wait,
-    // or none. All have been taken when that is so for 1 after finish().
+    // Takes up to `most` parts to be built elsewhere. Returns nothing if fewer than `least` parts
+    // are waiting, or none. After finish(), all parts have been taken once a call with `least` = 1
+    // returns nothing.
     std::optional<PartsInText> take_texts(std::size_t least, std::size_t most);
-    // What became of parts that were taken. Throws std::invalid_argument for what makes no sense.
+    // Returns the rules of parts that were taken. Throws std::invalid_argument if they are not
+    // valid.
     void give_rules(const std::vector<std::size_t>& numbers, const PartsInRules& rules);
 
-    // No more files: next_piece gives the grammar section of all piece by piece, as soon as all
-    // that was taken has been given.
+    // Ends the input. next_piece() then returns the grammar section piece by piece; all parts that
+    // were taken must have been returned before.
     void finish();
     std::optional<std::vector<std::uint8_t>> next_piece();
 
-    // For a builder of the kind `none`, at any time instead: what it took since the last call, for
-    // counting. Of a file that is not complete the rest comes with the next call.
+    // For a builder of the kind `none`, instead of finish(), at any time: returns what was added
+    // since the last call, for counting. The rest of an incomplete file comes with the next call.
     Grammar take();
 
   private:
     struct Workspace;
-    // A part whose words are places in its own list.
+    // A part whose words are numbers in its own word list.
     struct BuiltPart {
         PartHead head;
         std::vector<std::uint32_t> sorted_words;  // until it has rules
-        std::vector<std::uint8_t> rules;          // as the section has them
-        Rules root;                               // of the kind `none`, instead
+        std::vector<std::uint8_t> rules;          // as the section stores them
+        Rules root;                               // of the kind `none`, instead of `rules`
     };
 
     void require(bool in_file) const;
@@ -115,11 +118,11 @@ class GrammarBuilder {
     const bool elsewhere_;
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
-    std::unique_ptr<PartText> text_;  // collected now
+    std::unique_ptr<PartText> text_;  // being collected
     bool in_file_ = false;
     bool finished_ = false;
     bool merged_ = false;
-    std::size_t next_cut_ = 0;  // the size of text_ at which the present file is cut
+    std::size_t next_cut_ = 0;  // size of text_ at which the present file is cut
     std::size_t searched_ =
         0;  // bytes of text_ that are known to hold no place to cut the present file
 
@@ -131,9 +134,9 @@ class GrammarBuilder {
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
     std::vector<BuiltPart> parts_;
-    std::deque<std::unique_ptr<PartText>> texts_;    // that are to be built elsewhere
-    std::vector<WordList> word_lists_;               // of each part
-    std::vector<std::vector<std::uint32_t>> ranks_;  // of each part's words in the dictionary
+    std::deque<std::unique_ptr<PartText>> texts_;    // parts to be built elsewhere
+    std::vector<WordList> word_lists_;               // per part
+    std::vector<std::vector<std::uint32_t>> ranks_;  // per part: numbers of its words
     std::vector<std::vector<std::uint8_t>> pieces_;  // of the section
     std::size_t next_piece_ = 0;
 };

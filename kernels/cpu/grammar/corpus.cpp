@@ -1,3 +1,6 @@
+// Numbers words and files across segments; see corpus.h. The only difficulty is the order of
+// n-grams as text: words are joined by spaces, and bytes below the space exist, so words that other
+// words follow need ranks of their own (rank_inner_words).
 #include "grammar/corpus.h"
 
 #include <algorithm>
@@ -56,8 +59,8 @@ void Corpus::check_num_tokens() const {
     }
 }
 
-// Whether a word comes before another when spaces follow both. That is byte order, but for bytes
-// below the space behind what both begin with.
+// Whether a word sorts before another if spaces follow both. That is byte order, except if the byte
+// after the common prefix is below the space.
 bool Corpus::is_before_inside(std::uint32_t left, std::uint32_t right) const {
     const std::string_view a = words.word(left), b = words.word(right);
     const std::size_t shared = std::min(a.size(), b.size());
@@ -69,7 +72,8 @@ bool Corpus::is_before_inside(std::uint32_t left, std::uint32_t right) const {
 }
 
 void Corpus::rank_inner_words() {
-    // Words without low bytes stay in byte order among themselves; the few others are put between.
+    // Words without low bytes keep their byte order among themselves; the few other words are
+    // inserted between them.
     std::vector<std::uint32_t> low, others;
     CancellationPoint point;
     for (std::uint32_t rank = 0; rank < words.size(); ++rank) {

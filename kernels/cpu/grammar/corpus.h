@@ -1,4 +1,4 @@
-// The grammars of an archive's segments as one text: words and files are numbered across them.
+// The grammars of all segments as one text: words and files are numbered across segments.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,32 @@ namespace gompfs {
 constexpr std::uint32_t kLeftOut = 0xffffffff;
 constexpr unsigned kMaxWordsOfNgram = 5;
 
-// An n-gram as a number: the numbers of its words, the first one highest. Keys compare like the
-// n-grams as text, their words joined by spaces.
+// An n-gram as a number: the ranks of its words, the first word in the highest bits. Keys compare
+// as the n-grams do as text with their words joined by spaces.
 using NgramKey = unsigned __int128;
 
 struct Corpus {
-    // A file of the statistics; they are given in the order in which reports list them.
+    // A file of the statistics. Files are given in the order in which reports list them.
     struct File {
         std::uint64_t ino;
         std::string path;
     };
 
-    // Files whose inodes are not among `files` are left out. Throws std::invalid_argument where
-    // there are too many words to put n of them into a key, or for counts to fit into 64 bits.
+    // Files whose inodes are not among `files` are left out. Throws std::invalid_argument if n
+    // words do not fit into a key, or if counts might not fit into 64 bits.
     Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned n);
 
-    // The number of a file; kLeftOut for one that is left out.
+    // The number of a file; kLeftOut if it is left out.
     std::uint32_t file_number(std::uint64_t ino) const;
-    // What a word (by its place in the dictionary of a grammar) adds to a key as its last word, or
-    // before others.
+    // The rank that a word (a number in the dictionary of a grammar) has in a key as the last word;
+    // inner_rank gives the rank of a word that other words follow.
     std::uint32_t last_rank(std::size_t grammar, std::uint32_t word) const {
         return words.rank(grammar, word);
     }
     std::uint32_t inner_rank(std::uint32_t rank) const {
         return inner_ranks.empty() ? rank : inner_ranks[rank];
     }
-    // inner_rank by rank; empty where both are the same.
+    // inner_rank by rank; empty if both are equal.
     const std::vector<std::uint32_t>& ranks_before_others() const { return inner_ranks; }
     void append_ngram(std::string& text, NgramKey key) const;
 
@@ -54,8 +54,9 @@ struct Corpus {
     void rank_inner_words();
     bool is_before_inside(std::uint32_t left, std::uint32_t right) const;
 
-    // A word with a byte below the space comes before the shorter word that it begins with, as soon
-    // as a space follows both. Empty where there is no such word.
+    // Ranks for words that are followed by a space. A word that contains a byte below the space
+    // sorts before the shorter word that it begins with, once a space follows both. Empty if there
+    // is no such word.
     std::vector<std::uint32_t> inner_ranks, words_of_inner_ranks;
     std::vector<std::pair<std::uint64_t, std::uint32_t>> files_by_ino_;
 };

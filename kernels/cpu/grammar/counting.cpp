@@ -1,3 +1,8 @@
+// Implements both directions of traversal; see counting.h.
+//
+// Top-down visits nodes in ascending order, starting from the files; a two-level bitmap of nodes
+// with a weight (pending_) finds the next node without visiting all others. Bottom-up builds the
+// tables from the last rule up, so that the tables of a rule's children exist before its own.
 #include "grammar/counting.h"
 
 #include <algorithm>
@@ -8,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-// The most counts that the table of each rule can have; those of files stay 0.
+// The most counts that the table of each rule can have; 0 for files.
 std::vector<std::uint64_t> bound_tables(const RuleGraph& graph) {
     std::vector<std::uint64_t> bounds(graph.num_nodes());
     for (std::uint32_t node = graph.num_nodes(); node-- > graph.num_files();) {
@@ -42,7 +47,7 @@ bool choose_bottom_up(const RuleGraph& graph, Direction direction) {
             read_by_files += bounds[graph.children[at]];
         }
     }
-    // Each file visits no more than all rules, and no more than it reads from tables.
+    // A file visits no more than all rules, and no more than it would read from tables.
     const std::uint64_t size_of_rules = graph.terms.size() + graph.children.size();
     return direction == Direction::bottom_up ||
            table_size + read_by_files < std::min(num_counted * size_of_rules, 4 * read_by_files);
@@ -59,8 +64,8 @@ LocalTables build_local_tables(const RuleGraph& graph) {
         }
         counts[term] += count;
     };
-    // From the last rule on, so that tables lie in falling order of their rules: the table of a
-    // node begins where that of the next node ends.
+    // From the last rule on, so the tables are stored in descending order of their rules: the table
+    // of a node begins where that of the next node ends.
     CancellationPoint point;
     for (std::uint32_t node = graph.num_nodes(); node-- > graph.num_files();) {
         point();
@@ -110,7 +115,7 @@ std::span<const TermCount> TermCounter::count(std::span<const std::uint32_t> fil
     return result_;
 }
 
-// Weights flow from the files down; a rule is visited when all that use it have been.
+// Weights flow from the files down. A rule is visited after all rules that use it.
 void TermCounter::visit_top_down(std::span<const std::uint32_t> files) {
     for (const std::uint32_t file : files) {
         add_weight(file, 1);
@@ -137,7 +142,7 @@ void TermCounter::add_weight(std::uint32_t node, std::uint64_t weight) {
     pending_words_[node / 4096] |= std::uint64_t{1} << node / 64 % 64;
 }
 
-// The first node with a weight that is not before `from`.
+// The first node with a weight at or after `from`.
 std::uint32_t TermCounter::next_pending(std::uint32_t from) const {
     std::size_t word = from / 64;
     std::uint64_t bits = word < pending_.size() ? pending_[word] >> from % 64 << from % 64 : 0;

@@ -1,4 +1,5 @@
-// Counts of the terms of files: the two directions of traversal (TADOC, G-TADOC).
+// Counts the terms of files, in either direction of traversal (TADOC section 4; G-TADOC section
+// 4.2).
 #pragma once
 
 #include <cstdint>
@@ -19,28 +20,31 @@ struct TermCount {
     std::uint64_t count;
 };
 
-// The terms of each rule with all rules below it, counted once (the paper's local tables).
+// For each rule, the counts of the terms in it and in all rules below it (TADOC's local tables).
 struct LocalTables {
-    std::vector<std::uint64_t> starts;  // by node, those of files empty; counts[starts[node]] on
+    // By node: the index of its first count. Tables of files are empty.
+    std::vector<std::uint64_t> starts;
     std::vector<TermCount> counts;
 };
 
-// Whether it is sooner done bottom-up: the paper's choice by the number of files. Top-down visits,
-// for each file, every rule that it uses; bottom-up makes all local tables, then reads one for each
-// element of the files. `bottom_up` is kept to where tables may take no more than
-// kMaxLocalCounts, as their size can grow with the square of the grammar's.
+// Decides whether bottom-up is faster (the choice of TADOC by the number of files). Top-down
+// visits, for each file, every rule that the file uses. Bottom-up makes all local tables, then
+// reads one table for each element of a file. Even if the caller asks for bottom_up, it is refused
+// if tables may need more than kMaxLocalCounts entries, because their size can grow with the square
+// of the grammar's size.
 constexpr std::uint64_t kMaxLocalCounts = std::uint64_t{1} << 22;
 bool choose_bottom_up(const RuleGraph& graph, Direction direction);
 
 LocalTables build_local_tables(const RuleGraph& graph);
 
-// Counts the terms of some files of a graph together; one for each thread.
+// Counts the terms of some files of a graph together. Each thread needs its own object.
 class TermCounter {
   public:
-    // Top-down without tables, bottom-up with them.
+    // Counts top-down if `tables` is null, else bottom-up.
     TermCounter(const RuleGraph& graph, const LocalTables* tables);
 
-    // What occurs in these files (places in graph.files), in no order. Valid until the next call.
+    // The terms of these files (indexes in graph.files) with their counts, unordered. Valid until
+    // the next call.
     std::span<const TermCount> count(std::span<const std::uint32_t> files);
 
   private:
@@ -52,10 +56,10 @@ class TermCounter {
 
     const RuleGraph& graph_;
     const LocalTables* tables_;
-    std::vector<std::uint64_t> weights_;        // by node, 0 outside of calls
+    std::vector<std::uint64_t> weights_;        // by node; 0 between calls
     std::vector<std::uint64_t> pending_;        // a bit per node that has a weight
-    std::vector<std::uint64_t> pending_words_;  // a bit per word of pending_ that is not 0
-    std::vector<std::uint64_t> counts_;         // by term, 0 outside of calls
+    std::vector<std::uint64_t> pending_words_;  // a bit per element of pending_ that is not 0
+    std::vector<std::uint64_t> counts_;         // by term; 0 between calls
     std::vector<std::uint32_t> seen_;           // terms with a count
     std::vector<TermCount> result_;
     CancellationPoint point_;

@@ -1,3 +1,6 @@
+// Builds a forest from parts; see forest.h. It takes three parallel passes over the parts: measure
+// finds the files, the needed rules and the sizes; after all parts have their positions (place),
+// write_elements writes their nodes and elements; write_levels computes depths and heights.
 #include "grammar/forest.h"
 
 #include <algorithm>
@@ -15,13 +18,13 @@ struct FilePlace {
     std::uint64_t begin, end;  // in the symbols of the root
 };
 
-// One part on its way into a forest: first it is measured, then written to its place.
+// One part that becomes a piece of the forest: first it is measured, then written to its position.
 class PartOfForest {
   public:
     PartOfForest(const ForestPart& source) : part_(source.part), ranks_(source.ranks) {}
 
-    // Finds the files from place `begin` up to `end` of the part, the rules that they need, and
-    // sizes.
+    // Finds the files [begin, end) of the part, the rules that they need, and the number of
+    // elements.
     void measure(std::uint64_t begin, std::uint64_t end,
                  const std::function<std::uint32_t(std::uint64_t)>& file_number) {
         find_files(begin, end, file_number);
@@ -40,7 +43,7 @@ class PartOfForest {
         }
     }
 
-    // Says where its nodes and elements are to lie.
+    // Sets the positions of its nodes and elements.
     void place(std::uint32_t first_file, std::uint32_t first_rule, std::uint64_t first_file_element,
                std::uint64_t first_rule_element) {
         first_file_ = first_file;
@@ -64,7 +67,7 @@ class PartOfForest {
         }
     }
 
-    // Needs all elements of the forest to be written.
+    // All elements of the forest must have been written.
     void write_levels(Forest& forest) const {
         const auto set_depths = [&](std::uint32_t first, std::uint32_t count) {
             for (std::uint32_t node = first; node < first + count; ++node) {
@@ -96,7 +99,7 @@ class PartOfForest {
     const std::vector<std::uint64_t>& starts() const { return part_->rules.starts; }
     std::uint32_t num_words() const { return static_cast<std::uint32_t>(part_->words.size()); }
 
-    // The rule that a symbol is, or kNone for a word.
+    // The rule that a symbol refers to; kNone for a word.
     std::uint32_t rule_of(Symbol symbol) const {
         return symbol < num_words() ? kNone : symbol - num_words();
     }
@@ -121,7 +124,7 @@ class PartOfForest {
         }
     }
 
-    // Marks the rules that the files use and that stand for words, in nodes_.
+    // Marks in nodes_ the rules that the files use and that stand for words.
     void find_rules() {
         const std::uint32_t size = part_->rules.size();
         std::vector<bool> has_words(size);
@@ -158,7 +161,7 @@ class PartOfForest {
             symbols + begin, symbols + end, [&](Symbol symbol) { return stays(symbol); }));
     }
 
-    // Returns where its elements end.
+    // Writes the elements of a node; returns where they end.
     std::uint64_t write_node(Forest& forest, std::uint32_t node, std::uint64_t begin,
                              std::uint64_t end, std::uint64_t place) const {
         for (std::uint64_t at = begin; at < end; ++at) {
@@ -186,7 +189,7 @@ class PartOfForest {
     const Part* part_;
     const std::vector<std::uint32_t>* ranks_;
     std::vector<FilePlace> files_;
-    std::vector<std::uint32_t> nodes_;  // by rule: its place among those that stay, or kNone
+    std::vector<std::uint32_t> nodes_;  // by rule: index among the kept rules, or kNone
     std::uint32_t num_rules_ = 0, first_file_ = 0, first_rule_ = 0;
     std::uint64_t num_file_elements_ = 0, num_rule_elements_ = 0;
     std::uint64_t first_file_element_ = 0, first_rule_element_ = 0;

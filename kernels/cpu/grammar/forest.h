@@ -1,4 +1,4 @@
-// The parts of grammars as one forest in arrays, as a GPU traverses it.
+// The parts of grammars as one forest in arrays, for traversal on a GPU.
 #pragma once
 
 #include <cstdint>
@@ -9,32 +9,34 @@
 
 namespace gompfs {
 
-// An element of a forest is a word, or a node with this bit.
+// An element of a forest is a word, or a node with this bit set.
 constexpr std::uint32_t kNode = 0x80000000;
 
-// Nodes are files (what a root holds of each; a file that goes on in the next part has a node in
-// both), then the rules below them, each part's in their order: children have higher numbers. Rules
-// that stand for no words are left out, as are those that no file of the forest uses.
+// The nodes are the files (their symbols in a root; a file that continues in the next part has a
+// node in both), then the rules of each part in their order, so children have higher numbers than
+// their parents. Rules that stand for no words and rules that no file of the forest uses are left
+// out.
 struct Forest {
-    std::vector<std::uint32_t> files;      // by node of a file: its number
+    std::vector<std::uint32_t> files;      // by file node: number of the file
     std::vector<std::uint64_t> starts{0};  // CSR, by node
     std::vector<std::uint32_t> elements;
-    std::vector<std::uint32_t> depths;  // by node: 0 for files, else one more than any that uses it
-    std::vector<std::uint32_t> heights;  // by node: 0 without children, else one more than these
+    // By node: 0 for files, else 1 + the largest depth of the nodes that use it.
+    std::vector<std::uint32_t> depths;
+    // By node: 0 without children, else 1 + the largest height of the children.
+    std::vector<std::uint32_t> heights;
 
     std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(depths.size()); }
 };
 
-// What a forest is made of: parts, each with the numbers of the words of its dictionary (null:
-// their places there).
+// A part, and the numbers of its dictionary's words by index (null: the indexes themselves).
 struct ForestPart {
     const Part* part;
     const std::vector<std::uint32_t>* ranks;
 };
 
-// The forest of the files from place `begin` up to `end`, counted over the files of all parts.
-// file_number(ino) is kLeftOut for those that do not count. Throws std::invalid_argument where
-// there are too many nodes.
+// Builds the forest of the files [begin, end), counted over the files of all parts.
+// file_number(ino) is kLeftOut for files that do not count. Throws std::invalid_argument if there
+// are too many nodes.
 Forest build_forest(const std::vector<ForestPart>& parts, std::uint64_t begin, std::uint64_t end,
                     const std::function<std::uint32_t(std::uint64_t)>& file_number,
                     unsigned num_threads);

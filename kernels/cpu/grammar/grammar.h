@@ -1,4 +1,5 @@
-// A word grammar as analytics use it: a dictionary, and parts that are grammars of their own.
+// A word grammar in memory, as the statistics use it: a dictionary, and parts that are independent
+// grammars.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +12,37 @@
 
 namespace gompfs {
 
-// Weights of rules must fit into 64 bits.
+// The limit on the number of words of a text: weights of rules must fit into 64 bits.
 constexpr std::uint64_t kMaxTokens = std::uint64_t{1} << 62;
 
-// Words in byte order, each once; the number of a word is its place.
+// All different words in byte order. The number of a word is its index here.
 struct Dictionary {
-    LargeVector<std::uint64_t> starts{0};  // size() + 1 places in bytes
+    LargeVector<std::uint64_t> starts{0};  // size() + 1 offsets in bytes
     LargeVector<char> bytes;
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(starts.size() - 1); }
     std::string_view word(std::uint32_t number) const {
         return {bytes.data() + starts[number], starts[number + 1] - starts[number]};
     }
-    // How many words are before a text in byte order.
+    // The number of words that are before a text in byte order.
     std::uint32_t lower_bound(std::string_view text) const;
 };
 
-// What a part says of its text, before its rules.
+// What a part says about its text, before its rules.
 struct PartHead {
-    bool continues = false;        // its first file began in the part before
-    std::uint64_t num_tokens = 0;  // words of its text, repetitions counted
+    bool continues = false;        // whether its first file began in the part before
+    std::uint64_t num_tokens = 0;  // number of words of its text, with repetitions
     std::vector<std::uint64_t> inos;
-    std::vector<std::uint32_t> words;  // places in the dictionary
+    std::vector<std::uint32_t> words;  // numbers in the dictionary
 };
 
-// The grammar of some files in a row. Its symbols number the words of the part; `words` leads from
-// there to the dictionary. The root rule holds a splitter behind every file.
+// The grammar of consecutive files. Symbols below words.size() are indexes in `words`, which has
+// numbers in the dictionary. The root rule has a splitter after every file.
 struct Part : PartHead {
     Rules rules;
 };
 
-// `none` makes no rules: the root alone holds all words. No section has such a grammar.
+// `none` builds no rules: the root contains all words. No section stores such a grammar.
 enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1, none = 2 };
 
 struct Grammar {
@@ -51,8 +52,8 @@ struct Grammar {
     std::vector<Part> parts;
 };
 
-// The pieces of the grammar section (docs/format.md), in their order: the header, the three streams
-// of the dictionary (DictionaryRange), then for each part its head and its rules.
+// Functions that write the pieces of a grammar section (docs/format.md) in their order: the header,
+// the three streams of the dictionary (DictionaryRange), then for each part its head and its rules.
 struct SectionHeader {
     bool words_of_characters;
     BuilderKind builder;

@@ -1,3 +1,4 @@
+// Writes the lines of an index: an n-gram and the files that contain it; see index_report.h.
 #include "grammar/index_report.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Inverted index and ranked inverted index.
+// The reports inverted index and ranked inverted index.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace gompfs {
 
-// A piece is a range of keys, for which the runs are merged when it is made.
+// A piece is a range of keys; the runs are merged for that range when the piece is made.
 class IndexReport : public Report {
   public:
-    // With counts, the files of a line are in the order of these, and no more than `top`.
+    // With counts, the files of a line are sorted by falling count and limited to `top`.
     IndexReport(const Corpus& corpus, const Postings& postings, bool with_counts, std::uint64_t top)
         : corpus_(corpus),
           merger_(postings.spill, postings.runs,

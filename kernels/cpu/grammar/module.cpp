@@ -1,4 +1,8 @@
-// The Python module gompfs._grammar: building, reading and traversing word grammars.
+// The Python module gompfs._grammar: builds, reads and traverses word grammars.
+//
+// The functions convert arguments and run the work without the interpreter's lock, interruptible by
+// Ctrl-C (common/interruptible.h). Arrays returned to Python either own their values (to_array) or
+// keep the C++ object alive (to_view). gompfs/_grammar.pyi documents every class and function.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -44,7 +48,7 @@ std::string_view as_text(std::span<const std::uint8_t> bytes) {
 
 nb::bytes to_bytes(const auto& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
 
-// Values, copied or moved, as an array that Python owns.
+// Returns values, copied or moved, as an array that owns them.
 template <typename Values>
 nb::object to_array(Values&& values) {
     using Vector = std::remove_cvref_t<Values>;
@@ -54,7 +58,7 @@ nb::object to_array(Values&& values) {
         copy->data(), {copy->size()}, owner));
 }
 
-// Values that belong to an object as an array that keeps it.
+// Returns values that belong to a C++ object as an array that keeps the object alive.
 template <typename Owner, typename Values>
 nb::object to_view(const Owner& owner, const Values& values) {
     return nb::cast(nb::ndarray<nb::numpy, const typename Values::value_type, nb::ndim<1>>(
@@ -96,8 +100,8 @@ nb::object next_piece(GrammarBuilder& builder) {
 using Numbers = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig>;
 
-// (part numbers, file ends, first files of parts), and the text in an array that `allocate` gives
-// for its size; or None.
+// Returns (part numbers, text, file ends, first files of parts), with the text in an array that
+// `allocate` returns for its size; or None.
 nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t most,
                       nb::callable allocate, unsigned num_threads) {
     std::optional<PartsInText> parts;
@@ -169,7 +173,7 @@ std::span<const Value> as_span(const Array<Value>& array) {
     return {array.data(), array.size()};
 }
 
-// `batches` are tuples of continues, inos, ends and words.
+// `batches` are tuples of (continues, inos, ends, words).
 Grammar* take_tokens(const Array<std::uint64_t>& starts, const Array<std::uint8_t>& bytes,
                      bool words_of_characters, const Array<std::uint32_t>& ranks, nb::list batches,
                      unsigned num_threads) {
@@ -231,7 +235,7 @@ void check_text(TextCheck& check, nb::handle text) {
     run_interruptibly([&] { check.add(as_text(view.bytes())); });
 }
 
-// (number of the word, the word in the text, the word in the grammar), or None.
+// Returns (index of the word, the word in the text, the word in the grammar), or None.
 nb::object end_of_text(TextCheck& check) {
     std::optional<Difference> difference;
     run_interruptibly([&] { difference = check.end(); });
@@ -259,7 +263,7 @@ nb::object count_words(const Grammar& grammar, const Inos& inos, unsigned num_th
     return to_array(std::move(counts));
 }
 
-// A section of whose words the counts are known, with its bytes.
+// A section whose words were counted, with its bytes.
 class HeldSection {
   public:
     HeldSection(nb::handle section, const Inos& inos, unsigned num_threads)
@@ -276,7 +280,7 @@ class HeldSection {
 
 using CountsArray = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig>;
 
-// Each source is a section, or a grammar with an array of counts. Both must stay.
+// Each source is a section, or a grammar with an array of counts. Both must stay alive.
 Report* report_word_counts(nb::list sources, nb::list counts, bool by_count, std::uint64_t top,
                            unsigned num_threads) {
     std::vector<CountedWords> counted;
@@ -348,7 +352,7 @@ Forest* corpus_forest(const Corpus& corpus, std::uint64_t begin, std::uint64_t e
     return forest.release();
 }
 
-// Its words are numbered by their places in the dictionary; all files are number 0.
+// Words are numbered as in the dictionary; all files have the number 0.
 Forest* grammar_forest(const Grammar& grammar, const Inos& inos, std::uint64_t begin,
                        std::uint64_t end, unsigned num_threads) {
     const CountedFiles files = counted_files(inos);
@@ -372,7 +376,8 @@ nb::list part_sizes(const Grammar& grammar) {
 
 using NumberRows = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
 
-// `keys` and `of_keys` have two numbers a row, laid out as NgramKey and Posting.
+// Both arrays have two numbers per row: those of `keys` are laid out as NgramKey, those of
+// `of_keys` as Posting.
 void add_run(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) {
     static_assert(sizeof(NgramKey) == 16 && sizeof(Posting) == 16);
     if (keys.shape(1) != 2 || of_keys.shape(1) != 2) {
@@ -407,7 +412,7 @@ Report* report_task(const Corpus& corpus, unsigned task, std::uint64_t top, Post
     return report.release();
 }
 
-// Pairs of file number and count.
+// Returns pairs of file number and count.
 nb::list find_files(const Corpus& corpus, const std::vector<nb::bytes>& words,
                     unsigned num_threads) {
     std::vector<std::string_view> views;
@@ -433,7 +438,7 @@ Report* report_words(nb::list grammars, std::uint64_t ino, std::uint64_t begin, 
     return report.release();
 }
 
-// What a system call says is an OSError.
+// Translates a failed system call to OSError.
 void translate_system_error(const std::exception_ptr& error, void*) {
     try {
         std::rethrow_exception(error);
@@ -446,7 +451,7 @@ void translate_system_error(const std::exception_ptr& error, void*) {
 }  // namespace
 
 NB_MODULE(_grammar, module) {
-    nb::set_leak_warnings(false);  // what lives as long as the process need not be freed
+    nb::set_leak_warnings(false);  // objects that live until the process ends are not freed
     using namespace nb::literals;
     module.doc() = "Word grammars: built, read and traversed on several threads.";
     module.attr("SPLITTER") = kSplitter;

@@ -1,3 +1,5 @@
+// Computes the head and tail buffers of a part's rules; see ngrams.h. Rules are visited from the
+// last one down, so that the buffers of a rule are known before it is used.
 #include "grammar/ngrams.h"
 
 #include <algorithm>

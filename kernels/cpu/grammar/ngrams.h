@@ -1,4 +1,4 @@
-// The n-grams of a part that no single rule holds below it: by head and tail buffers (TADOC).
+// Lists the n-grams of a part rule by rule, by means of head and tail buffers (TADOC section 4).
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace gompfs {
 
-// Up to n - 1 words, by their ranks in the corpus.
+// Up to n - 1 words, by rank in the corpus.
 struct WordBuffer {
     std::array<std::uint32_t, kMaxWordsOfNgram - 1> words{};
     std::uint32_t size = 0;
 
-    // Appends a word; of more than `capacity`, the first one goes.
+    // Appends a word. If there are more than `capacity` words, drops the first.
     void push(std::uint32_t word, unsigned capacity) {
         if (size < capacity) {
             words[size++] = word;
@@ -26,13 +26,13 @@ struct WordBuffer {
     }
 };
 
-// Makes n-grams of words that come one after another.
+// Makes n-grams from words that are read one after another.
 class WordReader {
   public:
     explicit WordReader(const Corpus& corpus) : corpus_(corpus), capacity_(corpus.n - 1) {}
 
-    // Reads a word behind the words of `tail`, which then holds the last words; calls take(key) for
-    // the n-gram that ends there, if there are n words.
+    // Reads a word that follows the words of `tail`, and updates `tail` to the last words. If there
+    // are n words, calls take(key) for the n-gram that ends with this word.
     template <typename Take>
     void read_word(std::uint32_t word, WordBuffer& tail, Take&& take) const {
         if (tail.size == capacity_) {
@@ -55,15 +55,15 @@ class WordReader {
 };
 
 // Reads rules and files of a part element by element. Each rule has a head and a tail buffer: its
-// first and its last n - 1 words, both all of them where it has no more. An n-gram belongs to the
-// lowest rule that it lies in: there it reaches over two elements or more (for n = 1: is one), and
-// of a rule among them it needs no more than head and tail.
+// first and its last n - 1 words, or all its words if it has fewer. An n-gram belongs to the lowest
+// rule that contains it whole; there it spans at least two elements (or is one, for n = 1). Only
+// the heads and tails of these elements are needed to list it, so no rule is expanded.
 class NgramReader : public WordReader {
   public:
     NgramReader(const Corpus& corpus, std::size_t grammar, const Part& part);
 
-    // Reads one element behind the words of `tail`, which then holds the last words; calls
-    // take(key) for every n-gram that ends in the element and does not lie in it.
+    // Reads an element that follows the words of `tail`, and updates `tail` to the last words.
+    // Calls take(key) for every n-gram that ends in the element and is not contained in it.
     template <typename Take>
     void read(Symbol symbol, WordBuffer& tail, Take&& take) const {
         if (symbol < num_words_) {
@@ -80,7 +80,7 @@ class NgramReader : public WordReader {
         }
     }
 
-    // The first n - 1 words of some elements, of which none is a splitter.
+    // The first n - 1 words of some elements, none of which is a splitter.
     WordBuffer head(const Symbol* begin, const Symbol* end) const;
 
   private:

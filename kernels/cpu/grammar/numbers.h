@@ -1,4 +1,5 @@
-// Variable-length numbers: seven bits a byte, lowest first; the highest bit says that more follow.
+// Variable-length numbers (LEB128): seven bits per byte, lowest first; the highest bit of a byte
+// says that another byte follows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@ inline void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value)
     bytes.push_back(static_cast<std::uint8_t>(value));
 }
 
-// Reads what append_number wrote, unchecked: for bytes of our own.
+// Reads what append_number wrote, without checks: only for bytes that this process wrote or has
+// checked.
 inline std::uint64_t read_number(const std::uint8_t*& place) {
     std::uint64_t value = 0;
     for (int shift = 0;; shift += 7) {

@@ -1,3 +1,10 @@
+// Gathers the postings of a corpus; see postings.h.
+//
+// For each part: build its rule graph, choose a direction (counting.h), count the terms of each
+// file, sort the postings by term and file, and spill them as a run. n-grams that span two parts
+// belong to no part; they are read from the first and last words of the parts (PartEdge). Up to 8
+// parts are processed at once; if there are fewer parts than threads, threads share the files of a
+// part.
 #include "grammar/postings.h"
 
 #include <algorithm>
@@ -15,13 +22,12 @@ struct PartPlace {
     const Part* part;
 };
 
-// A file that reaches over parts has n-grams there that no part knows: they are read from the words
-// at the ends of the parts.
+// The first and last words of a part, from which n-grams that span parts are made.
 struct PartEdge {
     bool continues = false;
     std::uint64_t first_ino = 0, last_ino = 0;
     bool is_one_file = true;
-    WordBuffer head, tail;  // of the first file, of the last
+    WordBuffer head, tail;  // of the first file, and of the last file
 };
 
 PartEdge read_edge(const NgramReader& reader, const Part& part) {
@@ -43,7 +49,7 @@ PartEdge read_edge(const NgramReader& reader, const Part& part) {
     return edge;
 }
 
-// By (term, file).
+// Sorts by (term, file).
 void sort_postings(std::vector<Posting>& postings, std::size_t num_terms) {
     const auto by_file = [](const Posting& left, const Posting& right) {
         return left.file < right.file;
@@ -77,7 +83,8 @@ class Gatherer {
 
     void gather() {
         const auto num_threads = static_cast<std::size_t>(traversal_.num_threads);
-        // Where parts in work are fewer than threads, threads share the files of each.
+        // If fewer parts than threads are processed at once, several threads share the files of a
+        // part.
         const std::size_t at_once = std::clamp<std::size_t>(parts_.size(), 1, kMaxPartsInWork);
         const std::size_t inside = std::max<std::size_t>(num_threads / at_once, 1);
         parallel_for_all(
@@ -100,8 +107,9 @@ class Gatherer {
     }
 
   private:
-    static constexpr std::size_t kMaxPostings = std::size_t{4} << 20;  // that are sorted at once
-    static constexpr std::size_t kMaxPartsInWork = 8;  // however many threads: each takes memory
+    static constexpr std::size_t kMaxPostings = std::size_t{4} << 20;  // sorted at once
+    // Limit for any number of threads, as each part takes memory.
+    static constexpr std::size_t kMaxPartsInWork = 8;
 
     void count_part(const PartPlace& place, unsigned num_threads) {
         const auto& [grammar, part] = place;

@@ -14,17 +14,18 @@
 namespace gompfs {
 
 struct Traversal {
-    bool sequential = false;  // as TADOC does it (sequential.h), which has no choice of direction
+    bool sequential = false;  // as the TADOC papers do (sequential.h); ignores `direction`
     Direction direction = Direction::automatic;
     unsigned num_threads = 1;
 };
 
-// Runs of postings, put aside. A key and file may be in several runs. Threads may add runs at once.
+// Spilled runs of postings. The same key and file may be in several runs. Several threads may add
+// runs at once.
 class Postings {
   public:
     explicit Postings(Spill::Place place) : spill(std::move(place)) {}
 
-    // Postings by (term, file), their terms places in `keys`, which ascend.
+    // Adds postings in the order of (term, file); terms are indexes in `keys`, which must ascend.
     void add(std::span<const NgramKey> keys, std::span<const Posting> postings);
     void add(Run&& run);
 
@@ -35,13 +36,13 @@ class Postings {
     std::mutex mutex_;
 };
 
-// The n-grams of all files of the corpus that are not left out, with the number of the file or,
-// unless `per_file`, 0. Its memory for each part in work: 64 bytes for each n-gram that its rules
-// hold, and 128 MiB at most for postings. Throws what Spill throws.
+// Counts the n-grams of all files that are not left out, by file or, unless per_file is set,
+// together as file 0. Memory for each part being processed: 64 bytes per n-gram of its rules, and
+// at most 128 MiB for postings. Throws what Spill throws.
 void gather_postings(const Corpus& corpus, bool per_file, const Traversal& traversal,
                      Postings& postings);
 
-// The n-grams over the ends of parts alone, of files that go on from one into the next.
+// Counts only the n-grams that span the end of a part, of files that continue in the next part.
 void gather_over_edges(const Corpus& corpus, bool per_file, unsigned num_threads,
                        Postings& postings);
 

@@ -1,3 +1,27 @@
+// Batch Re-Pair (Larsson and Moffat 2000, with many digrams replaced per round).
+//
+// Algorithm
+//
+// Re-Pair replaces the most frequent digram of a text by a rule, again and again. That takes a
+// pass, or large data structures, for each rule. Here each round counts all digrams in a hash
+// table, and then chooses occurrences that are locally the most frequent and do not overlap:
+// walking from the left, it goes up to the top of each ascent in frequency, and takes every second
+// position down from there. Every digram that was chosen at least twice becomes a rule, and its
+// chosen occurrences are replaced. A few passes suffice. Rounds end when a round replaces no more
+// than one of 512 symbols, or after 32 rounds. tidy() finally dissolves the rules that do not pay.
+//
+// Invariants
+//
+// - A rule of a round consists of words and rules of earlier rounds only.
+// - The rules are the same on every machine and for every number of threads, and equal those of
+//   kernels/cuda/grammar/repair.cu.
+// - A symbol marked kUnique starts a digram that is known to occur once. Counts of existing digrams
+//   never grow, so the mark stays valid until a neighbour is replaced.
+//
+// Optimizations
+//
+// Digrams marked kUnique are not counted, so the table shrinks from round to round. Look-ups in the
+// table are prefetched 16 positions ahead. A key and its count share one 64-bit slot.
 #include "grammar/repair.h"
 
 #include <sys/mman.h>
@@ -12,12 +36,12 @@ namespace gompfs {
 namespace {
 
 constexpr int kMaxRounds = 32;
-// Frequencies above count as this one. A part of a text has fewer than 2^23 symbols, so that a
-// slot's counter holds it; kernels/cuda/grammar/repair.cu has the same limit.
+// Higher frequencies count as this one. A part of a text has fewer than 2^23 symbols, so a slot has
+// enough bits for the count. kernels/cuda/grammar/repair.cu has the same limit.
 constexpr std::uint64_t kMaxFrequency = (1 << 18) - 1;
 constexpr std::size_t kPrefetchDistance = 16;
-// On a symbol: the digram that starts here is known to occur once only. Counts of old digrams never
-// grow.
+// A bit on a symbol: the digram that starts here is known to occur only once. Counts of existing
+// digrams never grow.
 constexpr Symbol kUnique = 0x80000000;
 constexpr std::uint32_t kNoSlot = ~0u;
 
@@ -44,7 +68,7 @@ void Repair::start(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     symbols_ = symbols.data();
     size_ = symbols.size();
     num_words_ = num_words;
-    // Rules and words together are never more than the symbols at the start.
+    // The number of rules and words together is never above the number of symbols at the start.
     symbol_bits_ = std::bit_width(size_ + 1);
     count_mask_ = (std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1;
     rules_.clear();
@@ -124,8 +148,8 @@ void Repair::choose(std::size_t position) {
     ++rule_of_[slot_of_[position]];
 }
 
-// Marks occurrences so that every other repeated digram overlaps a chosen one at least as frequent:
-// the top of each ascent in frequency, and every second position down from it.
+// Chooses occurrences so that every other repeated digram overlaps a chosen one that is at least as
+// frequent: the top of each ascent in frequency, and every second position down from it.
 void Repair::choose_occurrences() {
     std::fill_n(chosen_.begin(), size_, 0);
     for (std::size_t position = 0; position < size_;) {
@@ -147,7 +171,8 @@ void Repair::choose_occurrences() {
     }
 }
 
-// Puts rules in the place of the digrams that were chosen more than once; the occurrences replaced.
+// Replaces the digrams that were chosen more than once by rules. Returns the number of occurrences
+// replaced.
 std::size_t Repair::replace_chosen() {
     std::size_t num_replaced = 0;
     std::size_t out = 0;
@@ -179,7 +204,7 @@ std::size_t Repair::replace_chosen() {
     return num_replaced;
 }
 
-// A word that occurs once makes both its digrams unique: no table needs to hold them.
+// A word that occurs once makes both its digrams unique, so they need not be counted.
 void Repair::mark_single_words() {
     std::vector<std::uint32_t> counts(num_words_);
     for (std::size_t position = 0; position < size_; ++position) {
@@ -223,8 +248,8 @@ Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     return tidy();
 }
 
-// Dissolves rules that do not pay: those used once, and those that are short and used two or three
-// times. Later rules use earlier ones, so that uses are final when a rule is reached from the last
+// Dissolves rules that do not pay: rules used once, and short rules used two or three times. Rules
+// are used by later rules only, so the number of uses is final when a rule is reached from the last
 // one down.
 Rules Repair::tidy() {
     const std::size_t num_rules = rules_.size();
@@ -257,7 +282,7 @@ Rules Repair::tidy() {
             use(rules_[rule].second, uses[rule] - 1);
         }
     }
-    // Kept rules are numbered from the last one down, behind the root.
+    // Kept rules are numbered after the root, from the last one down.
     std::vector<std::uint32_t> number(num_rules);
     std::uint32_t next = 1;
     for (std::size_t rule = num_rules; rule-- > 0;) {

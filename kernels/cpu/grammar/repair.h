@@ -1,4 +1,5 @@
-// The builder `repair`: batch Re-Pair.
+// The grammar builder `repair`: batch Re-Pair, after Larsson and Moffat, "Off-line dictionary-based
+// compression", Proc. IEEE 88(11), 2000. repair.cpp explains the algorithm.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +11,7 @@
 
 namespace gompfs {
 
-// Memory for tables that are accessed at random: in huge pages where the system has them.
+// Memory for tables with random access; in huge pages if the system has them.
 template <typename Value>
 class Table {
   public:
@@ -26,16 +27,11 @@ class Table {
     std::unique_ptr<Value, Free> values_;
 };
 
-// Builds grammars of symbols (words below num_words, and splitters, which no rule but the root may
-// hold); keeps its memory from one to the next.
-//
-// Each round counts all digrams, chooses occurrences that are locally the most frequent and do not
-// overlap, and puts a rule in the place of every digram that was chosen twice or more. Many digrams
-// are replaced in one round, so that a few passes over the symbols suffice; plain Re-Pair needs one
-// for each rule.
+// Builds grammars of symbols (words below num_words, and splitters, which only the root may
+// contain). Reuses its memory from one grammar to the next.
 class Repair {
   public:
-    // A grammar of symbols, which are used up.
+    // Builds a grammar of `symbols`. Their content is undefined afterwards.
     Rules build(std::vector<Symbol>& symbols, std::uint32_t num_words);
 
   private:
@@ -58,12 +54,12 @@ class Repair {
     int symbol_bits_ = 0;
     std::uint64_t count_mask_ = 0;
     std::size_t num_slots_ = 0;
-    std::vector<std::uint32_t> slot_of_;  // per position: its digram's slot
+    std::vector<std::uint32_t> slot_of_;  // per position: slot of its digram
     std::vector<std::uint32_t>
         frequency_;  // per position: its digram's count; 0 where it does not repeat
     std::vector<std::uint8_t> chosen_;  // per position
-    Table<std::uint64_t> digrams_;      // per slot: key (high bits), count (low bits, saturated)
-    Table<std::uint32_t> rule_of_;      // per slot: times chosen, then kUnique | rule
+    Table<std::uint64_t> digrams_;      // per slot: key (high bits) and count (low bits, saturated)
+    Table<std::uint32_t> rule_of_;      // per slot: number of times chosen, then kUnique | rule
     std::vector<std::pair<Symbol, Symbol>> rules_;
 };
 

@@ -9,19 +9,20 @@
 
 namespace gompfs {
 
-// A text that is made piece by piece, so that no more of it is in memory than somebody wants now.
+// A text that is made piece by piece, so that only the pieces in use are in memory.
 class Report {
   public:
-    static constexpr std::size_t kPieceSize = std::size_t{1} << 20;  // about so many bytes
+    static constexpr std::size_t kPieceSize = std::size_t{1} << 20;  // approximate size in bytes
 
     virtual ~Report() = default;
     virtual std::size_t num_pieces() const = 0;
-    // Whether there is one at an index: for the first one, that may be known sooner than their
-    // number.
+    // Whether a piece with this index exists. For the first piece, this may be known earlier than
+    // the number of pieces.
     virtual bool has_piece(std::size_t index) const { return index < num_pieces(); }
-    // Pieces may be made by several threads at once, and more than once.
+    // Makes a piece. Several threads may make pieces at once, and a piece may be made several
+    // times.
     virtual std::string piece(std::size_t index) const = 0;
-    // Of the whole text in bytes, if that is known before it is made.
+    // The size of the whole text in bytes, if it is known before the text is made.
     virtual std::optional<std::uint64_t> size() const { return std::nullopt; }
 };
 

@@ -1,3 +1,5 @@
+// Builds the graph of a part; see rule_graph.h. All occurrences of n-grams are listed with their
+// keys, radix-sorted by key, and numbered.
 #include "grammar/rule_graph.h"
 
 #include <array>
@@ -10,10 +12,10 @@ namespace {
 
 struct Occurrence {
     NgramKey key;
-    std::uint32_t place;  // in `terms`
+    std::uint32_t place;  // index in `terms`
 };
 
-// By key, equal ones in their order, from the lowest digit to the highest.
+// Sorts by key with a stable radix sort, lowest digit first.
 void sort_by_key(std::vector<Occurrence>& occurrences, unsigned key_bits) {
     constexpr unsigned kDigitBits = 11;
     std::vector<Occurrence> sorted(occurrences.size());
@@ -80,7 +82,7 @@ class GraphBuilder {
                 occurrences_.push_back({key, static_cast<std::uint32_t>(occurrences_.size())});
             });
             if (symbol >= num_words) {
-                // Rules follow the files; rule 0 is no node.
+                // Rule nodes follow the file nodes; rule 0 is not a node.
                 graph_.children.push_back(num_files() + (symbol - num_words) - 1);
             }
         }

@@ -1,3 +1,5 @@
+// Computes the number of words of rules and files; see rule_sizes.h. Rules are visited from the
+// last one down, so that every rule is known before it is used.
 #include "grammar/rule_sizes.h"
 
 #include <algorithm>

@@ -8,10 +8,10 @@
 
 namespace gompfs {
 
-// How many words each rule of a part stands for; kMaxTokens where it is too many.
+// The number of words that each rule of a part stands for, at most kMaxTokens.
 std::vector<std::uint64_t> rule_sizes(const Part& part);
 
-// How many words each file of a part has.
+// The number of words of each file of a part.
 std::vector<std::uint64_t> file_sizes(const Part& part);
 
 }  // namespace gompfs

@@ -1,3 +1,5 @@
+// Implements runs and their merge; see runs.h. Ranges are cut at the first keys of chunks, so that
+// they contain about equally many postings. Each reader has a buffer of 2 KiB.
 #include "grammar/runs.h"
 
 namespace gompfs {

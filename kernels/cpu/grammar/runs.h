@@ -1,4 +1,4 @@
-// Sorted postings, put aside compactly and merged.
+// Sorted runs of postings, spilled in compact form and merged (as in an external merge sort).
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace gompfs {
 
-// How often an n-gram occurs in a file.
+// The number of times that an n-gram occurs in a file.
 struct Posting {
-    std::uint32_t term;  // a place in a list of keys
-    std::uint32_t file;  // 0 where files are counted together
+    std::uint32_t term;  // index in a list of keys
+    std::uint32_t file;  // 0 if files are counted together
     std::uint64_t count;
 };
 
@@ -49,8 +49,9 @@ inline NgramKey read_key(const std::uint8_t*& place) {
     }
 }
 
-// Postings in the order of (key, file), as three numbers each: the difference to the key before,
-// the file, and the count. Every kPostingsOfChunk-th is told without the one before.
+// Postings in the order of (key, file). Each is stored as three numbers: the difference to the
+// previous key, the file, and the count. Every kPostingsOfChunk-th posting starts a chunk and is
+// stored with its whole key, so that reading can start there.
 struct Run {
     static constexpr std::size_t kPostingsOfChunk = 256;
 
@@ -59,12 +60,12 @@ struct Run {
         std::uint64_t place;
     };
     std::vector<Chunk> chunks;
-    std::uint64_t end = 0;  // of its bytes, which begin with the first chunk
+    std::uint64_t end = 0;  // end of its bytes, which begin with the first chunk
 };
 
 class RunWriter {
   public:
-    // They come in order.
+    // Adds a posting; postings must be added in order.
     void add(const KeyedPosting& posting) {
         if (num_postings_++ % Run::kPostingsOfChunk == 0) {
             run_.chunks.push_back({posting.key, bytes_.size()});
@@ -75,7 +76,7 @@ class RunWriter {
         append_number(bytes_, posting.count);
         last_ = posting.key;
     }
-    // Puts the run aside.
+    // Stores the run in `spill`.
     Run finish(Spill& spill);
 
   private:
@@ -85,13 +86,13 @@ class RunWriter {
     Run run_;
 };
 
-// Reads a run from a chunk on.
+// Reads a run from the start of a chunk.
 class RunReader {
   public:
     RunReader(const Spill& spill, const Run& run, std::size_t chunk)
         : spill_(&spill), run_(&run), chunk_(chunk), place_(run.chunks[chunk].place) {}
 
-    // The next posting; false at the end.
+    // Reads the next posting; returns false at the end.
     bool next(KeyedPosting& posting) {
         if (end_ - at_ < kLongest && place_ != run_->end) {
             refill();
@@ -112,27 +113,28 @@ class RunReader {
     }
 
   private:
-    static constexpr std::size_t kLongest = 40;  // bytes of a posting: 19 + 5 + 10 at most
+    static constexpr std::size_t kLongest = 40;  // maximum bytes of a posting: 19 + 5 + 10
 
     std::uint64_t position() const { return place_ - (end_ - at_); }
     void refill();
 
     const Spill* spill_;
     const Run* run_;
-    std::size_t chunk_;    // the next one
-    std::uint64_t place_;  // of what is not in bytes_ yet
+    std::size_t chunk_;    // the next chunk
+    std::uint64_t place_;  // offset of the bytes that are not in bytes_ yet
     std::array<std::uint8_t, 2048> bytes_;
     std::size_t at_ = 0, end_ = 0;
 };
 
-// Runs side by side in the order of (key, file), in ranges of keys.
+// Merges runs in the order of (key, file), divided into ranges of keys that can be merged
+// independently.
 class RunMerger {
   public:
-    // The runs must stay.
+    // The runs must outlive the object.
     RunMerger(const Spill& spill, const std::vector<Run>& runs, std::size_t max_ranges);
 
-    // How many ranges there are if each is to have about so many postings; no fewer than make sense
-    // for so many runs, as a range begins inside of chunks.
+    // The number of ranges for about num_postings postings per range. It is limited for many runs,
+    // because a range may begin inside a chunk of each run, which must then be read from its start.
     static std::size_t num_ranges_of(const std::vector<Run>& runs, std::size_t num_postings);
 
     std::size_t num_ranges() const { return cuts_.size() + 1; }
@@ -148,7 +150,8 @@ class RunMerger {
     };
 
     std::vector<RunReader> readers(std::size_t range) const;
-    // Goes on to the first posting that is in the range or behind it; false where none is in it.
+    // Advances to the first posting at or after the start of the range. Returns false if no posting
+    // is in the range.
     bool enter(std::size_t range, Source& source) const;
     bool is_inside(std::size_t range, NgramKey key) const {
         return range == cuts_.size() || key < cuts_[range];

@@ -1,3 +1,5 @@
+// Implements the search for an n-gram; see search.h. Parts are searched in parallel. n-grams that
+// span two parts are counted separately (search_edges).
 #include "grammar/search.h"
 
 #include <algorithm>
@@ -13,7 +15,7 @@
 namespace gompfs {
 namespace {
 
-// The key of an n-gram; none where a word does not occur at all.
+// The key of an n-gram; nothing if one of its words does not occur at all.
 std::optional<NgramKey> key_of(const Corpus& corpus, const std::vector<std::string_view>& words) {
     NgramKey key = 0;
     for (std::size_t index = 0; index < words.size(); ++index) {
@@ -26,7 +28,7 @@ std::optional<NgramKey> key_of(const Corpus& corpus, const std::vector<std::stri
     return key;
 }
 
-// Whether a part has all of some words.
+// Whether a part contains all of some words.
 bool has_words(const Part& part, const Dictionary& dictionary,
                const std::vector<std::string_view>& words) {
     return std::all_of(words.begin(), words.end(), [&](std::string_view word) {

@@ -1,4 +1,4 @@
-// Where an n-gram is, by traversal of the grammar.
+// Finds the files that contain an n-gram, by traversal of the grammar.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct FileCount {
     std::uint64_t count;
 };
 
-// The files of the corpus that have an n-gram, given as its words, by number, with how often. Each
-// rule is visited once, from the last up: an n-gram occurs in it where it lies over its elements,
-// and as often as in the rules that it uses. Parts that lack one of the words are not visited.
-// Throws std::invalid_argument unless there are as many words as the corpus has in an n-gram.
+// Returns the files of the corpus that contain an n-gram (given as its words), by number, with
+// counts. Each rule is visited once, from the last one up: the number of occurrences in a rule is
+// the number that span its elements plus those of the rules that it uses. Parts that lack one of
+// the words are skipped. Throws std::invalid_argument unless the number of words is the corpus's n.
 std::vector<FileCount> find_ngram(const Corpus& corpus, const std::vector<std::string_view>& words,
                                   unsigned num_threads);
 

@@ -1,4 +1,5 @@
-// The grammar section as it is written; section_reader.cpp reads it.
+// Writes the pieces of a grammar section; section_reader.cpp reads them. docs/format.md describes
+// the format.
 #include "grammar/section.h"
 
 #include "common/little_endian.h"
@@ -8,7 +9,7 @@
 namespace gompfs {
 namespace {
 
-// Differences of either sign as small numbers: 0, -1, 1, -2, ...
+// Appends a difference of either sign as a small number: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
 void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std::uint64_t to) {
     const auto difference = static_cast<std::int64_t>(to - from);
     append_number(bytes, static_cast<std::uint64_t>(difference) << 1 ^
@@ -55,7 +56,7 @@ std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_word
     for (std::uint32_t rule = 0; rule < num_rules; ++rule) {
         append_number(bytes, rules.starts[rule + 1] - rules.starts[rule]);
     }
-    // Words are odd, rules even and counted from the last one, which tends to be used most.
+    // Words are odd. Rules are even and counted from the last one, which tends to be used most.
     for (const Symbol symbol : rules.symbols) {
         if (symbol == kSplitter) {
             bytes.push_back(0);

@@ -1,4 +1,4 @@
-// What the grammar section begins with, for its writer and its reader.
+// The header fields of a grammar section, for its writer and its reader.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,8 @@
-// Reading a grammar section from front to back, every number checked.
+// Reads the numbers of a grammar section from front to back, and checks every one.
+//
+// A section may come from anybody. The cursor never reads past its end, refuses counts that are
+// larger than the bytes left (so that memory is bounded by the size of the section), and refuses
+// numbers that do not fit.
 #pragma once
 
 #include <bit>
@@ -13,7 +17,7 @@ namespace gompfs {
 
 [[noreturn]] inline void fail_section(const char* what) { throw std::invalid_argument(what); }
 
-// All of it throws std::invalid_argument where the bytes end too early or make no sense.
+// All functions throw std::invalid_argument if the bytes end too early or are not valid.
 class SectionCursor {
   public:
     using Bytes = std::span<const std::uint8_t>;
@@ -59,8 +63,9 @@ class SectionCursor {
         return long_number();
     }
 
-    // Some numbers that must be below 2^32. Where the next one begins is known late, and how long
-    // it is cannot be foretold: two at once are read twice as fast as one after another.
+    // Reads numbers that must be below 2^32. The start of a number depends on the length of the
+    // number before, which is hard to predict; decoding two numbers from one 64-bit load is twice
+    // as fast as one after another.
     void numbers(std::span<std::uint32_t> out) {
         std::size_t at = 0;
         while (at + 2 <= out.size() && left() >= 8) {
@@ -81,7 +86,7 @@ class SectionCursor {
         }
     }
 
-    // How many items follow, of which each takes at least one byte.
+    // Reads the number of items that follow; each item takes at least one byte.
     std::uint64_t count() {
         const std::uint64_t value = number();
         if (value > left()) {
@@ -90,8 +95,8 @@ class SectionCursor {
         return value;
     }
 
-    // Goes on behind some numbers, whose bytes it gives, without looking at their values. Numbers
-    // end in a byte without the highest bit, and 64 bytes hold no more than 64 ends.
+    // Skips `count` numbers without decoding them, and returns their bytes. The last byte of a
+    // number has its highest bit clear; 64 bytes contain at most 64 last bytes.
     Bytes skip_numbers(std::uint64_t count) {
         const std::uint8_t* const start = next_;
         for (; count >= 64 && left() >= 64; next_ += 64) {
@@ -110,7 +115,7 @@ class SectionCursor {
     }
 
   private:
-    // The number in the lowest bits of a word, up to 32 of them.
+    // The number in the lowest num_bits bits of a word, at most 32.
     static std::uint32_t join_bits(std::uint64_t word, int num_bits) {
         const auto bytes = static_cast<std::uint32_t>(word & ((std::uint64_t{1} << num_bits) - 1));
         return (bytes & 0x7f) | (bytes >> 1 & 0x3f80) | (bytes >> 2 & 0x1fc000) |

@@ -1,3 +1,6 @@
+// Implements the reading of a part; see section_part.h. Every number is checked before use: inodes,
+// word numbers, rule lengths and symbols must be possible, and the lengths of rules must fit the
+// bytes that are left.
 #include "grammar/section_part.h"
 
 #include "grammar/section.h"
@@ -5,9 +8,9 @@
 namespace gompfs {
 namespace {
 
-constexpr std::uint64_t kMaxIno = std::uint64_t{1} << 62;  // above all numbers of inodes
+constexpr std::uint64_t kMaxIno = std::uint64_t{1} << 62;  // above every inode number
 
-// Of either sign: differences are coded as 0, -1, 1, -2, ...
+// The number after `from`, given a difference of either sign stored as 0, -1, 1, -2, ...
 std::uint64_t number_behind(std::uint64_t from, std::uint64_t coded) {
     return from + (coded >> 1 ^ (~(coded & 1) + 1));
 }

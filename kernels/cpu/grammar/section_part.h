@@ -1,4 +1,4 @@
-// One part of a grammar section.
+// Reads one part of a grammar section.
 #pragma once
 
 #include <algorithm>
@@ -13,35 +13,35 @@
 
 namespace gompfs {
 
-// All of it throws std::invalid_argument for what is wrong, and fills what may have been used
-// before, which saves the time that fresh memory takes.
+// All functions throw std::invalid_argument for invalid data. They fill objects that may have been
+// used before, to save the allocation of fresh memory.
 
-// Goes on behind a part, whose bytes it gives, without looking at more than it must.
+// Skips a part and returns its bytes, decoding only what is needed to find its end.
 std::span<const std::uint8_t> skip_part(SectionCursor& in);
 
-// What comes before the rules.
+// Reads what comes before the rules.
 void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& head);
 
-// How long the rules are, as the starts of Rules.
+// Reads the lengths of the rules, as the starts of Rules.
 void read_rule_starts(SectionCursor& in, std::uint64_t num_words,
                       std::vector<std::uint64_t>& starts);
 
 void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_size, Part& part);
 
-// Throws where a part stands for more or fewer words than it says.
+// Throws if a part stands for more or fewer words than it says.
 void check_num_tokens(const PartHead& head, std::uint64_t num_tokens);
 
-// Adds up the words of the parts of a section, on several threads. Sums of counts must fit into 64
-// bits, whatever a hostile section stands for.
+// Adds up the numbers of words of a section's parts, on several threads. The sum must be below
+// kMaxTokens, whatever a hostile section claims, so that counts fit into 64 bits.
 class TokenSum {
   public:
-    void add(std::uint64_t num_tokens) {  // below kMaxTokens
+    void add(std::uint64_t num_tokens) {  // num_tokens must be below kMaxTokens
         std::uint64_t sum = sum_.load(std::memory_order_relaxed);
         while (!sum_.compare_exchange_weak(sum, std::min(sum + num_tokens, kMaxTokens),
                                            std::memory_order_relaxed)) {
         }
     }
-    // Throws std::invalid_argument where there are kMaxTokens or more.
+    // Throws std::invalid_argument if the sum is kMaxTokens or more.
     void check() const;
 
   private:
@@ -51,8 +51,9 @@ class TokenSum {
 [[noreturn]] void fail_symbol();
 void check_splitters(const PartHead& head, std::size_t num_splitters, bool are_last);
 
-// Reads the symbols of all rules: begin(rule) for each rule, then take(symbol) for each of its
-// symbols, splitters too.
+// Reads the symbols of all rules: calls begin(rule) for each rule, then take(symbol) for each of
+// its symbols, splitters included. Checks that every symbol is a known word, a rule with a higher
+// number, or a splitter in the root.
 template <typename Begin, typename Take>
 void read_symbols(SectionCursor& in, const PartHead& head, const std::vector<std::uint64_t>& starts,
                   Begin&& begin, Take&& take) {

@@ -1,6 +1,9 @@
-// Reads the grammar section, every number checked. Its items say how many of them there are, but
-// not how many bytes they take: where parts and ranges of the dictionary lie is found by counting
-// the ends of numbers, which is fast; these are read in parallel, as soon as they are found.
+// Reads a grammar section and checks every number; see section_reader.h.
+//
+// Items are stored with their counts but without their sizes in bytes. So the ends of parts and of
+// ranges of the dictionary are found by counting the last bytes of numbers, which is fast. One
+// thread locates the parts one after another (FoundParts), while all other threads already read the
+// parts that are located.
 #include "grammar/section_reader.h"
 
 #include <algorithm>
@@ -21,14 +24,15 @@ namespace {
 
 using Bytes = SectionCursor::Bytes;
 
-constexpr std::size_t kMinPartSize = 6;  // of one rule without symbols
+constexpr std::size_t kMinPartSize = 6;  // a part with one rule without symbols
 
-// Where the parts lie: found one after another by one thread, while others read those it has found.
+// The parts that have been located so far. One thread locates them; others wait for a part and read
+// it.
 class FoundParts {
   public:
     FoundParts(SectionCursor in, std::size_t num_parts) : in_(in), parts_(num_parts) {}
 
-    // Throws where one cannot be found, and then finds no more.
+    // Locates all parts. Throws at the first part that cannot be located.
     void find() {
         const Ended ended(*this);
         for (std::size_t index = 0; index < parts_.size(); ++index) {
@@ -41,7 +45,7 @@ class FoundParts {
         }
     }
 
-    // Waits for one; nothing where it is not found.
+    // Waits for a part. Returns nothing if it cannot be located.
     std::optional<Bytes> wait_for(std::size_t index) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return index < num_found_ || has_ended_; });

@@ -1,4 +1,4 @@
-// A grammar section that is being read.
+// Reads a grammar section on several threads.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace gompfs {
 
-// Where the pieces of a section lie is known, the rest is checked when it is read. The bytes must
-// stay. All throw std::invalid_argument, naming what is wrong.
+// A section whose pieces have been located; their content is checked when they are read. The bytes
+// must outlive the object. All functions throw std::invalid_argument, naming what is wrong.
 class GrammarSection {
   public:
     GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads);
@@ -23,9 +23,9 @@ class GrammarSection {
     SectionWords& words() { return words_; }
     const SectionWords& words() const { return words_; }
 
-    // Gives the ranges of words to `take_range`, which checks or expands each, and the parts with
-    // their numbers to what `make_taker` makes for each thread, to be read: in any order. What they
-    // took counts only if nothing is thrown.
+    // Calls take_range for every range of words, and for every part the function that make_taker
+    // returns for the thread, with the part's number and bytes, in any order. If anything throws,
+    // the results must be discarded.
     using TakeRange = std::function<void(std::size_t)>;
     using TakePart = std::function<void(std::size_t, std::span<const std::uint8_t>)>;
     using MakeTaker = std::function<TakePart()>;

@@ -1,3 +1,10 @@
+// Reads the dictionary of a section; see section_words.h.
+//
+// A word is stored as a shared length (one byte), the length of its rest and the rest, in three
+// separate streams. The constructor finds the ranges from the shared lengths alone, and measures
+// them in parallel. After check(), word() can expand any single word: it starts at the nearest
+// anchor, at most 63 words before, finds the rests from there on, and assembles the word from its
+// end to its beginning.
 #include "grammar/section_words.h"
 
 #include <algorithm>
@@ -21,7 +28,7 @@ std::string_view as_text(const std::uint8_t* bytes, std::uint64_t size) {
 
 }  // namespace
 
-// Cuts the words where one shares nothing, into ranges of about equal length where that can be had.
+// Cuts the words at words that share nothing, into ranges of roughly equal length.
 SectionWords::SectionWords(SectionCursor& in, std::uint32_t num_words, unsigned num_threads)
     : num_words_(num_words) {
     constexpr std::uint32_t kMaxRanges = 128, kMinWords = 1 << 14;
@@ -79,7 +86,8 @@ void SectionWords::check(std::size_t index) {
             until_anchor = kWordsOfAnchor - 1;
         }
         const std::uint64_t size = read_number(length);
-        // Where words share all that they can, the next byte tells.
+        // If a word shares as much as it can with the word before, the next byte alone decides the
+        // order.
         if (shared == word.size() || size == 0 ||
             *rest <= static_cast<std::uint8_t>(word[shared])) {
             check_order(std::string_view(word).substr(shared), as_text(rest, size));
@@ -91,7 +99,7 @@ void SectionWords::check(std::size_t index) {
     check_end(index, word);
 }
 
-// The next range follows.
+// Checks the order of the last word of a range and the first word of the next.
 void SectionWords::check_end(std::size_t index, std::string_view last_word) const {
     if (index + 1 < ranges_.size()) {
         const Range& next = ranges_[index + 1];
@@ -144,7 +152,8 @@ std::string SectionWords::word(std::uint32_t number) const {
     for (std::uint32_t at = from; at <= place; ++at) {
         rests[at - from + 1] = rests[at - from] + read_number(length);
     }
-    // From its end to its beginning: what it shares is in the nearest words that share less.
+    // Assembles the word from its end to its beginning: each shared prefix is in the nearest
+    // previous word that shares less.
     std::size_t end = range.shared_lengths[place] + (rests[place - from + 1] - rests[place - from]);
     std::string word(end, '\0');
     for (std::uint32_t at = place + 1; at-- > from && end > 0;) {

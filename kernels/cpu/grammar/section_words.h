@@ -13,34 +13,35 @@
 
 namespace gompfs {
 
-// Words without the prefixes that they share with the word before, in ranges of which the first
-// word shares nothing. Ranges are independent of each other: each is either checked or expanded, by
-// any thread. The section's bytes must stay. All throw std::invalid_argument for what is wrong.
+// The words of a section, each stored as the length of the prefix shared with the word before and
+// the rest. They are divided into ranges whose first word shares nothing, so ranges are independent
+// and any thread may check or expand a range. The section's bytes must outlive the object. All
+// functions throw std::invalid_argument for invalid data.
 class SectionWords {
   public:
-    // Finds the ranges at the place of the cursor, which goes on behind the words.
+    // Finds the ranges at the cursor's position, and advances the cursor past the words.
     SectionWords(SectionCursor& in, std::uint32_t num_words, unsigned num_threads);
 
     std::uint32_t size() const { return num_words_; }
     std::size_t num_ranges() const { return ranges_.size(); }
 
-    // Checks the order of a range's words, and remembers where some of them are, for word().
+    // Checks the order of a range's words, and records anchors for word().
     void check(std::size_t range);
-    // Checks it, and makes its words a part of the dictionary that room() gave.
+    // Checks a range and writes its words to their positions in `dictionary`, which room() made.
     void expand(std::size_t range, Dictionary& dictionary) const;
     Dictionary room() const;
 
-    // One word, when its range has been checked; it takes some 100 ns.
+    // Returns one word of a range that was checked; takes about 100 ns.
     std::string word(std::uint32_t number) const;
     // Calls take(number, size in bytes) for each word of a range.
     template <typename Take>
     void for_each_size(std::size_t range, Take&& take) const;
 
   private:
-    // A word from which on others are found: the prefix that it shares, and where its length and
-    // its rest are.
+    // A word from which the following words can be found: the shared prefix, and the positions of
+    // its length and its rest.
     struct Anchor {
-        std::uint32_t prefix;  // behind that of the anchor before, in the prefixes of the range
+        std::uint32_t prefix;  // start of the prefix in Range::prefixes; it ends at the next anchor
         std::uint32_t rest_length;
         std::uint64_t rest;
     };
@@ -49,9 +50,9 @@ class SectionWords {
     struct Range {
         std::uint32_t first = 0;
         std::span<const std::uint8_t> shared_lengths;
-        std::span<const std::uint8_t> rest_lengths;  // numbers
-        std::uint64_t rest_size = 0;                 // of the words, without what they share
-        std::uint64_t size = 0;                      // and with it
+        std::span<const std::uint8_t> rest_lengths;  // variable-length numbers
+        std::uint64_t rest_size = 0;  // size of all words without their shared prefixes
+        std::uint64_t size = 0;       // size of all words with their shared prefixes
         const std::uint8_t* rests = nullptr;
         std::uint64_t start = 0;  // in the bytes of the dictionary
         std::vector<Anchor> anchors;

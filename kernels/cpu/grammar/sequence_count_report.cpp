@@ -1,3 +1,6 @@
+// Sorts n-grams by count; see sequence_count_report.h. Most counts are small, so distributing the
+// n-grams over 1,024 streams sorts nearly all of them without comparisons. In a stream, n-grams are
+// stored as differences of their keys.
 #include "grammar/sequence_count_report.h"
 
 #include <algorithm>
@@ -42,7 +45,7 @@ void SequenceCountReport::distribute(Postings& postings, Streams& streams, unsig
 
 void SequenceCountReport::list_pieces(const Streams& streams) {
     constexpr std::size_t kPieceOfKeys = 256 << 10;  // in bytes of differences, for 1 MiB of text
-    piece_starts_ = {0, 0};
+    piece_starts_ = {0, 0};  // bytes of differences, for about 1 MiB of text
     std::size_t size = 0;
     for (std::uint64_t count = kSmall; count-- > 0;) {
         for (const Streams::Chunk& chunk : streams.chunks(count)) {

@@ -1,4 +1,4 @@
-// Sequence count.
+// The report sequence count: n-grams by falling count.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace gompfs {
 
-// N-grams are sorted by count with a stream for each small count, to which a merge of the runs
-// gives them in byte order; those of large counts are few, and sorted in memory.
+// Sorts n-grams by count with a stream for each small count; a merge of the runs supplies them in
+// byte order. n-grams with large counts are few and sorted in memory.
 class SequenceCountReport : public Report {
   public:
     SequenceCountReport(const Corpus& corpus, Postings& postings, unsigned num_threads);
@@ -20,7 +20,7 @@ class SequenceCountReport : public Report {
     std::string piece(std::size_t index) const override;
 
   private:
-    static constexpr std::uint64_t kSmall = 1024;  // counts below have a stream
+    static constexpr std::uint64_t kSmall = 1024;  // smaller counts have a stream each
 
     struct NgramCount {
         NgramKey key;
@@ -38,8 +38,8 @@ class SequenceCountReport : public Report {
 
     const Corpus& corpus_;
     const Spill& spill_;
-    std::vector<NgramCount> large_;  // piece 0
-    std::vector<Chunk> chunks_;      // of the others
+    std::vector<NgramCount> large_;  // these are in piece 0
+    std::vector<Chunk> chunks_;      // of all streams, highest count first
     std::vector<std::size_t> piece_starts_;
 };
 

@@ -1,3 +1,6 @@
+// Sequential TADOC (Zhang et al., VLDB 2018); see sequential.h. It is deliberately simple, with
+// ordinary hash tables: tests compare the parallel traversal with it, and benchmarks measure
+// against it.
 #include "grammar/sequential.h"
 
 #include <algorithm>
@@ -113,9 +116,9 @@ class SequentialCounter {
     const bool per_file_;
     Postings& postings_;
     NgramTable table_;
-    std::vector<FileWeights> weights_;  // of each rule
-    std::uint64_t last_ino_ = 0;        // of the last file of the part before
-    WordBuffer last_tail_;              // its last words
+    std::vector<FileWeights> weights_;  // per rule
+    std::uint64_t last_ino_ = 0;        // last file of the part before
+    WordBuffer last_tail_;              // last words of that file
     CancellationPoint point_;
 };
 

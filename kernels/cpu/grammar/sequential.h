@@ -1,15 +1,16 @@
-// The analytics as TADOC does them, on one thread: what the parallel ones are compared with.
+// The statistics as the TADOC papers compute them, on one thread: the reference for the parallel
+// versions.
 #pragma once
 
 #include "grammar/postings.h"
 
 namespace gompfs {
 
-// One run of all n-grams. Top-down: every rule has a table of the files that it is in with its
-// weight there, filled by the rules that use it; then its words, or the n-grams over its elements,
-// are added with these weights to one hash table. Its memory is a hash table's entry for each
-// (rule, file) that is not visited yet, and for each (n-gram, file), which the limit of the
-// postings counts.
+// Writes one run with all n-grams. The traversal is top-down: every rule has a table of the files
+// that contain it, with its weight in each, filled by the rules that use it. Its words, or the
+// n-grams that span its elements, are then added with these weights to one hash table. Memory: an
+// entry per (rule, file) that was not visited yet, and an entry per (n-gram, file), which counts
+// towards the limit of `postings`.
 void count_sequentially(const Corpus& corpus, bool per_file, Postings& postings);
 
 }  // namespace gompfs

@@ -1,3 +1,25 @@
+// The Sequitur algorithm (Nevill-Manning and Witten 1997, sections 2 and 3).
+//
+// Algorithm
+//
+// Symbols are appended to the root one by one. Two properties hold after each step: no digram
+// occurs twice (digram uniqueness), and every rule except the root is used at least twice (rule
+// utility). When an appended symbol makes a digram that exists elsewhere, both occurrences are
+// replaced by a rule; an existing rule with exactly that digram is reused. Each replacement makes
+// new digrams, which are checked in turn. If a replacement leaves a rule with one use, the rule is
+// expanded in place (expand). The total time is linear in the length of the text.
+//
+// Data structures
+//
+// The symbols of a rule form a ring of doubly linked nodes, closed by a guard node. Nodes are
+// stored in one array and reused. The index of digrams is a hash table with open addressing; a slot
+// holds the first node of the digram. In a run of equal symbols, as in aaa, overlapping digrams are
+// not both indexed (join).
+//
+// Result
+//
+// number_rules numbers the rules in reverse post-order, so that every rule is used only by rules
+// with lower numbers (Rules).
 #include "grammar/sequitur.h"
 
 #include <algorithm>
@@ -6,7 +28,7 @@
 namespace gompfs {
 namespace {
 
-using Node = std::uint32_t;  // the place of a symbol in the linked lists
+using Node = std::uint32_t;  // index of a symbol's node
 constexpr Node kNone = ~0u;
 constexpr Symbol kGuard =
     0x80000000;  // kGuard | rule: the node that closes the ring of a rule's symbols
@@ -27,7 +49,7 @@ class Sequitur {
         std::uint32_t num_uses;
     };
 
-    // Nodes and rules
+    // Nodes and rules.
     Node make_node(Symbol symbol);
     std::uint32_t make_rule();
     void join(Node left, Node right);
@@ -39,14 +61,14 @@ class Sequitur {
     Node first(std::uint32_t rule) const { return nodes_[rules_[rule].guard].next; }
     Node last(std::uint32_t rule) const { return nodes_[rules_[rule].guard].previous; }
 
-    // The index of digrams: open addressing, a slot holds the first node of its digram.
+    // The index of digrams, with open addressing: a slot holds the first node of its digram.
     std::size_t home(Node node) const;
     std::size_t find_slot(Node node) const;
     bool same_digram(Node left, Node right) const;
     void forget_digram(Node node);
     void remember_digram(Node node) { index_[find_slot(node)] = node; }
 
-    // The algorithm
+    // The algorithm.
     bool check(Node node);
     void match(Node node, Node found);
     void substitute(Node node, std::uint32_t rule);
@@ -118,8 +140,8 @@ std::size_t Sequitur::find_slot(Node node) const {
     return slot;
 }
 
-// Takes the digram of a node out of the index, if the index has it at this node, and closes the
-// gap.
+// Removes the digram of a node from the index if the index refers to this node, and closes the gap
+// in its probe sequence.
 void Sequitur::forget_digram(Node node) {
     if (!starts_digram(node)) {
         return;
@@ -138,8 +160,8 @@ void Sequitur::forget_digram(Node node) {
     index_[gap] = kNone;
 }
 
-// Makes two nodes neighbours. In a run of equal symbols the index holds every second digram; when
-// one of those goes, a neighbour of the run takes its place.
+// Makes two nodes neighbours. In a run of equal symbols the index holds every second digram. If one
+// of these is removed, a neighbouring digram of the run is entered instead.
 void Sequitur::join(Node left, Node right) {
     if (nodes_[left].next != kNone) {
         forget_digram(left);
@@ -176,8 +198,8 @@ void Sequitur::remove(Node node) {
     free_nodes_.push_back(node);
 }
 
-// Enters the digram of a node into the index, or replaces it where it is there already; whether it
-// was.
+// Enters the digram of a node into the index, or replaces both occurrences if it is already there.
+// Returns whether it was there.
 bool Sequitur::check(Node node) {
     if (!starts_digram(node)) {
         return false;
@@ -221,7 +243,7 @@ void Sequitur::match(Node node, Node found) {
     }
 }
 
-// Puts a rule in the place of the digram at a node.
+// Replaces the digram at a node by a rule.
 void Sequitur::substitute(Node node, std::uint32_t rule) {
     const Node before = nodes_[node].previous;
     remove(nodes_[before].next);
@@ -232,7 +254,7 @@ void Sequitur::substitute(Node node, std::uint32_t rule) {
     }
 }
 
-// Dissolves the rule of a node, which is its only use.
+// Replaces a node by the content of its rule, whose only use the node is.
 void Sequitur::expand(Node node) {
     const std::uint32_t rule = nodes_[node].symbol - num_words_;
     const Node left = nodes_[node].previous;
@@ -259,8 +281,8 @@ Rules Sequitur::build() {
     return number_rules();
 }
 
-// Numbers rules so that each is used by lower ones only: the reverse of the order in which a
-// depth-first walk leaves them.
+// Numbers the rules so that each is used by rules with lower numbers only: the reverse of the order
+// in which a depth-first walk leaves them.
 Rules Sequitur::number_rules() const {
     std::vector<bool> seen(rules_.size());
     std::vector<std::uint32_t> left_order;

@@ -1,4 +1,5 @@
-// The builder `sequitur`: the algorithm of Nevill-Manning and Witten, which TADOC uses.
+// The grammar builder `sequitur`, which TADOC uses: the algorithm of Nevill-Manning and Witten,
+// "Identifying hierarchical structure in sequences", J. Artificial Intelligence Research 7, 1997.
 #pragma once
 
 #include <vector>
@@ -7,8 +8,7 @@
 
 namespace gompfs {
 
-// A grammar of `symbols` (words below num_words, and splitters). It reads them one by one and keeps
-// two properties: no digram occurs twice, and every rule but the root is used at least twice.
+// Builds a grammar of `symbols` (words below num_words, and splitters).
 Rules build_sequitur(const std::vector<Symbol>& symbols, std::uint32_t num_words);
 
 }  // namespace gompfs

@@ -1,3 +1,6 @@
+// Implements temporary storage; see spill.h. Offsets are handed out by an atomic counter, so
+// appends run in parallel. An append may straddle the end of the memory. The file has no name
+// (O_TMPFILE, or it is unlinked at once), so nothing is left behind if the process dies.
 #include "grammar/spill.h"
 
 #include <fcntl.h>
@@ -15,7 +18,8 @@
 namespace gompfs {
 namespace {
 
-constexpr std::size_t kMaxStep = std::size_t{1} << 20;  // bytes of a call: a disk may be slow
+// Bytes per system call: cancellation must not wait for a slow disk.
+constexpr std::size_t kMaxStep = std::size_t{1} << 20;
 
 [[noreturn]] void fail(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -26,7 +30,7 @@ int open_unnamed(const std::string& directory) {
     if (file >= 0) {
         return file;
     }
-    // Not all file systems have files without names.
+    // Not all file systems support unnamed files.
     std::string name = directory + "/gompfs-XXXXXX";
     const int named = mkostemp(name.data(), O_CLOEXEC);
     if (named >= 0) {

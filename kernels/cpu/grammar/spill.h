@@ -1,4 +1,4 @@
-// Bytes that are put aside while a task is at work.
+// Temporary storage for a task: memory first, then a temporary file.
 #pragma once
 
 #include <atomic>
@@ -10,27 +10,26 @@
 
 namespace gompfs {
 
-// The first ones are kept in memory, more in a file without a name. Any number of threads may use
-// it at once.
+// Keeps the first bytes in memory and the rest in an unnamed file. Safe for any number of threads.
 class Spill {
   public:
     struct Place {
         std::string directory;    // of the file
-        std::uint64_t in_memory;  // bytes that are kept in memory
-        std::uint64_t limit;      // more bytes are refused
+        std::uint64_t in_memory;  // number of bytes kept in memory
+        std::uint64_t limit;      // total number of bytes allowed
     };
     explicit Spill(Place place);
     ~Spill();
     Spill(const Spill&) = delete;
     Spill& operator=(const Spill&) = delete;
 
-    // Keeps bytes, and says where. Throws std::length_error beyond the limit, std::system_error
-    // where the disk is full.
+    // Stores bytes and returns their offset. Throws std::length_error above the limit,
+    // std::system_error if the disk is full.
     std::uint64_t append(std::span<const std::uint8_t> bytes);
-    // Bytes of one append or more.
+    // Reads bytes that one or more appends stored.
     void read(std::uint64_t place, std::span<std::uint8_t> bytes) const;
 
-    // Counts bytes of memory to the limit; throws std::length_error beyond it.
+    // Counts memory that the caller uses towards the limit. Throws std::length_error above it.
     void reserve(std::uint64_t size);
 
   private:

@@ -1,3 +1,4 @@
+// Chooses the report of a task; see statistics.h.
 #include "grammar/statistics.h"
 
 #include <limits>

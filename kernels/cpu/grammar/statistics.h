@@ -1,4 +1,4 @@
-// The statistics of files and n-grams as the text of virtual files.
+// The statistics of files and n-grams, as the text of virtual files.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,19 @@ enum class Task : std::uint8_t {
     tfidf = 4,                  // path<TAB>score word<TAB>score word...
 };
 
-// Whether a task asks what each file has, or only what all have together.
+// Whether a task counts per file, or all files together.
 inline bool is_per_file(Task task) { return task != Task::sequence_count; }
 
-// The lines of a task over the files of a corpus. Lines of n-grams are in byte order of these, but
-// of sequence_count by falling count first; those of term_vector and tfidf are in the order of the
-// files. Paths are in the order of the files, words in byte order, both by falling count first
-// where they are listed with counts or scores. A `top` above 0 is how many words a line of
-// term_vector or tfidf has, or paths a line of ranked_inverted_index. Corpus and postings must
-// stay; the report puts more aside there, and throws what Spill throws, or std::invalid_argument
-// for term vectors of longer n-grams.
+// Makes the report of a task over the files of a corpus.
+//
+// Order: lines of n-grams are in byte order of the n-grams, those of sequence_count by falling
+// count first. Lines of term_vector and tfidf are in the order of the files. In a line, paths are
+// in the order of the files and words in byte order; if they are listed with counts or scores, by
+// falling count or score first. If `top` is above 0, it limits the words of a line of term_vector
+// or tfidf, and the paths of a line of ranked_inverted_index.
+//
+// The corpus and the postings must outlive the report, which spills more data there. Throws what
+// Spill throws, and std::invalid_argument for term vectors of n-grams with more than one word.
 std::unique_ptr<Report> make_report(const Corpus& corpus, Task task, std::uint64_t top,
                                     Postings& postings, unsigned num_threads);
 

@@ -1,3 +1,6 @@
+// Implements streams; see streams.h. A writer has an open chunk per stream. The order of a chunk is
+// the writer's number in the high bits and a counter in the low bits, so the result does not depend
+// on timing.
 #include "grammar/streams.h"
 
 #include <algorithm>

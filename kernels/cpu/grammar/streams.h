@@ -1,4 +1,5 @@
-// A sort by distribution: many streams that are written side by side and read one after another.
+// A sort by distribution: many streams that are written at the same time and read one after
+// another.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +11,16 @@
 
 namespace gompfs {
 
-// Streams of bytes in pieces that are put aside as they fill up.
+// Streams of bytes. Each stream is written in chunks, which are spilled when they are full.
 class Streams {
   public:
     struct Chunk {
-        std::uint64_t order;  // in its stream: that of the writer, then that in which it wrote
+        std::uint64_t order;  // position in its stream: by writer, then by the order of writing
         std::uint64_t place;
         std::uint32_t size;
     };
 
-    // Writes to all streams; one for each thread.
+    // Writes to all streams. Each thread needs its own writer.
     class Writer {
       public:
         Writer(Streams& streams, std::uint32_t order)
@@ -27,7 +28,7 @@ class Streams {
 
         struct Open {
             std::vector<std::uint8_t> bytes;
-            NgramKey last = 0;  // what differences are to: 0 where a chunk begins
+            NgramKey last = 0;  // base of the next difference; 0 at the start of a chunk
         };
         Open& open(std::size_t stream) {
             if (open_[stream].bytes.size() >= kChunkSize) {
@@ -48,7 +49,7 @@ class Streams {
     Streams(Spill& spill, std::size_t num_streams) : spill_(spill), chunks_(num_streams) {}
 
     std::size_t size() const { return chunks_.size(); }
-    // The chunks of a stream in order, when all is written.
+    // The chunks of a stream in order, after all writers have finished.
     std::vector<Chunk> chunks(std::size_t stream) const;
 
   private:

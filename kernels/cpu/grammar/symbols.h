@@ -1,4 +1,4 @@
-// The symbols that grammars are made of, and a grammar as its builders leave it.
+// The symbols that grammars consist of, and the rules that a grammar builder returns.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,15 @@
 
 namespace gompfs {
 
-// A symbol is a word (below num_words), a rule (num_words + rule number), or a splitter: the end of
+// A symbol is a word (below num_words), a rule (num_words + rule number), or a splitter, which ends
 // a file.
 using Symbol = std::uint32_t;
 constexpr Symbol kSplitter = 0x7fffffff;
 
-// Rules in CSR form: rule r holds symbols[starts[r]] up to symbols[starts[r + 1]]. Rule 0 is the
-// root, the only one with splitters; every other rule is used at least twice, and only by rules of
-// lower numbers.
+// Rules in CSR form: rule r has the symbols [starts[r], starts[r + 1]). Rule 0 is the root and the
+// only rule with splitters. Every other rule is used at least twice, and only by rules with lower
+// numbers. So one pass over the rules in ascending order visits every use of a rule before the
+// rule, and one in descending order visits every rule before its uses.
 struct Rules {
     std::vector<std::uint64_t> starts;
     std::vector<Symbol> symbols;

@@ -1,3 +1,5 @@
+// Sorts postings by file; see term_vector_report.h. The ranges of files are cut so that each has
+// about equally many postings (cut_files).
 #include "grammar/term_vector_report.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@ void for_each_posting(const Spill& spill, const Run& run, Take&& take) {
 }
 
 void append_score(std::string& text, double score) {
-    char digits[48];  // a count below 2^63, times less than 22
+    char digits[48];  // a count below 2^63, times a logarithm below 22
     text.append(
         digits,
         std::to_chars(digits, digits + sizeof digits, score, std::chars_format::fixed, 3).ptr);
@@ -44,7 +46,7 @@ TermVectorReport::TermVectorReport(const Corpus& corpus, Postings& postings, boo
     }
 }
 
-// Ranges of files with about as many postings each.
+// Cuts the files into ranges with about equally many postings.
 std::vector<std::uint32_t> TermVectorReport::cut_files(const Corpus& corpus,
                                                        const Postings& postings,
                                                        unsigned num_threads) {
@@ -74,7 +76,8 @@ std::vector<std::uint32_t> TermVectorReport::cut_files(const Corpus& corpus,
     return starts;
 }
 
-// An entry of a stream is the difference to the word before, the file in the range, and the count.
+// An entry of a stream is the difference to the previous word, the index of the file in the range,
+// and the count.
 void TermVectorReport::distribute(const Postings& postings, unsigned num_threads) {
     std::atomic<std::size_t> next_run = 0;
     parallel_for_all(num_threads, num_threads, [&](std::size_t thread) {
@@ -85,7 +88,8 @@ void TermVectorReport::distribute(const Postings& postings, unsigned num_threads
                     std::upper_bound(range_starts_.begin(), range_starts_.end() - 1, posting.file) -
                     range_starts_.begin() - 1;
                 Streams::Writer::Open& stream = writer.open(static_cast<std::size_t>(range));
-                // Words begin anew with each run: the difference may be below zero, and wraps.
+                // Each run starts again with low words, so the difference may be negative; it
+                // wraps.
                 append_number(stream.bytes, static_cast<std::uint32_t>(posting.key - stream.last));
                 append_number(stream.bytes, posting.file - range_starts_[range]);
                 append_number(stream.bytes, posting.count);
@@ -121,7 +125,7 @@ void TermVectorReport::for_each_file(std::size_t index, Take&& take) const {
     std::sort(words.begin(), words.end(), [](const WordOfFile& left, const WordOfFile& right) {
         return left.file != right.file ? left.file < right.file : left.word < right.word;
     });
-    // Words of a file come once for each part that it reaches over.
+    // A word comes once for each part that contains a piece of the file.
     std::size_t size = 0;
     for (const WordOfFile& word : words) {
         if (size != 0 && words[size - 1].file == word.file && words[size - 1].word == word.word) {
@@ -157,7 +161,7 @@ double TermVectorReport::score(const WordOfFile& word) const {
                     static_cast<double>(files_of_words_[word.word]));
 }
 
-// Puts the words of a file in the order in which they are listed.
+// Puts the words of a file into the order in which they are listed.
 void TermVectorReport::rank(std::span<WordOfFile> words) const {
     std::stable_sort(words.begin(), words.end(),
                      [this](const WordOfFile& left, const WordOfFile& right) {

@@ -1,4 +1,4 @@
-// Term vector, and the same by tf-idf.
+// The report term vector: the words of each file by falling count, or by tf-idf score.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace gompfs {
 
-// The postings are sorted by file with a stream for each of many ranges of files, which are the
-// pieces; a range is sorted in memory when its text is made.
+// Distributes the postings over streams, one per range of files; each range is a piece, and is
+// sorted in memory when its text is made.
 //
-// By tf-idf, the words of a file have scores: count * ln(number of files that have words / number
-// of files that have this word).
+// With by_tfidf, words are scored: count * ln(number of files that have words / number of files
+// that have this word).
 class TermVectorReport : public Report {
   public:
-    // No more than `top` words of a file.
+    // Lists at most `top` words of a file.
     TermVectorReport(const Corpus& corpus, Postings& postings, bool by_tfidf, std::uint64_t top,
                      unsigned num_threads);
 
@@ -46,11 +46,11 @@ class TermVectorReport : public Report {
     const Corpus& corpus_;
     const Spill& spill_;
     const std::uint64_t top_;
-    const std::vector<std::uint32_t> range_starts_;  // of files; the last one ends all
+    const std::vector<std::uint32_t> range_starts_;  // of files; the last element is the end
     Streams streams_;
     const bool by_tfidf_;
-    std::vector<std::uint32_t> files_of_words_;  // how many; for tf-idf
-    std::uint64_t num_files_ = 0;                // that have words
+    std::vector<std::uint32_t> files_of_words_;  // number of files, for tf-idf
+    std::uint64_t num_files_ = 0;                // number of files that have words
 };
 
 }  // namespace gompfs

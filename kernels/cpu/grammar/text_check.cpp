@@ -1,3 +1,6 @@
+// Compares text with a grammar; see text_check.h. The grammar is expanded one word at a time with a
+// stack of open rules (next_word), so it is never expanded into memory. A rule that is used as the
+// last symbol of another replaces it on the stack, so deep right recursion needs no space.
 #include "grammar/text_check.h"
 
 #include <algorithm>
@@ -42,8 +45,8 @@ void TextCheck::begin(std::vector<PieceOfFile> pieces) {
     difference_.reset();
 }
 
-// A word is compared when it is known to have ended: that is where whitespace follows, whatever the
-// rule of words is.
+// A word is compared once it is known to have ended, that is, when whitespace follows, whatever the
+// word rule is.
 void TextCheck::add(std::string_view text) {
     if (difference_) {
         return;
@@ -112,7 +115,7 @@ std::optional<std::string_view> TextCheck::next_word() {
     return std::nullopt;
 }
 
-// Goes on with what the root of the next piece's part holds of the file.
+// Continues with the next piece: the symbols of the file in the root of the piece's part.
 bool TextCheck::enter_piece() {
     if (next_piece_ == pieces_.size()) {
         return false;

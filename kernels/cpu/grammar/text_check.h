@@ -1,4 +1,4 @@
-// Compares the text of files with what a grammar says of them, word by word.
+// Compares the text of files with a grammar, word by word.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,27 @@
 
 namespace gompfs {
 
-// The first place where a text and a grammar differ: the number of the word there (from 0), the
-// word that the text has there and that of the grammar; none where that one has ended.
+// The first difference between a text and a grammar: the index of the word (from 0), the word of
+// the text and the word of the grammar. A word is missing if that side has ended.
 struct Difference {
     std::uint64_t number = 0;
     std::optional<std::string> in_text, in_grammar;
 };
 
-// Expands a grammar while the text of one file after another comes by, in pieces of any size. The
-// text is cut into words by the tokenizer of the packer, and each word must be the next one of the
-// grammar. Memory: a bit of the largest word, and 8 bytes for each file of the grammar.
+// Expands a grammar while the text of one file after another is added in pieces of any size. The
+// packer's tokenizer cuts the text into words; each word must be the next word of the grammar.
+// Memory: little more than the largest word, and 8 bytes per file of the grammar.
 class TextCheck {
   public:
-    // A file as a part of the grammar has it: the number of the part, and its place there.
+    // A file in a part of the grammar: the number of the part, and the index of the file in it.
     using PieceOfFile = std::pair<std::uint32_t, std::uint32_t>;
 
-    // Without a grammar, files can be asked for a first word. The grammar must stay, and each of
-    // its rules but the roots must have two symbols or more: see has_short_rules.
+    // Without a grammar, files are expected to have no words. The grammar must outlive the object,
+    // and each of its rules except the roots must have at least two symbols (see has_short_rules).
     TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_characters);
 
-    // Starts with a file, which has these pieces in the grammar. Throws std::invalid_argument where
-    // the grammar has no such piece.
+    // Starts a file, which has these pieces in the grammar. Throws std::invalid_argument if the
+    // grammar has no such piece.
     void begin(std::vector<PieceOfFile> pieces);
     void add(std::string_view text);
     std::optional<Difference> end();
@@ -49,18 +49,18 @@ class TextCheck {
 
     const Grammar* const grammar_;
     const Tokenizer tokenizer_;
-    std::vector<std::vector<std::uint64_t>> splitters_;  // of each part, their places in the root
+    std::vector<std::vector<std::uint64_t>> splitters_;  // of each part: indexes in its root
     std::vector<PieceOfFile> pieces_;
     std::size_t next_piece_ = 0;
     const Part* part_ = nullptr;
     std::vector<Level> levels_;
-    std::string rest_;  // of the text so far: a word may go on behind it
+    std::string rest_;  // end of the text so far; a word may continue after it
     std::uint64_t number_ = 0;
     std::optional<Difference> difference_;
 };
 
-// Whether a rule other than a root has fewer than two symbols. Rules of two or more stand for more
-// words than it takes steps to expand them.
+// Whether a rule other than a root has fewer than two symbols. With two or more symbols per rule,
+// expanding rules takes fewer steps than the words that they stand for.
 bool has_short_rules(const Grammar& grammar);
 
 }  // namespace gompfs

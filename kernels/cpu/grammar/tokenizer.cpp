@@ -1,3 +1,7 @@
+// Implements both word rules; see tokenizer.h. Whitespace is found 64 bytes at a time with SSE2.
+// Characters are decoded strictly: overlong forms, surrogates and code points above 0x10ffff are
+// not valid UTF-8. The tokenizers of kernels/cuda/text/words.cu and of the Python reference must
+// give the same words.
 #include "grammar/tokenizer.h"
 
 #include <array>
@@ -21,7 +25,7 @@ constexpr std::array<bool, 256> kIsWhitespace = whitespace_table();
 
 bool is_whitespace(char byte) { return kIsWhitespace[static_cast<unsigned char>(byte)]; }
 
-// One character of UTF-8; length 0 where the bytes are none.
+// One UTF-8 character; length is 0 if the bytes are not valid.
 struct Character {
     std::uint32_t code_point;
     std::size_t length;
@@ -64,8 +68,8 @@ std::uint64_t whitespace_bits(const char* bytes) {
 #if defined(__SSE2__)
     for (int part = 0; part < 4; ++part) {
         const __m128i chunk = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + part);
-        // '\t' to '\r' are five neighbours: what is not above the last after the first is
-        // subtracted.
+        // '\t' to '\r' are five consecutive values: a byte is among them if it is at most 4 after
+        // '\t' is subtracted.
         const __m128i shifted = _mm_sub_epi8(chunk, _mm_set1_epi8('\t'));
         const __m128i controls =
             _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8('\r' - '\t')), shifted);
@@ -93,7 +97,7 @@ bool has_whitespace(std::string_view text) {
                        is_whitespace);
 }
 
-// The length of the word character at a position; 0 where there is none.
+// The length of the word character at a position; 0 if there is none.
 std::size_t Tokenizer::word_character(std::string_view text, std::size_t at) const {
     const auto [code_point, length] = decode_utf8(text, at);
     if (length == 0 || code_point / 8 >= word_characters_.size()) {

@@ -1,4 +1,4 @@
-// Cutting text into words.
+// Cuts text into words.
 #pragma once
 
 #include <algorithm>
@@ -11,22 +11,22 @@
 
 namespace gompfs {
 
-// What a word is: a maximal run of bytes other than ASCII whitespace, or of characters that a
-// bitmap of all code points marks (bytes that are no UTF-8 stand between words).
+// A word is a maximal run of bytes other than ASCII whitespace or, if a bitmap of characters is
+// given, a maximal run of characters whose bit is set. Bytes that are not valid UTF-8 then separate
+// words.
 class Tokenizer {
   public:
-    // An empty bitmap selects the whitespace rule; else it has a bit per code point, lowest bit
-    // first.
+    // An empty bitmap selects the whitespace rule. Otherwise the bitmap has a bit per code point,
+    // lowest bit first.
     explicit Tokenizer(std::vector<std::uint8_t> word_characters);
 
-    // Calls take(word) for every word of text, in order.
+    // Calls take(word) for every word of a text, in order.
     template <typename Take>
     void for_each_word(std::string_view text, Take&& take) const {
         word_characters_.empty() ? between_whitespace(text, take) : of_characters(text, take);
     }
 
-    // The length of the longest prefix of text behind which a word cannot go on; 0 where none is
-    // known.
+    // The length of the longest prefix after which no word can continue; 0 if there is none.
     std::size_t complete_prefix(std::string_view text) const;
 
   private:
@@ -39,13 +39,14 @@ class Tokenizer {
     std::vector<std::uint8_t> word_characters_;
 };
 
-// Bit i of the result says that byte i of 64 is whitespace.
+// Bit i of the result says whether byte i of 64 bytes is whitespace.
 std::uint64_t whitespace_bits(const char* bytes);
 
-// Whether a text has whitespace.
+// Whether a text contains whitespace.
 bool has_whitespace(std::string_view text);
 
-// The same for the 64 bytes of text from a place in it on; what is behind its end is whitespace.
+// As whitespace_bits, for the 64 bytes of a text from `place` on; bytes after its end count as
+// whitespace.
 inline std::uint64_t whitespace_bits_at(std::string_view text, std::size_t place) {
     char last[64];
     const char* bytes = text.data() + place;
@@ -64,7 +65,7 @@ void Tokenizer::between_whitespace(std::string_view text, Take&& take) {
     bool in_word = false;
     for (std::size_t base = 0; base < text.size(); base += kStep) {
         const std::uint64_t spaces = whitespace_bits_at(text, base);
-        // Bits where a word starts or ends: the byte differs in kind from the one before.
+        // Bits where a word starts or ends: the byte differs in kind from the previous byte.
         std::uint64_t changes = spaces ^ (spaces << 1 | (in_word ? 0 : 1));
         for (; changes != 0; changes &= changes - 1) {
             const std::size_t at = base + std::countr_zero(changes);

@@ -1,3 +1,6 @@
+// Makes parts of the words of files; see tokens.h. A batch of files is cut into parts at the ends
+// of files, or after 2^20 words inside a file. All numbers are checked before use, since they come
+// from outside the C++ core.
 #include "grammar/tokens.h"
 
 #include <algorithm>
@@ -11,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kWordsOfPart = 1 << 20;
 
-// Words [begin, end) of a batch, which are those of some files, or a piece of one.
+// The words [begin, end) of a batch, which belong to some of its files or to a piece of one file.
 struct Place {
     const TokenizedFiles* batch;
     std::size_t first_file;
@@ -28,7 +31,7 @@ void check(const TokenizedFiles& files, std::size_t num_words) {
     }
 }
 
-// Cuts a batch where files end, or after kWordsOfPart words.
+// Cuts a batch after kWordsOfPart words, and at its end.
 void add_places(const TokenizedFiles& files, std::vector<Place>& places) {
     std::uint64_t begin = 0;
     std::size_t first = 0;
@@ -62,7 +65,7 @@ Part make_part(const Place& place, std::span<const std::uint32_t> ranks) {
     std::uint64_t at = place.begin;
     for (std::size_t file = place.first_file; file < files.ends.size(); ++file) {
         if (file != place.first_file && at == place.end && at != files.words.size()) {
-            break;  // it begins in the next part
+            break;  // the file begins in the next part
         }
         part.inos.push_back(files.inos[file]);
         throw_if_cancelled();

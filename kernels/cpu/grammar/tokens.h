@@ -1,4 +1,4 @@
-// Text that was cut into words elsewhere, as a grammar without rules.
+// Makes a grammar without rules from text that was cut into words elsewhere (on a GPU).
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace gompfs {
 
-// Files in a row: the words of file i are those up to ends[i], behind the file before. Words are
-// numbers of entries.
+// Consecutive files. The words of file i are words[ends[i - 1] .. ends[i]), given as numbers of
+// entries.
 struct TokenizedFiles {
-    bool continues = false;  // the first file began in the files before
+    bool continues = false;  // whether the first file began in the batch before
     std::span<const std::uint64_t> inos;
     std::span<const std::uint64_t> ends;
     std::span<const std::uint32_t> words;
 };
 
-// A grammar of the kind `none`. ranks[entry] is the place of an entry in the dictionary. Throws
-// std::invalid_argument where numbers are not what they should be.
+// Returns a grammar of the kind `none`. ranks[entry] is the number of an entry in the dictionary.
+// Throws std::invalid_argument if the numbers are not consistent.
 Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
                           std::span<const std::uint32_t> ranks,
                           const std::vector<TokenizedFiles>& batches, unsigned num_threads);

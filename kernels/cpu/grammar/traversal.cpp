@@ -1,3 +1,7 @@
+// Counts words top-down; see traversal.h. Weights flow from the files in the root down to rules and
+// words (Carrier). A part can be counted while its bytes are being read and checked (PartCounter),
+// so a word count needs no second pass and no copy of the rules. Parts are independent; they add to
+// the common counts with atomic operations.
 #include "grammar/traversal.h"
 
 #include <algorithm>
@@ -10,14 +14,14 @@
 namespace gompfs {
 namespace {
 
-// Sums stay below kMaxTokens, whatever rules a hostile section has.
+// Sums are limited to kMaxTokens, whatever rules a hostile section has.
 void add_to(std::uint64_t& sum, std::uint64_t weight) { sum = std::min(sum + weight, kMaxTokens); }
 
-// Carries weights down the rules of a part, from each to the words and rules that it has. Rules
-// come in an order that has every use of a rule before the rule.
+// Passes weights down through the rules of a part: from each rule to its words and rules. Rules
+// must come in an order in which every use of a rule comes before the rule.
 class Carrier {
   public:
-    // `weights` are those of the words, then of the rules: zeros at first.
+    // `weights` are those of the words, then of the rules; they must be 0 at the start.
     Carrier(const PartHead& head, const CountedFiles& files, std::vector<std::uint64_t>& weights)
         : head_(head), files_(files), weights_(weights.data()) {}
 
@@ -45,12 +49,12 @@ class Carrier {
     std::uint64_t weight_ = 0;
 };
 
-// Counts the words of one part after another; other threads may add to the same counts meanwhile.
+// Counts the words of parts one after another. Other threads may add to the same counts meanwhile.
 class PartCounter {
   public:
     PartCounter(const CountedFiles& files, WordCounts& total) : files_(&files), total_(&total) {}
 
-    // Of a part that has been read.
+    // Counts a part that has been read.
     void count(const Part& part) {
         const Rules& rules = part.rules;
         weights_.assign(part.words.size() + rules.size(), 0);
@@ -66,7 +70,7 @@ class PartCounter {
         add_to_total(part);
     }
 
-    // Of a part while it is read and checked. Returns how many words it stands for.
+    // Counts a part while reading and checking it. Returns the number of words that it stands for.
     std::uint64_t count(std::span<const std::uint8_t> bytes) {
         const auto num_words = static_cast<std::uint32_t>(total_->size());
         SectionCursor in(bytes);
@@ -99,11 +103,11 @@ class PartCounter {
     std::vector<std::uint64_t> weights_;
 };
 
-// Returns how many words were counted, with their repetitions.
+// Returns the number of words counted, with repetitions.
 std::uint64_t PartCounter::add_to_total(const PartHead& head) {
     std::uint64_t num_tokens = 0;
-    // An addition waits for memory and nothing overtakes it, so what later ones need is fetched
-    // early.
+    // An atomic addition waits for memory and later instructions do not overtake it, so the next
+    // counts are prefetched.
     constexpr std::size_t kAhead = 16;
     for (std::size_t word = 0; word < head.words.size(); ++word) {
         if (word + kAhead < head.words.size()) {

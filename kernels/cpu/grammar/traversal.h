@@ -1,4 +1,4 @@
-// Analytics by traversal of the grammar.
+// Word counts by traversal of the grammar (TADOC; Zhang et al., VLDB 2018).
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace gompfs {
 
-// Files whose words count.
+// The files whose words are counted.
 class CountedFiles {
   public:
-    CountedFiles() = default;  // all
+    CountedFiles() = default;  // all files
     explicit CountedFiles(std::vector<std::uint64_t> inos) : inos_(std::move(inos)) {
         std::sort(inos_->begin(), inos_->end());
     }
@@ -39,14 +39,14 @@ class CountedFiles {
 
 using WordCounts = ZeroVector<std::uint64_t>;  // by word of a dictionary
 
-// How often each word of the dictionary occurs. Top-down (TADOC): a rule's weight is how often it
-// occurs in the text; rules are visited in an order that has every use before the rule, so each is
-// visited once.
+// Counts how often each word of the dictionary occurs. The traversal is top-down: the weight of a
+// rule is the number of times it occurs in the text. Rules are visited in an order in which every
+// use of a rule comes before the rule, so each rule is visited once.
 WordCounts word_counts(const Grammar& grammar, const CountedFiles& files, unsigned num_threads);
 
-// The words of a section and how often each occurs, counted while it is read: its parts are not
-// kept, and its words stay as they are stored. The section's bytes must stay. Throws
-// std::invalid_argument where the section is damaged.
+// The words of a section and their counts, counted while the section is read. The parts are not
+// kept, and the words stay as they are stored. The section's bytes must outlive the object. Throws
+// std::invalid_argument if the section is damaged.
 class CountedSection {
   public:
     CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
@@ -54,7 +54,7 @@ class CountedSection {
 
     const SectionWords& words() const { return section_.words(); }
     const WordCounts& counts() const { return counts_; }
-    // The words again, expanded by the first call.
+    // The words as a dictionary, expanded by the first call.
     const Dictionary& dictionary(unsigned num_threads) const;
 
   private:

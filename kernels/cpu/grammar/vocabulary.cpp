@@ -1,3 +1,6 @@
+// Merges dictionaries into one order; see vocabulary.h. Dictionaries are merged one after another
+// into a list of references (dictionary, number); then the ranks of each dictionary's words are
+// found by walking both in parallel.
 #include "grammar/vocabulary.h"
 
 #include "common/cancellation.h"

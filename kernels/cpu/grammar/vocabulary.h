@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-// How many of the words word(0), word(1), ... are before a text in byte order.
+// The number of words word(0), word(1), ... that are before a text in byte order.
 template <typename Word>
 std::uint32_t count_before(std::uint32_t size, std::string_view text, Word&& word) {
     std::uint32_t low = 0;
@@ -24,7 +24,8 @@ std::uint32_t count_before(std::uint32_t size, std::string_view text, Word&& wor
     return low;
 }
 
-// All words in byte order, each once; the rank of a word is its place. The dictionaries must stay.
+// All words of several dictionaries in byte order, each once; a word's rank is its index here. The
+// dictionaries must outlive the object.
 class Vocabulary {
   public:
     explicit Vocabulary(std::vector<const Dictionary*> dictionaries);
@@ -35,15 +36,15 @@ class Vocabulary {
                    ? dictionaries_[0]->word(rank)
                    : dictionaries_[places_[rank].dictionary]->word(places_[rank].number);
     }
-    // Of a word by its place in one of the dictionaries.
+    // The rank of a word, given by its number in one of the dictionaries.
     std::uint32_t rank(std::size_t dictionary, std::uint32_t number) const {
         return places_.empty() ? number : ranks_[dictionary][number];
     }
-    // The ranks of the words of a dictionary; null where they are their places.
+    // The ranks of a dictionary's words by number; null if ranks equal numbers.
     const std::vector<std::uint32_t>* ranks(std::size_t dictionary) const {
         return places_.empty() ? nullptr : &ranks_[dictionary];
     }
-    // How many words are before a text in byte order.
+    // The number of words that are before a text in byte order.
     std::uint32_t lower_bound(std::string_view text) const;
 
   private:
@@ -56,7 +57,7 @@ class Vocabulary {
 
     std::vector<const Dictionary*> dictionaries_;
     std::uint32_t size_ = 0;
-    // One dictionary has its own order, and both are empty.
+    // Both are empty if there is one dictionary only, whose order is used.
     std::vector<Place> places_;
     std::vector<std::vector<std::uint32_t>> ranks_;
 };

@@ -1,3 +1,9 @@
+// Sorts and writes word counts; see word_count_report.h.
+//
+// Sorting by count is a counting sort, since most counts are small; only words with large counts
+// are sorted by comparison. The first piece is small and is made without expanding the dictionary
+// of a section, so that a reader of the first lines does not wait. All pieces are cut from the
+// sizes of their lines alone, so a piece can be made without those before it.
 #include "grammar/word_count_report.h"
 
 #include <algorithm>
@@ -10,11 +16,12 @@
 namespace gompfs {
 namespace {
 
-constexpr std::size_t kStep = 64;  // lines, of which a piece has some
-constexpr std::size_t kFirstPieceSize = Report::kPieceSize / 16;  // somebody waits for it
+constexpr std::size_t kStep = 64;  // lines; pieces are cut at multiples of this
+// Small, because a reader waits for it.
+constexpr std::size_t kFirstPieceSize = Report::kPieceSize / 16;
 
-// Words by falling count are sorted by counting, as most counts are small: class 0 has the words of
-// large counts, which are then sorted, class c those that occur kSmall - c times.
+// The class of a count in the counting sort. Class 0 has all large counts, which are sorted
+// afterwards; class c above 0 has the words that occur kSmall - c times.
 constexpr std::uint64_t kSmall = 1024;
 
 std::size_t count_class(std::uint64_t count, bool by_count) {
@@ -69,7 +76,7 @@ std::vector<const Dictionary*> WordCountReport::dictionaries() const {
     return dictionaries;
 }
 
-// No sum of counts may wrap, whatever the grammars of a hostile archive stand for.
+// The sum of all counts must not overflow, whatever the grammars of a hostile archive stand for.
 void WordCountReport::check_counts() const {
     std::uint64_t sum = 0;
     for (const CountedWords& source : sources_) {
@@ -105,7 +112,7 @@ void WordCountReport::add_up() {
 }
 
 void WordCountReport::choose_order(bool by_count) {
-    // Each thread has a range of the words, and of each class the lines behind those of the ranges
+    // Each thread has a range of the words. In each class, its lines follow those of the ranges
     // before.
     std::vector<std::array<std::size_t, kSmall>> places(num_threads_);
     const auto for_each_word = [&](std::size_t range, auto&& take) {
@@ -141,7 +148,7 @@ void WordCountReport::choose_order(bool by_count) {
     }
 }
 
-// The size of the text, from that of each word in their order.
+// The size of the text, computed from the size of each word in their order.
 std::uint64_t WordCountReport::measure(const CountedSection& section) const {
     std::atomic<std::uint64_t> total = 0;
     parallel_for(section.words().num_ranges(), num_threads_, [&](std::size_t range) {
@@ -166,7 +173,7 @@ const std::vector<std::size_t>& WordCountReport::piece_starts() const {
     return piece_starts_;
 }
 
-// Returns the size of the text.
+// Cuts the pieces; returns the size of the text.
 std::uint64_t WordCountReport::cut_pieces() const {
     std::vector<std::uint64_t> sizes((lines_.size() + kStep - 1) / kStep);
     parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
@@ -208,7 +215,7 @@ std::string WordCountReport::piece(std::size_t index) const {
     return text;
 }
 
-// As cut_pieces would cut it.
+// Cuts the piece as cut_pieces would.
 std::string WordCountReport::first_piece(const CountedSection& section) const {
     std::string text;
     for (std::size_t line = 0; line < lines_.size(); ++line) {

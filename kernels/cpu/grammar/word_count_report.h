@@ -1,4 +1,4 @@
-// Word count and sort as the text of virtual files.
+// The reports word count and sort, as the text of virtual files.
 #pragma once
 
 #include <mutex>
@@ -14,21 +14,22 @@
 
 namespace gompfs {
 
-// How often the words of a dictionary occur, by their numbers; the dictionary of a section is
-// expanded when it is needed.
+// The counts of a dictionary's words, by number. The dictionary of a section is expanded only when
+// it is needed.
 struct CountedWords {
     const Dictionary* dictionary = nullptr;
-    const CountedSection* section = nullptr;  // instead
+    const CountedSection* section = nullptr;  // used instead of `dictionary`
     std::span<const std::uint64_t> counts;
 };
 
-// Lines `word<TAB>count` of all words that occur, counts of equal words added up: in byte order of
-// the words, or by falling count and then word. Its memory: 4 bytes for each word, 20 where there
-// are several sources.
+// Lines `word<TAB>count` of all words that occur; counts of equal words of several sources are
+// added. The lines are in byte order of the words, or by falling count and then by word. Memory: 4
+// bytes per word, 20 with several sources.
 class WordCountReport : public Report {
   public:
-    // `top` above 0 is how many lines there are at most. The sources must stay. Throws
-    // std::invalid_argument where the counts of several sources could exceed 64 bits together.
+    // If `top` is above 0, there are at most that many lines. The sources must outlive the report.
+    // Throws std::invalid_argument if the sum of the counts of several sources could exceed 64
+    // bits.
     WordCountReport(std::vector<CountedWords> sources, bool by_count, std::uint64_t top,
                     unsigned num_threads);
 
@@ -58,7 +59,7 @@ class WordCountReport : public Report {
     std::span<const std::uint64_t> counts_;  // by rank
     LargeVector<std::uint32_t> lines_;       // ranks of their words
     std::uint64_t size_ = 0;
-    // Of a section alone, for all pieces but the first.
+    // For the report of a single section: computed when a piece other than the first is needed.
     mutable std::once_flag are_cut_;
     mutable std::optional<Vocabulary> words_;
     mutable std::vector<std::size_t> piece_starts_{0};

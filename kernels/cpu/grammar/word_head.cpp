@@ -1,3 +1,6 @@
+// Implements the sort; see word_head.h. Heads are sorted as numbers; words with equal heads are
+// sorted by their next eight bytes, recursively. Small groups and groups that share more than 512
+// bytes are sorted by comparing the words.
 #include "grammar/word_head.h"
 
 #include <algorithm>
@@ -8,8 +11,8 @@ namespace gompfs {
 namespace {
 
 constexpr std::size_t kHeadSize = sizeof(std::uint64_t);
-constexpr std::size_t kMaxDepth =
-    8 * kHeadSize;  // of recursion: words may have megabytes in common
+constexpr std::size_t kMaxDepth =  // limit of the recursion: words may share megabytes
+    8 * kHeadSize;                 // of recursion: words may have megabytes in common
 
 // Sorts words whose heads at `depth` are equal.
 void sort_equal_heads(std::span<WordHead> heads, const std::vector<std::string_view>& words,
@@ -21,7 +24,7 @@ void sort_equal_heads(std::span<WordHead> heads, const std::vector<std::string_v
         });
         return;
     }
-    // Those that end here differ in nothing but their numbers of NUL bytes.
+    // Words that end within the head differ only in the number of their NUL bytes.
     const auto longer = std::partition(heads.begin(), heads.end(), [&](const WordHead& head) {
         return word(head).size() <= depth + kHeadSize;
     });

@@ -1,4 +1,4 @@
-// Sorting words into byte order by eight of their bytes at once.
+// Sorts words by byte order, comparing eight bytes at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace gompfs {
 
-// The first eight bytes of a text as a number, with zeros behind its end.
+// The first eight bytes of a text as a number that compares as the bytes do, padded with zeros.
 std::uint64_t word_head(std::string_view text);
 
 struct WordHead {
@@ -19,8 +19,8 @@ struct WordHead {
         : head(word_head(word)), number(number_of_word) {}
 };
 
-// Sorts some words of all `words`, given by the heads of what follows the first `depth` bytes,
-// which they have in common.
+// Sorts some of `words`, which are equal in their first `depth` bytes. Each head is that of the
+// bytes after these.
 void sort_heads(std::span<WordHead> heads, const std::vector<std::string_view>& words,
                 std::size_t depth = 0);
 

@@ -1,3 +1,9 @@
+// Implements word lists and their merge into one dictionary; see word_list.h.
+//
+// The merge is cut into up to 128 ranges at words of the longest list, and each range is merged by
+// one thread with a binary heap (Merger). Each range numbers its words from 0; afterwards the
+// numbers are shifted by the sizes of the ranges before. The cuts depend on the words only, not on
+// the number of threads, so the section is the same for any number of threads.
 #include "grammar/word_list.h"
 
 #include <algorithm>
@@ -69,7 +75,8 @@ bool WordCursor::next() {
 
 namespace {
 
-// The cursors of all lists, the smallest word first: a binary heap of their words' first bytes.
+// Cursors of all lists, the smallest word first: a binary heap ordered by the first eight bytes of
+// the words, then by the words.
 class Merger {
   public:
     Merger(const std::vector<WordList>& lists, std::string_view from, const std::string* to)
@@ -120,8 +127,8 @@ class Merger {
                                        : cursors_[left.list].word() < cursors_[right.list].word();
     }
 
-    // The next word of a list is rarely among the smallest ones: its place is looked for from the
-    // bottom, which takes half the comparisons.
+    // The next word of a list is rarely among the smallest. So its position in the heap is searched
+    // from the bottom upwards, which takes half the comparisons.
     void sift_down(const std::size_t top) {
         if (top >= heap_.size()) {
             return;
@@ -140,12 +147,12 @@ class Merger {
         heap_[at] = item;
     }
 
-    std::vector<WordCursor> cursors_;  // of each list
+    std::vector<WordCursor> cursors_;  // one per list
     std::vector<Item> heap_;
     const std::string* to_;
 };
 
-// Merges the words of [from, to) and gives them numbers from 0 on.
+// Merges the words of [from, to) and numbers them from 0 on.
 DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view from,
                             const std::string* to, std::vector<std::vector<std::uint32_t>>& ranks) {
     DictionaryRange range;
@@ -167,8 +174,9 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
     return range;
 }
 
-// Words that cut the longest list into about equal ranges. They must not depend on the number of
-// threads: the first word of a range shares no prefix, so that the section would depend on it too.
+// Chooses words that cut the longest list into ranges of about equal size. The cuts must not depend
+// on the number of threads: the first word of a range shares no prefix, so the bytes of the section
+// would depend on it too.
 std::vector<std::string> choose_cuts(const std::vector<WordList>& lists) {
     constexpr std::uint32_t kMaxRanges = 128;
     constexpr std::uint32_t kMinWordsOfRange = 1024;
@@ -206,8 +214,8 @@ std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists
         ranges[index] =
             merge_range(lists, from, index < cuts.size() ? &cuts[index] : nullptr, ranks);
     });
-    // Ranges counted from 0: find each list's words of a range, which lie side by side, and shift
-    // them.
+    // The ranges are numbered from 0. The words of a list that belong to a range are consecutive:
+    // finds them and shifts their numbers.
     parallel_for(lists.size(), num_threads, [&](std::size_t list) {
         std::uint32_t base = 0;
         std::size_t index = 0;

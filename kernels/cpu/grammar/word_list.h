@@ -1,4 +1,4 @@
-// Sorted lists of words: compact, read from front to back, merged in parallel.
+// Sorted lists of words: stored compactly, read from front to back, merged in parallel.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace gompfs {
 
-// Words in byte order, each as the length of the prefix that it shares with the word before (a
-// byte), the length of its suffix (a variable-length number) and the suffix. Every
-// kRestartInterval-th word stands alone, and its place is kept.
+// Words in byte order. Each word is stored as the length of the prefix shared with the word before
+// (one byte), the length of its suffix (a variable-length number), and the suffix. Every
+// kRestartInterval-th word shares nothing, and its offset is recorded.
 class WordList {
   public:
     static constexpr std::uint32_t kRestartInterval = 256;
@@ -19,8 +19,7 @@ class WordList {
     void append(std::string_view word);
     std::uint32_t size() const { return size_; }
 
-    // The word after the last one that is smaller than every word from `from` on; 0 for an empty
-    // word.
+    // Returns the index of the last restart whose word is below `from`, 0 if there is none.
     std::uint32_t restart_before(std::string_view from) const;
 
   private:
@@ -34,15 +33,15 @@ class WordList {
     std::uint32_t size_ = 0;
 };
 
-// Reads a list; starts before the first word that is not below `from`.
+// Reads a list from front to back. Starts at or before the first word that is not below `from`.
 class WordCursor {
   public:
     WordCursor(const WordList& list, std::string_view from);
 
-    bool next();  // to the next word; false when there is none
+    bool next();  // moves to the next word; false if there is none
     std::string_view word() const { return word_; }
-    std::uint64_t head() const { return head_; }  // its first bytes as a number, for comparisons
-    std::uint32_t index() const { return index_ - 1; }  // its place in the list
+    std::uint64_t head() const { return head_; }  // first eight bytes as a number, for comparisons
+    std::uint32_t index() const { return index_ - 1; }  // of the word in the list
 
   private:
     const WordList* list_;
@@ -52,7 +51,7 @@ class WordCursor {
     std::uint64_t head_ = 0;
 };
 
-// Some consecutive words of a dictionary in the three streams of the grammar section.
+// Consecutive words of a dictionary, in the three streams of a grammar section.
 struct DictionaryRange {
     std::uint32_t num_words = 0;
     std::vector<std::uint8_t> shared_lengths;
@@ -60,7 +59,8 @@ struct DictionaryRange {
     std::vector<std::uint8_t> suffixes;
 };
 
-// Merges lists into one dictionary. ranks[list][index] becomes the place of a list's word there.
+// Merges the lists into one dictionary. ranks[list][index] becomes the number of the list's word in
+// the dictionary.
 std::vector<DictionaryRange> merge_word_lists(const std::vector<WordList>& lists,
                                               unsigned num_threads,
                                               std::vector<std::vector<std::uint32_t>>& ranks);

@@ -1,4 +1,4 @@
-// A set of words, numbered in the order in which they came.
+// A hash table of words, numbered in the order in which they were added.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 
 namespace gompfs {
 
-// A word as the table looks for it. The head of a word of up to eight bytes is the word itself,
-// filled up with zeros; that of a longer one is a hash. Hostile text can make hashes collide, at
-// the price of a slow build.
+// A word prepared for a look-up. For a word of up to eight bytes, `head` is the word itself, padded
+// with zeros; for a longer word it is a hash. Hostile text can make hashes collide, which slows the
+// build down but cannot change its result.
 struct WordKey {
     std::string_view word;
     std::uint64_t head = 0;
@@ -47,7 +47,8 @@ class WordTable {
         words_.reserve(expected_words);
     }
 
-    // The number of a word; its bytes must stay where they are.
+    // Returns the number of a word, and adds it if it is new. The bytes of a new word must stay
+    // valid.
     std::uint32_t find_or_add(const WordKey& key) {
         const std::size_t mask = slots_.size() - 1;
         const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(key.word.size(), ~0u));

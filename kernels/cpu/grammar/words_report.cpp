@@ -1,3 +1,6 @@
+// Expands a range of a file's words; see words_report.h. A binary search in the root finds the
+// first symbol; from there an explicit stack descends into rules and skips those that lie before
+// the range.
 #include "grammar/words_report.h"
 
 #include <algorithm>
@@ -60,7 +63,8 @@ void WordsReport::append_words(std::string& text, const Stretch& stretch, std::u
     const Part& part = *stretch.part;
     const Rules& rules = part.rules;
     const std::vector<std::uint64_t>& sizes = sizes_[stretch.sizes];
-    // The symbol with the first word, then what is open above it: rules may be as deep as many.
+    // The symbol that contains the first word, and the stack of open rules. The stack is explicit
+    // because rules can be nested as deeply as there are rules.
     const auto first = std::upper_bound(stretch.starts.begin(), stretch.starts.end(), begin) - 1;
     const auto number = static_cast<std::uint64_t>(first - stretch.starts.begin());
     std::vector<Place> open{

@@ -1,4 +1,4 @@
-// Some words of a file in a row, from the grammar alone.
+// A range of a file's words, read from the grammar alone (random access of TADOC).
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace gompfs {
 
-// The words of a file from number `begin` up to `end`, each on a line. How many words each rule
-// stands for tells where to go down: what comes before is not expanded (TADOC: random access).
+// The words [begin, end) of a file, each on a line. The number of words that each rule stands for
+// tells which symbol to descend into, so words before the range are not expanded.
 class WordsReport : public Report {
   public:
-    // The grammars must stay. An `end` behind the last word stands for it.
+    // The grammars must outlive the report. An `end` after the last word means the last word.
     WordsReport(const std::vector<const Grammar*>& grammars, std::uint64_t ino, std::uint64_t begin,
                 std::uint64_t end);
 
@@ -25,13 +25,13 @@ class WordsReport : public Report {
   private:
     static constexpr std::uint64_t kWordsOfPiece = 1 << 16;
 
-    // What the root of a part holds of the file.
+    // The symbols of the file in the root of one part.
     struct Stretch {
         const Grammar* grammar;
         const Part* part;
         std::uint64_t first_symbol;
-        std::vector<std::uint64_t> starts;  // of each symbol, in words of the file; its end
-        std::size_t sizes;                  // of the part's rules, in sizes_
+        std::vector<std::uint64_t> starts;  // of each symbol, in words of the file; then the end
+        std::size_t sizes;                  // index in sizes_ of the part's rule sizes
     };
     struct Place {
         std::uint64_t at, end;  // in the symbols of the part

@@ -1,23 +1,53 @@
-// Batch Re-Pair of many parts at once (docs/kernels.md): gives the rules that kernels/cpu/grammar/
-// repair.cpp gives, number by number.
+// Batch Re-Pair of many parts at once, the device version of the builder `repair`. It gives exactly
+// the rules that kernels/cpu/grammar/repair.cpp gives, with the same numbers. (Re-Pair: Larsson and
+// Moffat, "Off-line dictionary-based compression", Proc. IEEE 88(11), 2000. Here each round
+// replaces many digrams.)
 //
-// The parts lie one behind the other in one array of symbols, each with a splitter at its end, so
-// that no digram spans two. Words are numbered through all parts, rules behind them: a digram of
-// one part is none of another. Kernels that cut the array into tiles are launched with a CTA of
-// kTileThreads threads for each kTileItems symbols and kTileBytes of shared memory; all others with
-// a thread for each item, in CTAs of any size.
+// Layout
+//
+// The parts follow each other in one array of symbols; each part ends with a splitter, so no digram
+// spans two parts. Words are numbered through all parts, and rules after all words, so a digram of
+// one part never equals a digram of another. Each part has its own range of the hash table of
+// digrams.
+//
+// A round
+//
+// count_digrams counts the digrams in the hash table. find_frequencies looks up the frequency of
+// each position. choose_occurrences chooses positions that are locally the most frequent and do not
+// overlap; where the CPU walks from left to right, each thread here decides from the neighbourhood
+// of its position. count_results and a prefix sum by the caller give each tile its first rule and
+// symbol. make_rules makes a rule of each digram that was chosen at least twice, in the order of
+// first occurrence. replace_digrams writes the shorter array of symbols.
+//
+// After the last round
+//
+// count_uses, measure_rules and dissolve_rules dissolve the rules that do not pay, one launch per
+// round of rules, because rules use rules of earlier rounds only. measure_symbols, number_rules and
+// write_rules write the rules that are kept, numbered within their parts.
+//
+// Launch: kernels "by tiles" (find_frequencies to replace_digrams): one CTA of kTileThreads threads
+//   per kTileItems symbols, with kTileBytes of shared memory. All others: CTAs of any size with one
+//   thread per item.
+// Mapping: see each kernel.
+// Reads, Writes: see each kernel; all arrays are in device memory.
+// Shared memory: TileShared for kernels by tiles, none for the others.
+// Requires: every part ends with a splitter; fewer than 2^31 symbols, words and rules together.
+// Fails: never.
+// Oracle: kernels/cpu/grammar/repair.cpp (tests/conformance/test_grammar_kernels_on_host.py,
+//   tests/grammar/test_gpu_grammars.py).
+// Caller: gompfs/engine/device_repair.py.
 #include "grammar/cta_scan.cuh"
 
 namespace gompfs {
 
 constexpr u32 kSplitter = 0x7fffffff;
-// On a symbol: the digram that starts here is known to occur once only.
+// A bit on a symbol: the digram that starts here is known to occur only once.
 constexpr u32 kUnique = 0x80000000;
 constexpr u32 kNoSlot = 0xffffffff;
 constexpr u32 kMaxFrequency = (1u << 18) - 1;
-constexpr u32 kTileBytes = 8448;  // shared memory: TileShared
+constexpr u32 kTileBytes = 8448;  // shared memory of kernels by tiles; at least sizeof(TileShared)
 
-// The part that holds a position: the last one that starts there or before.
+// The part that contains a position: the last part that starts at the position or before it.
 __device__ inline u32 part_of(const u32* starts, u32 num_parts, u32 position) {
     u32 low = 0, high = num_parts;
     while (high - low > 1) {
@@ -27,7 +57,7 @@ __device__ inline u32 part_of(const u32* starts, u32 num_parts, u32 position) {
     return low;
 }
 
-// The number of ascending values that are not above value.
+// The number of elements of `ascending` that are not above `value`.
 __device__ inline u32 upper_bound(const u32* ascending, u32 size, u32 value) {
     u32 low = 0, high = size;
     while (low < high) {
@@ -41,26 +71,26 @@ __device__ inline u32 upper_bound(const u32* ascending, u32 size, u32 value) {
     return low;
 }
 
-// The symbols of a round, and what is known of the digram at each position. Each part has twice as
-// many slots for digrams as symbols: those from 2 * part_starts[part] on.
+// The symbols of a round, and what is known about the digram at each position. A part has two slots
+// for each of its symbols: those from 2 * part_starts[part] on.
 struct Round {
     const u32* symbols;
     u32 size;
-    const u32* part_starts;  // num_parts + 1
+    const u32* part_starts;  // num_parts + 1 elements
     u32 num_parts;
-    const u32* slots;  // per position: its digram's slot, or kNoSlot
+    const u32* slots;  // per position: the slot of its digram, or kNoSlot
     const u8* chosen;  // per position
-    const u32* first;  // per slot: the first position where its digram was chosen
-    const u32* last;   // per slot: the last one
+    const u32* first;  // per slot: the first position at which its digram was chosen
+    const u32* last;   // per slot: the last such position
 
-    // A digram that was chosen once only stays as it is.
+    // A digram that was chosen only once is not replaced.
     __device__ bool is_replaced(u32 position) const {
         return chosen[position] != 0 && first[slots[position]] != last[slots[position]];
     }
     __device__ bool makes_rule(u32 position) const {
         return is_replaced(position) && first[slots[position]] == position;
     }
-    __device__ bool is_kept(u32 position) const {  // not the right half of a digram
+    __device__ bool is_kept(u32 position) const {  // not the right half of a replaced digram
         return position == 0 || !is_replaced(position - 1);
     }
 };
@@ -71,9 +101,9 @@ struct TileShared {
 };
 static_assert(sizeof(TileShared) <= kTileBytes, "kTileBytes");
 
-// Calls take(position, part, rank) for the positions of this thread, kItemsPerThread in a row.
-// rank: how many positions before, from the beginning of the array on, counts(position) is true of;
-// sums has that number for the end of every tile.
+// Calls take(position, part, rank) for the positions of this thread, kItemsPerThread consecutive
+// ones. `rank` is the number of positions from the start of the array to before this one for which
+// counts(position) is true. sums[t] is that number for the end of tile t.
 template <class Counts, class Take>
 __device__ inline void rank_positions(const Round& round, const u32* sums, uint4* shared_memory,
                                       Counts&& counts, Take&& take) {
@@ -95,8 +125,9 @@ __device__ inline void rank_positions(const Round& round, const u32* sums, uint4
 
 }  // namespace gompfs
 
-// Counts the digrams of the parts that are active, but for those that cannot repeat. A thread per
-// symbol. keys and counts, two for each symbol, are zeros at the start.
+// Counts the digrams of active parts, except those that cannot repeat. keys and counts have two
+// elements per symbol and must be 0 before.
+// Mapping: a thread per symbol.
 extern "C" __global__ void count_digrams(const unsigned int* symbols, unsigned int size,
                                          const unsigned int* part_starts, unsigned int num_parts,
                                          const unsigned int* is_active, unsigned long long* keys,
@@ -111,7 +142,8 @@ extern "C" __global__ void count_digrams(const unsigned int* symbols, unsigned i
     if ((left & kUnique) != 0 || left == kSplitter) {
         return;
     }
-    const u32 right = symbols[position + 1] & ~kUnique;  // a splitter is the last symbol of all
+    // Exists: the last symbol is a splitter, and it returned above.
+    const u32 right = symbols[position + 1] & ~kUnique;
     const u32 part = part_of(part_starts, num_parts, position);
     if (right == kSplitter || is_active[part] == 0) {
         return;
@@ -120,7 +152,7 @@ extern "C" __global__ void count_digrams(const unsigned int* symbols, unsigned i
     const u64 key = (static_cast<u64>(left) << 32 | right) + 1;
     const u64 hash = key * 0x9e3779b97f4a7c15u >> 32;
     u32 slot = begin + static_cast<u32>(hash * (end - begin) >> 32);
-    // Half of the slots stay free, so the search ends.
+    // The search ends because at least half of the slots stay free.
     while (keys[slot] != key) {
         const u64 found = keys[slot] == 0 ? atomicCAS(&keys[slot], u64{0}, key) : keys[slot];
         if (found == 0 || found == key) {
@@ -132,8 +164,10 @@ extern "C" __global__ void count_digrams(const unsigned int* symbols, unsigned i
     slots[position] = slot;
 }
 
-// How often the digram of each position occurs, 0 for once only. By tiles. last_ascents: of each
-// tile, the last position where frequency rises, plus 1; 0 for none.
+// Sets frequencies[position] to the number of occurrences of the position's digram, 0 for only one.
+// Sets last_ascents[tile] to 1 plus the last position of the tile at which the frequency rises, 0
+// if there is none.
+// Mapping: by tiles.
 extern "C" __global__ void find_frequencies(const unsigned int* slots, unsigned int size,
                                             const unsigned int* counts, unsigned int* frequencies,
                                             unsigned int* last_ascents) {
@@ -169,14 +203,15 @@ extern "C" __global__ void find_frequencies(const unsigned int* slots, unsigned 
     }
 }
 
-// Chooses occurrences so that every other repeated digram overlaps a chosen one at least as
+// Chooses occurrences so that every other repeated digram overlaps a chosen one that is at least as
 // frequent: the top of each ascent in frequency, and every second position down from it on both
-// sides. By tiles. first and last, per slot, are the highest number and 0 at the start.
+// sides. `first` must be 0xffffffff and `last` 0 before.
+// Mapping: by tiles; kItemsPerThread positions per thread.
 //
-// What a position is depends on its neighbourhood alone. On the way up to a top, it is chosen if
-// the top is an even number of positions ahead; on the way down, if the last top is an even number
-// of positions behind. At the bottom between both, which belongs to the way up only if the way down
-// reaches it, it takes both.
+// A position is chosen or not depending on its neighbourhood only. On the way up to a top, it is
+// chosen if the top is an even number of positions ahead. On the way down, it is chosen if the
+// previous top is an even number of positions back. The position at the bottom between two tops is
+// chosen only if both conditions hold.
 extern "C" __global__ void choose_occurrences(const unsigned int* slots, unsigned int size,
                                               const unsigned int* frequencies,
                                               const unsigned int* last_ascents,
@@ -189,13 +224,13 @@ extern "C" __global__ void choose_occurrences(const unsigned int* slots, unsigne
     const auto ascends_to = [&](u32 position) {
         return (position == 0 ? 0 : frequencies[position - 1]) < frequencies[position];
     };
-    u32 own_ascent = 0;  // positions plus 1, 0 for none
+    u32 own_ascent = 0;  // position plus 1; 0 for none
     for (u32 item = 0; item < kItemsPerThread && begin + item < size; ++item) {
         own_ascent = ascends_to(begin + item) ? begin + item + 1 : own_ascent;
     }
     u32 ascent = scan_before(own_ascent, shared.scratch, Maximum());
     if (ascent == 0 && begin != 0 && begin < size && frequencies[begin - 1] != 0) {
-        // A way down that began tiles ago.
+        // The way down began in an earlier tile.
         for (u32 tile = blockIdx.x; ascent == 0 && tile > 0; --tile) {
             ascent = last_ascents[tile - 1];
         }
@@ -210,7 +245,7 @@ extern "C" __global__ void choose_occurrences(const unsigned int* slots, unsigne
             is_chosen = (position + 1 - ascent) % 2 == 0;
         }
         if (is_chosen) {
-            u32 top = position;  // the last symbol is a splitter, of frequency 0
+            u32 top = position;  // the last symbol is a splitter, of frequency 0, so the loop ends
             while (frequencies[top + 1] > frequencies[top]) {
                 ++top;
             }
@@ -224,7 +259,9 @@ extern "C" __global__ void choose_occurrences(const unsigned int* slots, unsigne
     }
 }
 
-// Of each tile: how many symbols are left when digrams are replaced, and how many rules that makes.
+// Counts, for each tile, the symbols that remain after digrams are replaced, and the rules that
+// this makes.
+// Mapping: by tiles.
 extern "C" __global__ void count_results(const unsigned int* slots, const unsigned char* chosen,
                                          const unsigned int* first, const unsigned int* last,
                                          unsigned int size, unsigned int* num_symbols,
@@ -253,10 +290,11 @@ extern "C" __global__ void count_results(const unsigned int* slots, const unsign
     }
 }
 
-// Makes the rules of a round, in the order of their first occurrences. By tiles; rule_sums: how
-// many rules there are up to the end of each. rules has two symbols for each rule, the round's
-// behind num_rules others; rule_of, per slot, gets the rule's number; rules_before, per part, how
-// many the parts before it make.
+// Makes the rules of a round, in the order of first occurrence. rule_sums[t] is the number of the
+// round's rules up to the end of tile t. `rules` has two symbols per rule; the new rules follow
+// num_rules older ones. rule_of[slot] becomes the rule's number; rules_before[part] the number of
+// rules made by the parts before it.
+// Mapping: by tiles.
 extern "C" __global__ void make_rules(const unsigned int* symbols, unsigned int size,
                                       const unsigned int* part_starts, unsigned int num_parts,
                                       const unsigned int* slots, const unsigned char* chosen,
@@ -282,8 +320,10 @@ extern "C" __global__ void make_rules(const unsigned int* symbols, unsigned int 
         });
 }
 
-// Puts rules in the place of digrams. By tiles; symbol_sums: how many symbols are left up to the
-// end of each. new_starts: where parts start in `replaced`.
+// Replaces the chosen digrams by their rules, and writes the remaining symbols to `replaced`.
+// symbol_sums[t] is the number of remaining symbols up to the end of tile t. new_starts[part]
+// becomes the part's start in `replaced`.
+// Mapping: by tiles.
 extern "C" __global__ void replace_digrams(const unsigned int* symbols, unsigned int size,
                                            const unsigned int* part_starts, unsigned int num_parts,
                                            const unsigned int* frequencies,
@@ -311,13 +351,14 @@ extern "C" __global__ void replace_digrams(const unsigned int* symbols, unsigned
             const u32 symbol = symbols[position] & ~kUnique;
             const bool unique = slots[position] == kNoSlot ? (symbols[position] & kUnique) != 0
                                                            : frequencies[position] == 0;
-            // Before a rule, the digram is a new one.
+            // If the next symbol becomes a rule, the digram here is a new one.
             const bool stays = position + 1 < size && !round.is_replaced(position + 1);
             replaced[rank] = symbol | (unique && stays && symbol != kSplitter ? kUnique : 0);
         });
 }
 
-// Counts how often rules are used in symbols. A thread per symbol.
+// Counts how often each rule is used in `symbols`.
+// Mapping: a thread per symbol.
 extern "C" __global__ void count_uses(const unsigned int* symbols, unsigned int size,
                                       unsigned int num_words, unsigned int* uses) {
     using namespace gompfs;
@@ -333,7 +374,7 @@ extern "C" __global__ void count_uses(const unsigned int* symbols, unsigned int 
 
 namespace gompfs {
 
-// Rules that are used less than twice stand for their content, in the place where they are used.
+// A rule that is used fewer than two times is dissolved: its content replaces it where it is used.
 __device__ inline bool is_dissolved(u32 symbol, u32 num_words, const u32* uses) {
     return symbol >= num_words && symbol != kSplitter && uses[symbol - num_words] < 2;
 }
@@ -344,8 +385,9 @@ __device__ inline u32 length_of(u32 symbol, u32 num_words, const u32* uses, cons
 
 }  // namespace gompfs
 
-// How many symbols the rules of a round have when those that are used less than twice are
-// dissolved. A thread per rule; the rules of earlier rounds are measured.
+// Sets lengths[rule] to the number of symbols that a rule of this round has after rules used fewer
+// than two times are dissolved. Rules of earlier rounds must have been measured.
+// Mapping: a thread per rule.
 extern "C" __global__ void measure_rules(const unsigned int* rules, unsigned int begin,
                                          unsigned int end, unsigned int num_words,
                                          const unsigned int* uses, unsigned int* lengths) {
@@ -357,9 +399,10 @@ extern "C" __global__ void measure_rules(const unsigned int* rules, unsigned int
     }
 }
 
-// Dissolves the rules of a round that do not pay: those used once, and those that are short and
-// used two or three times. What they use is used in their place; their own uses become 0. A thread
-// per rule; the rules of later rounds are done.
+// Dissolves the rules of a round that do not pay: rules used once, and short rules used two or
+// three times. Sets their uses to 0 and adds their uses to the rules that they use. Rules of later
+// rounds must have been processed.
+// Mapping: a thread per rule.
 extern "C" __global__ void dissolve_rules(const unsigned int* rules, unsigned int begin,
                                           unsigned int end, unsigned int num_words,
                                           unsigned int* uses, const unsigned int* lengths) {
@@ -381,7 +424,8 @@ extern "C" __global__ void dissolve_rules(const unsigned int* rules, unsigned in
     }
 }
 
-// How many symbols of the root each symbol makes. A thread per symbol.
+// Sets sizes[position] to the number of symbols that a symbol of a root becomes.
+// Mapping: a thread per symbol.
 extern "C" __global__ void measure_symbols(const unsigned int* symbols, unsigned int size,
                                            unsigned int num_words, const unsigned int* uses,
                                            const unsigned int* lengths, unsigned int* sizes) {
@@ -392,11 +436,12 @@ extern "C" __global__ void measure_symbols(const unsigned int* symbols, unsigned
     }
 }
 
-// Numbers the rules that are kept, in each part from the last one down, behind the root. A thread
-// per rule. The rules of part p of round r are range r * num_parts + p, from range_starts of it on.
-// range_bases: the place of the range's last rule that is kept, among the rules of all parts;
-// kept_before: how many rules are kept up to each one. place_of: per rule; rule_at and lengths_at:
-// per place.
+// Numbers the kept rules of each part after the part's root, from the last rule down. The rules of
+// part p of round r form range r * num_parts + p, which begins at range_starts of that index.
+// range_bases[range] is the place of the range's last kept rule among the rules of all parts.
+// kept_up_to[rule] is the number of kept rules up to and including a rule. Sets place_of (by rule),
+// rule_at and lengths_at (by place).
+// Mapping: a thread per rule.
 extern "C" __global__ void number_rules(unsigned int num_rules, const unsigned int* range_starts,
                                         unsigned int num_ranges, const unsigned int* range_bases,
                                         const unsigned int* uses, const unsigned int* kept_up_to,
@@ -415,10 +460,12 @@ extern "C" __global__ void number_rules(unsigned int num_rules, const unsigned i
     lengths_at[place] = lengths[rule];
 }
 
-// Writes the rules of all parts in a row, each part's root first, with the numbers of the part. A
-// thread per symbol of the output. rule_ends: where rules end in the output; part_places: the place
-// of each part's root among them; symbol_ends: where what each symbol of the roots makes would end
-// if all roots lay in a row; part_starts: where roots start among these symbols.
+// Writes the rules of all parts one after another, each part's root first, with the part's own
+// numbers. rule_ends gives where each rule ends in the output, part_places the place of each part's
+// root among the rules. symbol_ends gives where the expansion of each symbol of the roots would end
+// if all roots were one array; part_starts where each root starts among these symbols.
+// Mapping: a thread per symbol of the output; it searches for its rule, then descends through
+//   dissolved rules to its symbol.
 extern "C" __global__ void write_rules(const unsigned int* symbols, const unsigned int* symbol_ends,
                                        unsigned int num_symbols, const unsigned int* part_starts,
                                        const unsigned int* part_places, unsigned int num_parts,

@@ -5,38 +5,40 @@ from collections.abc import Sequence
 from typing_extensions import Buffer
 
 class DecodeWork:
-    """Adds up batches; safe for any number of threads."""
+    """Counts the blocks and bytes decoded, and the time that this took; safe for any number of threads."""
 
     num_blocks: int
+    """Number of blocks decoded."""
     num_bytes: int
+    """Number of bytes decoded."""
     @property
     def seconds(self) -> float:
-        """How long there was a batch at work, or more than one."""
+        """Time during which at least one batch was running."""
 
     def begin(self) -> None:
-        """A batch begins."""
+        """Begins a batch."""
 
     def end(self, num_blocks: int, num_bytes: int) -> None:
-        """End a batch, which has decoded so much: nothing if it failed."""
+        """Ends a batch that decoded this much; 0 and 0 if it failed."""
 
     def restart(self) -> None:
-        """Begin again, in a child of a fork, where batches of the parent may be at work for ever."""
+        """Resets everything in the child of a fork, where batches of the parent would count as running for ever."""
 
     def clear(self) -> None:
-        """Begin again; not while a batch is at work."""
+        """Resets the counts. No batch may be running."""
 
 class BufferPool:
-    """Lends memory, and takes it back when no view of it is left; safe for any number of threads."""
+    """Hands out memory, and reuses it once no view of it is left; safe for any number of threads."""
 
     @property
     def num_free_bytes(self) -> int:
-        """How much memory waits to be lent again."""
+        """Number of bytes that wait to be reused."""
 
     def allocate(self, size: int) -> memoryview:
-        """`size` bytes, of any content."""
+        """Returns `size` bytes of undefined content."""
 
     def drop_free(self) -> None:
-        """Give free memory back to the system."""
+        """Returns free memory to the system."""
 
 def encode_blocks(
     stream: Buffer,
@@ -47,38 +49,44 @@ def encode_blocks(
     num_threads: int,
     group_size_log2: int = 2,
 ) -> list[bytes]:
-    """Whole blocks (header and payload) that hold `stream`; stored where no payload would be smaller.
+    """Cuts `stream` into blocks and encodes each, with header. A block is stored if no payload would be smaller.
 
     Raises ValueError for a block size or a group size that the format does not have.
     """
 
 def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int) -> bytes:
-    """Check and decode whole blocks one behind the other into `out`; one status (a BlockStatus) for each.
+    """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
 
-    Raises ValueError when `out` is too small.
+    Raises ValueError if `out` is too small.
     """
 
 def read_headers(blocks: Sequence[Buffer]) -> bytes:
-    """Facts of each block, 24 bytes: four u32, then a u64.
+    """Returns facts of each block, 24 bytes: four u32, then a u64.
 
-    They are the status (a BlockStatus), codec, payload size and uncompressed size, and the checksum; all but the status
-    are 0 where the header cannot be read. gompfs.codec.headers reads them as an array.
+    They are the status (a BlockStatus), codec, payload size, uncompressed size, and the checksum. All except the status
+    are 0 if the header cannot be read. gompfs.codec.headers reads them as an array.
     """
 
 def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
-    """How many bytes each block decodes to by its header; 0 where it has none."""
+    """Returns the number of bytes that each block decodes to by its header; 0 if it has no valid header."""
 
 def are_possible_places(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
-    """Whether blocks can lie where columns of archive_offset (u64) and compressed_size (u32) say, before `data_end`."""
+    """Returns whether blocks at these columns of archive_offset (u64) and compressed_size (u32) are possible.
+
+    They are if all sizes are possible and all blocks end at `data_end` or before.
+    """
 
 def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
-    """Check blocks, and copy their payloads to their places (u64 each) in `out`; a status for each."""
+    """Checks blocks, and copies their payloads to the offsets `places` (u64 each) in `out`.
+
+    Returns a status for each block. The payload of a damaged block is not copied.
+    """
 
 def check_contents(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
-    """1 for each block whose decoded bytes, at its place (u64 each) in `out`, are those that were compressed."""
+    """Returns a byte for each block: 1 if the decoded bytes at its offset (u64) in `out` match its checksum, else 0."""
 
 def decode_payload(codec: int, payload: Buffer, out: Buffer) -> bool:
-    """Decode one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""
+    """Decodes one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""
 
 def cancel_all() -> None:
-    """End all work of this module in all threads, now and later, by KeyboardInterrupt; for a process that ends."""
+    """Ends all work of this module in all threads, now and later, with KeyboardInterrupt; for a process that exits."""

@@ -7,23 +7,37 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 SPLITTER: int
+"""The symbol that ends a file in a root rule."""
 
 class GrammarBuilder:
-    """Builds one grammar section, or takes text without rules; no two of its methods may run at once."""
+    """Builds one grammar section, or takes text without rules. No two of its methods may run at once."""
 
     def __init__(
         self, builder: int, word_characters: bytes, num_threads: int, elsewhere: bool = False
-    ) -> None: ...
-    def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None: ...
-    def begin_file(self, ino: int) -> None: ...
-    def add_bytes(self, piece: Buffer) -> None: ...
-    def end_file(self) -> None: ...
+    ) -> None:
+        """`builder` is 0 (repair), 1 (sequitur) or 2 (no rules). `word_characters` is a bitmap, empty for whitespace.
+
+        With `elsewhere`, the caller builds the rules: see `take_texts` and `give_rules`.
+        """
+
+    def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None:
+        """Adds whole files, given as (inode number, content)."""
+
+    def begin_file(self, ino: int) -> None:
+        """Begins a file that comes in pieces."""
+
+    def add_bytes(self, piece: Buffer) -> None:
+        """Adds the next piece of the file."""
+
+    def end_file(self) -> None:
+        """Ends the file."""
+
     def take_texts(
         self, least: int, most: int, allocate: Callable[[int], memoryview], num_threads: int
     ) -> tuple[list[int], memoryview, NDArray[np.uint32], NDArray[np.uint32]] | None:
-        """Of parts that are to be built elsewhere: their numbers, then what PartsInText has.
+        """Takes up to `most` parts to be built elsewhere: their numbers, then the fields of PartsInText.
 
-        The text is in memory that `allocate` gives for its size.
+        The text is in memory that `allocate` returns for its size. Returns None if fewer than `least` parts wait.
         """
 
     def give_rules(
@@ -36,88 +50,128 @@ class GrammarBuilder:
         rule_ends: NDArray[np.uint32],
         part_rules: NDArray[np.uint32],
     ) -> None:
-        """What became of the parts with these numbers, as in PartsInRules; ValueError where it makes no sense."""
+        """Gives the words and rules of the parts with these numbers, as in PartsInRules.
 
-    def finish(self) -> None: ...
-    def next_piece(self) -> NDArray[np.uint8] | None: ...
-    def take(self) -> Grammar: ...
+        Raises ValueError if they are not valid.
+        """
+
+    def finish(self) -> None:
+        """Ends the input and waits until all parts are built."""
+
+    def next_piece(self) -> NDArray[np.uint8] | None:
+        """Returns the next piece of the grammar section; None after the last."""
+
+    def take(self) -> Grammar:
+        """With no rules: returns the grammar of the text added since the last call."""
 
 class Forest:
-    """See kernels/cpu/grammar/forest.h. `starts` is uint64, the others uint32; all are read-only."""
+    """See kernels/cpu/grammar/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
 
     files: NDArray[np.uint32]
+    """By file node: the number of the file."""
     starts: NDArray[np.uint64]
+    """By node: index of its first element; one more at the end."""
     elements: NDArray[np.uint32]
+    """Words, or nodes with bit 31 set."""
     depths: NDArray[np.uint32]
+    """By node: 0 for files, else 1 + the largest depth of the nodes that use it."""
     heights: NDArray[np.uint32]
+    """By node: 0 without children, else 1 + the largest height of the children."""
 
 class Corpus:
     """The grammars of all segments as one text, for n-grams of `n` words; `files` are pairs of inode and path.
 
-    Raises ValueError where there are too many words for n-grams of that length.
+    Raises ValueError if there are too many words for n-grams of that length.
     """
 
     bits: int
+    """Bits of a word in the key of an n-gram."""
     num_words: int
+    """Number of distinct words."""
     inner_ranks: NDArray[np.uint32]
-    def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], n: int) -> None: ...
+    """By word: its rank in front of other words; empty if that is the word's number."""
+    def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], n: int) -> None:
+        """Keeps the grammars alive."""
+
     def find_ngram(self, words: list[bytes], num_threads: int) -> list[tuple[int, int]]:
-        """The files (places in `files`) that have these n words in a row, with counts. Raises ValueError."""
+        """Returns the files (indexes in `files`) that contain these n words in a row, with counts.
+
+        Raises ValueError if there are not n words.
+        """
 
     def forest(self, begin: int, end: int, num_threads: int) -> Forest:
-        """The forest of the files from place `begin` to `end`, counted over the files of all parts of all grammars."""
+        """Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts of all grammars."""
 
 class Postings:
-    """How often n-grams occur in files; `limit` bytes at most, the first in memory, more in a file in `directory`."""
+    """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""
 
-    def __init__(self, directory: str, in_memory: int, limit: int) -> None: ...
+    def __init__(self, directory: str, in_memory: int, limit: int) -> None:
+        """Creates no file before the memory is used up."""
+
     def gather(self, corpus: Corpus, per_file: bool, traversal: tuple[bool, int, int]) -> None:
-        """Count on the CPU; `traversal` is (sequential, direction, number of threads).
+        """Counts on the CPU; `traversal` is (sequential, direction, number of threads).
 
-        Raises ValueError beyond the limit, OSError.
+        Raises ValueError above the limit, OSError.
         """
 
     def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
-        """Count the n-grams that reach over parts, which `add` was not told of. Raises what gather raises."""
+        """Counts only the n-grams that span two parts, which a device does not count. Raises what gather raises."""
 
     def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
-        """Add a run: its different keys, ascending, as rows (low half, high half), and its postings.
+        """Adds a run: its distinct keys, ascending, as rows (low half, high half), and its postings.
 
-        Postings are rows (place of the key | file << 32, count) in the order of key and file, each of both once; files
-        are numbered as in the corpus, or 0. The numbers are trusted. Raises what gather raises.
+        Postings are rows (index of the key | file << 32, count), sorted by key and file, each pair once. Files are
+        numbered as in the corpus, or 0. The numbers are not checked. Raises what gather raises.
         """
 
 class Grammar:
-    """A checked grammar section, or one of text that has no rules."""
+    """A checked grammar section, or the grammar of text that has no rules."""
 
     words_of_characters: bool
+    """Whether words consist of characters of a bitmap instead of bytes other than whitespace."""
     builder: int
+    """0 (repair), 1 (sequitur) or 2 (no rules)."""
     num_bytes: int
+    """Size in memory."""
     num_words: int
+    """Number of words in the dictionary."""
     num_parts: int
-    def word(self, number: int) -> bytes: ...
+    """Number of parts."""
+    def word(self, number: int) -> bytes:
+        """Returns a word of the dictionary. Raises IndexError."""
+
     def part(
         self, index: int
-    ) -> tuple[bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]]: ...
-    def files(self, num_threads: int) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Of each part: does its first file go on from the part before; its inodes, and how many words each has."""
+    ) -> tuple[bool, int, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint32]]:
+        """Returns copies of a part's fields; raises IndexError.
 
-    def drop_parts(self) -> None: ...
+        They are: whether its first file began in the part before, its number of words with repetitions, its inodes, the
+        dictionary's numbers of its words, the starts of its rules, and its symbols.
+        """
+
+    def files(self, num_threads: int) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
+        """Returns for each part: whether its first file began in the part before, its inodes, and their word counts."""
+
+    def drop_parts(self) -> None:
+        """Frees everything except the dictionary."""
+
     def part_sizes(self) -> list[tuple[int, int]]:
-        """Of each part: how many files and how many symbols it has."""
+        """Returns for each part its number of files and its number of symbols."""
 
     def forest(self, inos: NDArray[np.uint64] | None, begin: int, end: int, num_threads: int) -> Forest:
-        """See Corpus.forest; words are numbered by their places in the dictionary, and all files are number 0."""
+        """As Corpus.forest, but words are numbered as in the dictionary, and all files have the number 0."""
 
-    def words_have_whitespace(self) -> bool: ...
+    def words_have_whitespace(self) -> bool:
+        """Returns whether a word contains whitespace."""
+
     def has_short_rules(self) -> bool:
-        """Whether a rule other than a root has fewer than two symbols."""
+        """Returns whether a rule other than a root has fewer than two symbols."""
 
     def word_counts(self, inos: NDArray[np.uint64] | None, num_threads: int) -> NDArray[np.uint64]:
-        """How often each word occurs in these files, None for all."""
+        """Returns how often each word occurs in these files; None for all files."""
 
 def read_grammar(section: Buffer, num_threads: int) -> Grammar:
-    """Raises ValueError, naming what is wrong."""
+    """Reads and checks a grammar section. Raises ValueError, naming what is wrong."""
 
 def grammar_of_tokens(
     starts: NDArray[np.uint64],
@@ -127,31 +181,42 @@ def grammar_of_tokens(
     batches: list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]],
     num_threads: int,
 ) -> Grammar:
-    """See Grammar.of_tokens; raises ValueError where the numbers contradict each other."""
+    """See Grammar.of_tokens. Raises ValueError if the numbers are not consistent."""
 
 class CountedSection:
     """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
 
-    def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None: ...
+    def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None:
+        """Counts the words of the files with these inodes; None for all files."""
+
     counts: NDArray[np.uint64]
+    """By word number."""
 
 class Report:
-    """A text in pieces; `size` in bytes, where it is known."""
+    """A text that is made in pieces."""
 
     size: int | None
+    """Size of the text in bytes; None if it is not known before the text is made."""
     def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
-        """Some of the pieces, or those there are of them; the first one alone may take much less time."""
+        """Returns up to `count` pieces from `first` on; fewer at the end. The first piece alone may be much faster."""
 
 class TextCheck:
-    """Compares files with a grammar, word by word; without a grammar, they should have no words."""
+    """Compares files with a grammar, word by word. Without a grammar, files are expected to have no words."""
 
-    def __init__(self, grammar: Grammar | None, word_characters: bytes) -> None: ...
+    def __init__(self, grammar: Grammar | None, word_characters: bytes) -> None:
+        """Keeps the grammar alive."""
+
     def begin(self, pieces: Sequence[tuple[int, int]]) -> None:
-        """The next file, which the grammar has in these pieces: numbers of parts, and places there."""
+        """Begins the next file; `pieces` are the numbers of the parts that contain it, and its indexes in them."""
 
-    def add(self, text: Buffer) -> None: ...
+    def add(self, text: Buffer) -> None:
+        """Compares the next piece of the file."""
+
     def end(self) -> tuple[int, bytes | None, bytes | None] | None:
-        """The first difference: number of the word, the word of the text, that of the grammar."""
+        """Returns the first difference: index of the word, the word of the text, and the word of the grammar.
+
+        Returns None if there is no difference. A word is None if that side has ended.
+        """
 
 def word_count_report(
     sources: list[Grammar | CountedSection],
@@ -160,13 +225,13 @@ def word_count_report(
     top: int,
     num_threads: int,
 ) -> Report:
-    """Lines of word, tab and count, of all sources together."""
+    """Returns lines of word, tab and count, with the counts of all sources added."""
 
 def report(corpus: Corpus, task: int, top: int, postings: Postings, num_threads: int) -> Report:
-    """Lines of a task. Raises ValueError beyond the limit of the postings, OSError."""
+    """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
 
 def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
-    """Words of a file by number, each on a line."""
+    """Returns the words `begin` to `end` - 1 of a file, each on a line."""
 
 def cancel_all() -> None:
-    """End all work of this module in all threads, now and later, by KeyboardInterrupt; for a process that ends."""
+    """Ends all work of this module in all threads, now and later, with KeyboardInterrupt; for a process that exits."""

@@ -30,8 +30,8 @@ std::uint64_t token_entry(std::size_t symbol, std::uint64_t codeword_bits);
 std::uint64_t offset_entry(std::size_t symbol, std::uint64_t codeword_bits);
 
 struct RowTables {
-    const std::uint8_t*
-        stream;  // readable for 8 bytes from every position that is not past its end
+    // Readable for 8 bytes from every position that is not past its end.
+    const std::uint8_t* stream;
     const std::uint64_t* token;
     const std::uint64_t* offset;
 };

@@ -36,9 +36,8 @@ namespace {
 
 constexpr std::uint32_t kNone = ~0u;
 constexpr int kCostOne = 16;  // costs are in 1/16 bit
-// A fast search steps one position farther per so many misses.
-constexpr std::uint32_t kMissesToSkip =
-    16;  // a fast search steps one position farther for each so many misses
+// A fast search steps one position farther for each so many positions without a match.
+constexpr std::uint32_t kMissesToSkip = 16;
 constexpr std::uint32_t kMaxLazySteps = 2;
 // The extra gain by which a match must beat the previous one, per literal before it.
 constexpr int kLazyBias = 20;
@@ -76,8 +75,7 @@ class Parser {
     std::uint32_t anchor_ = 0;           // start of the literals that belong to no sequence yet
     std::uint32_t high_water_mark_ = 0;  // output below it is final for the open group
     // Without dependency elimination: all positions below are in the chains.
-    std::uint32_t inserted_ =
-        0;  // without dependency elimination: positions below are in the chains
+    std::uint32_t inserted_ = 0;
     // Match offset of the row's latest match; 0 if the row has none yet.
     std::uint32_t last_offset_ = 0;
     std::uint32_t num_sequences_ = 0;

@@ -123,8 +123,8 @@ class GrammarBuilder {
     bool finished_ = false;
     bool merged_ = false;
     std::size_t next_cut_ = 0;  // size of text_ at which the present file is cut
-    std::size_t searched_ =
-        0;  // bytes of text_ that are known to hold no place to cut the present file
+    // Bytes of text_ that are known to contain no position to cut the present file.
+    std::size_t searched_ = 0;
 
     std::mutex mutex_;
     std::condition_variable changed_;

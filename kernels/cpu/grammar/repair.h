@@ -55,8 +55,8 @@ class Repair {
     std::uint64_t count_mask_ = 0;
     std::size_t num_slots_ = 0;
     std::vector<std::uint32_t> slot_of_;  // per position: slot of its digram
-    std::vector<std::uint32_t>
-        frequency_;  // per position: its digram's count; 0 where it does not repeat
+    // Per position: the count of its digram, 0 if it does not repeat.
+    std::vector<std::uint32_t> frequency_;
     std::vector<std::uint8_t> chosen_;  // per position
     Table<std::uint64_t> digrams_;      // per slot: key (high bits) and count (low bits, saturated)
     Table<std::uint32_t> rule_of_;      // per slot: number of times chosen, then kUnique | rule

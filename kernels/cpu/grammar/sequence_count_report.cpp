@@ -44,8 +44,9 @@ void SequenceCountReport::distribute(Postings& postings, Streams& streams, unsig
 }
 
 void SequenceCountReport::list_pieces(const Streams& streams) {
-    constexpr std::size_t kPieceOfKeys = 256 << 10;  // in bytes of differences, for 1 MiB of text
-    piece_starts_ = {0, 0};  // bytes of differences, for about 1 MiB of text
+    constexpr std::size_t kPieceOfKeys = 256
+                                         << 10;  // bytes of differences, for about 1 MiB of text
+    piece_starts_ = {0, 0};
     std::size_t size = 0;
     for (std::uint64_t count = kSmall; count-- > 0;) {
         for (const Streams::Chunk& chunk : streams.chunks(count)) {

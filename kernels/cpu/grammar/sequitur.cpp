@@ -1,4 +1,4 @@
-// The Sequitur algorithm (Nevill-Manning and Witten 1997, sections 2 and 3).
+// The Sequitur algorithm (Nevill-Manning and Witten 1997, section 2).
 //
 // Algorithm
 //
@@ -30,8 +30,8 @@ namespace {
 
 using Node = std::uint32_t;  // index of a symbol's node
 constexpr Node kNone = ~0u;
-constexpr Symbol kGuard =
-    0x80000000;  // kGuard | rule: the node that closes the ring of a rule's symbols
+// kGuard | rule is the symbol of the node that closes the ring of a rule.
+constexpr Symbol kGuard = 0x80000000;
 
 class Sequitur {
   public:

@@ -1,7 +1,6 @@
 // Implements both word rules; see tokenizer.h. Whitespace is found 64 bytes at a time with SSE2.
 // Characters are decoded strictly: overlong forms, surrogates and code points above 0x10ffff are
-// not valid UTF-8. The tokenizers of kernels/cuda/text/words.cu and of the Python reference must
-// give the same words.
+// not valid UTF-8. kernels/cuda/text/words.cu must give the same words.
 #include "grammar/tokenizer.h"
 
 #include <array>

@@ -11,8 +11,8 @@ namespace gompfs {
 namespace {
 
 constexpr std::size_t kHeadSize = sizeof(std::uint64_t);
-constexpr std::size_t kMaxDepth =  // limit of the recursion: words may share megabytes
-    8 * kHeadSize;                 // of recursion: words may have megabytes in common
+// Limit of the recursion: words may share megabytes.
+constexpr std::size_t kMaxDepth = 8 * kHeadSize;
 
 // Sorts words whose heads at `depth` are equal.
 void sort_equal_heads(std::span<WordHead> heads, const std::vector<std::string_view>& words,

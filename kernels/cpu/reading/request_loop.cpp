@@ -49,7 +49,7 @@ class Answers {
                 return answer_lookup(request);
             case FUSE_FORGET:
             case FUSE_BATCH_FORGET:
-                return true;  // nodes stay what they are; the kernel expects no reply
+                return true;  // nodes are never freed; the kernel expects no reply
             default:
                 return answer_kept(request);
         }
@@ -172,8 +172,8 @@ int answer_requests(int device, Sources sources, std::size_t buffer_size, const 
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
-            return 0;  // the device was exchanged for one that ends, to stop this thread
-        }  // the device was replaced by one that is at its end, to stop this thread
+            return 0;  // the device was replaced by one that is at its end, to stop this thread
+        }
         if (size < 0) {
             if (errno == ENOENT || errno == EAGAIN || errno == EINTR) {
                 continue;  // the request was interrupted before it was read

@@ -47,8 +47,8 @@ struct PartsInText {
 
 // The words and rules of such parts. The words of each part are in the order of their first
 // occurrence; parts follow each other. Rule r ends at rule_ends[r] in symbols; the rules of the
-// part at index p begin with rule part_rules[p]. A symbol is a word or a rule of the part (rules are
-// numbered after the part's words), or a splitter.
+// part at index p begin with rule part_rules[p]. A symbol is a word or a rule of the part (rules
+// are numbered after the part's words), or a splitter.
 struct PartsInRules {
     std::span<const char> word_bytes;
     std::span<const std::uint32_t> word_ends;   // end of each word in word_bytes

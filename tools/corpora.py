@@ -48,7 +48,8 @@ def make_tree(
 ) -> None:
     """Make `root` with one directory for each of `kinds` (None: all except `many`).
 
-    Leaves out what this user or file system cannot make: devices need root, xattrs a file system that supports them.
+    Leaves out what this user or file system cannot have: without root, devices and files that their owner cannot
+    read; extended attributes where the file system has none.
     Raises KeyError for an unknown kind, OSError if `root` exists.
     """
     chosen = [kind for kind in KINDS if kind != "many"] if kinds is None else kinds
@@ -201,7 +202,8 @@ def _make_contents(directory: bytes, rng: random.Random, _: int) -> None:
 def _make_attributes(directory: bytes, rng: random.Random, _: int) -> None:
     """Make entries with special mode bits, xattrs with arbitrary bytes, and directories with various modes."""
     for mode in (0o000, 0o400, 0o644, 0o755, 0o4755, 0o2711, 0o1644, 0o7777):
-        os.chmod(_write(directory, b"mode-%04o" % mode, _text(rng, 20)), mode)
+        if mode & stat.S_IRUSR or os.geteuid() == 0:  # its owner cannot read the other one
+            os.chmod(_write(directory, b"mode-%04o" % mode, _text(rng, 20)), mode)
     for mode in (0o700, 0o1777, 0o2775, 0o555):
         path = os.path.join(directory, b"directory-%04o" % mode)
         os.mkdir(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 
@@ -51,7 +52,8 @@ def fusermount_unmount(mountpoint: str, *, lazy: bool) -> None:
     finally:
         os.close(messages)
     if reason:
-        raise MountError(reason, path=mountpoint)
+        is_busy = os.strerror(errno.EBUSY) in reason
+        raise MountError("target is busy" if is_busy else reason, path=mountpoint)
 
 
 def _find() -> str | None:

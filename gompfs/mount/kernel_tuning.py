@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 
 from gompfs.mount.mount_table import mount_at
 
@@ -24,6 +25,8 @@ def set_read_ahead(mountpoint: str, size: int) -> bool:
             file.write(str(size >> 10))
     except OSError as error:
         if error.errno not in (errno.ENODEV, errno.ENOENT):  # unmounted meanwhile
-            log.info("read-ahead stays at the kernel's default: %s", error)
+            # Only root may change the setting: other users get no message for each of their mounts.
+            level = logging.INFO if os.geteuid() == 0 else logging.DEBUG
+            log.log(level, "read-ahead stays at the kernel's default: %s", error)
         return False
     return True

@@ -21,6 +21,8 @@ from typing import Any
 import pytest
 from tree_helpers import pack
 
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to make devices and bind mounts")
+
 FUSE_APIS = ("low", "high")
 
 Call = Callable[[Path], Any]

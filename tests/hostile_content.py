@@ -81,7 +81,9 @@ def evil_index(blocks: list[tuple[int, int]]) -> bytes:
 
 
 def footer_ends(content: bytes, archive_offset: int) -> Iterator[int]:
-    """Yields the archive_offsets after the footers in such a content. A cut there makes a footer the end of the file.
+    """Yields the archive_offsets after the footers in such a content.
+
+    A cut there makes a footer the end of the file.
     """
     place = content.find(b"GOMPEND\n")
     while place >= 0:

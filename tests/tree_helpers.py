@@ -1,4 +1,6 @@
-"""Listings of directories, sources and archives that tests compare. Directories are listed without the code under test.
+"""Listings of directories, sources and archives that tests compare.
+
+Directories are listed without the code under test.
 """
 
 from __future__ import annotations

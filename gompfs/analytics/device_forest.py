@@ -69,7 +69,9 @@ class Edges:
 
     @classmethod
     def of(cls, device: ArrayDevice, sources: Array, targets: Array, levels_of_nodes: Array) -> Edges:
-        """Sorts the edges from `sources` to `targets`. The level of each target must be above the level of its source.
+        """Sorts the edges from `sources` to `targets`.
+
+        The level of each target must be above the level of its source.
         """
         levels = levels_of_nodes[targets]
         order = device.xp.argsort(levels)

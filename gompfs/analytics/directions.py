@@ -27,7 +27,7 @@ class Work:
 
     @classmethod
     def of(cls, num_slots: int, num_copies: int, num_results: int) -> Work:
-        """Computes the bounds from the numbers of table slots, entries copied between tables, and entries in results.
+        """Computes the bounds from the number of table slots, of entries copied between tables, and of result entries.
         """
         return cls(num_copies + num_results, BYTES_OF_A_SLOT * num_slots + BYTES_OF_A_PAIR * num_results)
 
@@ -96,7 +96,9 @@ class TopDown:
 
 
 class BottomUp:
-    """Each rule gets a table of the terms in it and in the rules below. Each file adds up the tables of its elements.
+    """Each rule gets a table of the terms in it and in the rules below.
+
+    Each file adds up the tables of its elements.
     """
 
     name = "bottom-up"

@@ -1,5 +1,4 @@
-"""Passes numbers and tables along the edges of a forest: by topological levels, or in rounds with masks as in G-TADOC.
-"""
+"""Passes numbers and tables along the edges of a forest: by topological levels, or in rounds with masks (G-TADOC)."""
 
 from __future__ import annotations
 

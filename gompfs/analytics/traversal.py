@@ -65,7 +65,9 @@ class PhaseTimes:
 
     @contextmanager
     def of(self, phase: str, device: ArrayDevice | None = None) -> Iterator[None]:
-        """Adds the time of the `with` body to a phase. With `device`, waits at the end for what the device was given.
+        """Adds the time of the `with` body to a phase.
+
+        With `device`, waits at the end for what the device was given.
         """
         started = time.perf_counter()
         yield

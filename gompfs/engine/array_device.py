@@ -14,7 +14,9 @@ Array = Any
 
 @dataclass(frozen=True)
 class Tile:
-    """The work of one CTA in a launch that has one CTA per tile of items. `shared_bytes` is its dynamic shared memory.
+    """The work of one CTA in a launch that has one CTA per tile of items.
+
+    `shared_bytes` is its dynamic shared memory.
     """
 
     num_items: int

@@ -48,7 +48,9 @@ class Cost:
 
 
 class AutoEngine:
-    """Decodes on the CPU. After a second of decoding it starts the GPU, then gives each batch to the faster of the two.
+    """Decodes on the CPU.
+
+    After a second of decoding it starts the GPU, then gives each batch to the faster of the two.
     """
 
     build_rules = None
@@ -202,8 +204,7 @@ def measure_cost(engine: Engine) -> Cost:
 
 
 def _sample_blocks() -> list[list[bytes]]:
-    """Returns blocks of text for each round, all different, so that no payload is in device memory from another round.
-    """
+    """Returns text blocks for each round, all different, so that none is in device memory from another round."""
     rng = random.Random(0)
     words = [bytes(rng.choices(range(97, 123), k=rng.randint(2, 9))) for _ in range(4000)]
     text = b" ".join(rng.choices(words, k=DEFAULT_BLOCK_SIZE // 6))[: DEFAULT_BLOCK_SIZE - 8]

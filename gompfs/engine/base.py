@@ -32,8 +32,7 @@ class Engine(Protocol):
 
     @property
     def batch_bytes(self) -> int:
-        """The output size in bytes that callers of decode_blocks should aim for if they can choose the size of a batch.
-        """
+        """The output size in bytes that callers of decode_blocks should aim for if they can choose the batch size."""
 
     @property
     def decode_work(self) -> Mapping[str, DecodeWork]:
@@ -41,8 +40,7 @@ class Engine(Protocol):
 
     @property
     def build_rules(self) -> RuleBuilder | None:
-        """The function that builds grammar rules on the engine's device; None if the grammar builder's threads do it.
-        """
+        """The function that builds grammar rules on the engine's device, or None if the CPU builds them."""
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """Returns whether the CPU would decode a batch with `num_bytes` of output.

@@ -156,8 +156,7 @@ class _Repair:
         self._starts = starts
 
     def tidy(self) -> PartsInRules:
-        """Dissolves rules that do not pay, renumbers the others within their parts, and returns the result on the host.
-        """
+        """Dissolves rules that do not pay, renumbers the others within their parts, and returns the grammars."""
         uses, lengths = self._dissolve()
         sizes = self._xp.empty(self._size, np.uint32)
         self._for_each("measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes)

@@ -112,8 +112,7 @@ class GpuEngine:
 
 
 class ResidentBlocks:
-    """Blocks whose payloads are in the memory of an engine's first device, for measuring the kernels without transfers.
-    """
+    """Blocks whose payloads are in the memory of an engine's first device, to measure kernels without transfers."""
 
     def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
         """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`."""

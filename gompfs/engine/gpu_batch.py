@@ -113,7 +113,9 @@ class Batch:
         self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
 
     def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Passes the parts through the slots of the device in turn. While one part is queued, the next one is checked.
+        """Passes the parts through the slots of the device in turn.
+
+        While one part is queued, the next one is checked.
         """
         running: deque[Part] = deque()
         waiting: Part | None = None
@@ -241,7 +243,9 @@ class Batch:
                 self._target[place : place + size] = output[first : first + size]
 
     def settle(self, *, verify: bool) -> list[BlockStatus]:
-        """Fills the output of damaged blocks with zeros and returns the statuses; with `verify`, checks contents first.
+        """Fills the output of damaged blocks with zeros and returns the statuses.
+
+        With `verify`, compares the contents of the other blocks with their checksums first.
         """
         if verify:
             matches = _codec.check_contents(self._blocks, self._places.data, self._out, self._num_threads)

@@ -1,4 +1,6 @@
-"""One GPU: its decode kernels, and its pinned, device and resident memory. Only the GPU engine's modules import CuPy.
+"""One GPU: its decode kernels, and its pinned, device and resident memory.
+
+Only the GPU engine's modules import CuPy.
 """
 
 from __future__ import annotations
@@ -104,8 +106,7 @@ class PayloadStore:
 
 
 class Device:
-    """One GPU: its kernels, its slots (which work concurrently), its payload store, and a thread that checks payloads.
-    """
+    """One GPU: its kernels, its slots (which work concurrently), its payload store, and a thread that checks blocks."""
 
     def __init__(self, number: int, options: GpuOptions) -> None:
         """Uses CUDA device `number`. Raises EngineUnavailableError if its memory is too small for the options."""
@@ -137,8 +138,7 @@ class Device:
         return capacity
 
     def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
-        """Starts the kernel of a codec on the current stream, with at most as many CTAs as fit on the device at once.
-        """
+        """Starts the kernel of a codec on the current stream, with at most as many CTAs as fit on the GPU at once."""
         kernel, num_resident = self._kernels[codec]
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_processors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))

@@ -263,8 +263,7 @@ def test_cut_at_any_size(sound_archive: Path, tmp_path: Path) -> None:
 
 
 def test_random_flips_never_give_wrong_bytes(sound_archive: Path, tree: Path, tmp_path: Path) -> None:
-    """Whatever bits are flipped, reading gives the bytes that were packed, or one of two errors that name the archive.
-    """
+    """Whatever bits are flipped, reading gives the packed bytes, or one of two errors that name the archive."""
     content = sound_archive.read_bytes()
     expected = list_directory(tree)
     rng = random.Random(11)

@@ -36,8 +36,7 @@ BLOCK_SIZE = 16 << 10
 
 @pytest.fixture(autouse=True)
 def registered() -> Iterator[None]:
-    """Registers the file system as the entry point of an installed gompfs does, and closes everything after each test.
-    """
+    """Registers the file system as the entry point of an installed gompfs does. Closes everything after each test."""
     fsspec.register_implementation("gompfs", GompfsFileSystem, clobber=True)
     yield
     for opened in list(GompfsFileSystem._cache.values()):

@@ -124,8 +124,7 @@ def reader_of(files: ArchiveFiles, contents: dict[str, bytes]) -> Callable[[rand
 
 
 def test_children_read(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
-    """19 of 20 children hung: on a lock held by a thread of the parent, or on a block that such a thread was decoding.
-    """
+    """19 of 20 children hung: on a lock held by a thread of the parent, or on a block that a thread was decoding."""
     with readers(reader_of(files, contents)):
         answers = [run_in_child(lambda: wrong_files(files, contents, [*contents])) for _ in range(NUM_FORKS)]
     assert answers == ["[]"] * NUM_FORKS
@@ -175,7 +174,7 @@ def test_open_files_are_read_in_children(files: ArchiveFiles, contents: dict[str
     assert binary.read() == contents[name][1000:]
 
 
-def test_blocks_of_the_parent_are_let_go_in_children(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
+def test_children_drop_blocks_of_the_parent(files: ArchiveFiles, contents: dict[str, bytes]) -> None:
     """A child drops blocks of the parent, whose threads may have held the lock of that memory during the fork."""
     ino = files.stat("big/noise").st_ino
     held: list[memoryview | bytes] = []
@@ -320,7 +319,7 @@ class _Gpu(CpuEngine):
         raise AssertionError("CUDA in a child")
 
 
-def test_a_gpu_that_auto_has_started_is_left_to_the_parent(sound_archive: Path, contents: dict[str, bytes]) -> None:
+def test_a_gpu_started_by_auto_is_not_used_in_children(sound_archive: Path, contents: dict[str, bytes]) -> None:
     engine = AutoEngine()
     engine._is_started = True
     engine._gpu = _Gpu()
@@ -385,7 +384,7 @@ def test_a_fork_waits_for_a_lock() -> None:
         assert run_in_child(take) == "[True]", "the thread that forks may hold it"
 
 
-def test_a_fork_does_not_wait_for_ever_for_a_lock_that_is_always_held() -> None:
+def test_a_fork_does_not_wait_forever_for_a_busy_lock() -> None:
     """Several threads take turns, so that the lock is never free."""
     lock = ForkLock()
 

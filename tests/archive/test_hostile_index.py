@@ -117,7 +117,7 @@ def test_tables_that_compute_are_refused(forge: Forge) -> None:
         Archive(path)
 
 
-def test_views_in_the_place_of_tables_are_refused(forge: Forge) -> None:
+def test_views_instead_of_tables_are_refused(forge: Forge) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS ino FROM n"
     path = forge("DROP TABLE binary_file", f"CREATE VIEW binary_file AS {endless}")
     with pytest.raises(CorruptIndexError, match="other tables"):
@@ -224,7 +224,7 @@ def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) ->
             archive.resolve("small/deep/deeper/leaf")
 
 
-def test_attributes_of_inodes_below_zero(forge: Forge) -> None:
+def test_attributes_of_negative_inode_numbers(forge: Forge) -> None:
     """In a mount, listxattr failed with a TypeError of the C++ core for every file."""
     with Archive(forge("INSERT INTO xattr VALUES (-5, x'757365722e61', x'62')")) as archive:
         with pytest.raises(CorruptIndexError, match="xattr"):
@@ -252,7 +252,7 @@ def test_a_file_of_very_many_extents(forge: Forge, tmp_path: Path) -> None:
         assert archive.read(90000, 1234, 5) == (tmp_path / "out/many").read_bytes()[1234:1239]
 
 
-def test_paths_of_directories_far_down(forge: Forge, tmp_path: Path) -> None:
+def test_paths_of_deeply_nested_directories(forge: Forge, tmp_path: Path) -> None:
     """All paths of 2,000 nested directories, with a file in each, were kept in memory at once: 1 GB."""
     depth = 2000
     names = "CAST(substr(hex(zeroblob(200)), 1, 255) AS BLOB)"

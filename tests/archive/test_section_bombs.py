@@ -51,7 +51,7 @@ def test_a_section_of_one_block_many_times(
     assert message in answer.stdout + answer.stderr
 
 
-def test_a_section_of_blocks_that_hold_nothing(archive_copy: Path, forge: Forge, tmp_path: Path) -> None:
+def test_a_section_of_blocks_too_small_for_their_content(archive_copy: Path, forge: Forge, tmp_path: Path) -> None:
     """Adjacent blocks of 33 bytes each cannot hold 16 KiB each, whatever their content."""
     path = forge(grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000))
     with Archive(path) as archive:

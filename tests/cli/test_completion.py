@@ -168,7 +168,7 @@ def test_hostile_names_are_completed_and_not_evaluated(shell: Shell, hostile_tre
     assert not failed, shell.written[-5000:].decode(errors="replace")
 
 
-def test_a_name_with_a_leading_dash_is_no_option(shell: Shell, hostile_tree: Path) -> None:
+def test_a_name_with_a_leading_dash_is_not_an_option(shell: Shell, hostile_tree: Path) -> None:
     shell.type("gompfs cat a.gomp ./-\t")
     shell.type(" >out\r")
     assert written_by(hostile_tree / "out") == "a leading dash at the root"

@@ -43,7 +43,7 @@ def test_completion_scripts(gompfs, shell):
         subprocess.run([shell, "-n"], input=result.output, check=True)
 
 
-def test_man_page_holds_every_command_and_option():
+def test_man_page_lists_every_command_and_option():
     spec = importlib.util.spec_from_file_location("man", TOOLS / "man.py")
     assert spec is not None
     assert spec.loader is not None

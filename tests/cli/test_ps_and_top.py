@@ -58,7 +58,7 @@ def test_top(gompfs, mounted: Path) -> None:
     assert "B" in first[-1]
 
 
-def test_top_tells_the_gpu_from_the_cpu() -> None:
+def test_top_distinguishes_gpu_and_cpu() -> None:
     def state(sizes: dict[str, float], seconds: dict[str, float]) -> MountState:
         samples = {
             f"gompfs_{name}_total": [({"engine": engine}, value) for engine, value in values.items()]

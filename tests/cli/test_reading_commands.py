@@ -74,7 +74,7 @@ def test_cat_writes_files_one_after_another(gompfs, archive, tree):
     assert result.output == b"".join(expected)
 
 
-def test_cat_of_a_directory_fails_and_goes_on(gompfs, archive, tree):
+def test_cat_of_a_directory_fails_and_continues(gompfs, archive, tree):
     result = gompfs("cat", archive, "docs", "z.txt")
     assert result.status == 1
     assert result.error_line == f"{archive}: docs: is a directory"
@@ -107,14 +107,14 @@ def test_extract_gives_the_tree_back(gompfs, archive, tree, tmp_path):
     assert (tmp_path / "out" / "docs").stat().st_mtime_ns == (tree / "docs").stat().st_mtime_ns
 
 
-def test_extract_takes_only_what_is_named(gompfs, archive, tmp_path):
+def test_extract_extracts_only_named_paths(gompfs, archive, tmp_path):
     result = gompfs("extract", archive, "/docs/a.txt", "nowhere", "-C", "out")
     assert result.status == 1
     assert result.error_line.endswith("nowhere: no such file or directory")
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == [tmp_path / "out/docs/a.txt"]
 
 
-def test_info_adds_up(gompfs, archive):
+def test_the_numbers_of_info_add_up(gompfs, archive):
     facts = json.loads(gompfs("info", "--json", archive).output)
     assert facts["archive"] == str(archive)
     assert facts["archive_size"] == archive.stat().st_size
@@ -230,6 +230,6 @@ def test_bench_decodes_everything(gompfs, archive):
         assert measurement["compressed_size"] == facts["segments"][0]["compressed_size"]
 
 
-def test_bench_keeps_to_the_memory_it_is_given(gompfs, archive):
+def test_bench_stays_within_its_memory_limit(gompfs, archive):
     measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", "--max-size", "32K", archive).output)
     assert {measurement["uncompressed_size"] for measurement in measurements} == {32768}

@@ -39,8 +39,7 @@ def test_full_standard_output(archive, command):
 
 
 def test_messages_do_not_get_into_an_archive(archive, tree):
-    """If all standard streams are closed, the first files opened would get their descriptors, and messages with them.
-    """
+    """If all standard streams are closed, an archive that is opened must not become the target of messages."""
     done = in_shell(archive.parent, "$gompfs pack --no-stats tree new.gomp <&- >&- 2>&-; $gompfs verify new.gomp")
     assert done.returncode == 0
     assert "no damage found" in done.stdout

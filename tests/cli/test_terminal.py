@@ -35,7 +35,7 @@ def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
     return process.returncode, written
 
 
-def test_names_cannot_steer_a_terminal(gompfs, tmp_path):
+def test_names_cannot_control_the_terminal(gompfs, tmp_path):
     root = tmp_path / "hostile"
     root.mkdir()
     (root / "red\x1b[31m\nline").touch()
@@ -52,7 +52,7 @@ def test_bench_draws_a_table(archive, tmp_path):
     assert b"MB/s" in written
 
 
-def test_pack_draws_a_bar_and_takes_it_away(tree, tmp_path):
+def test_pack_draws_a_progress_bar_and_erases_it(tree, tmp_path):
     status, written = on_terminal(tmp_path, "pack", "--no-stats", tree, "new.gomp")
     assert status == 0
     assert b"\x1b[" in written

@@ -63,7 +63,9 @@ def write_manifest(archive: Path, seen: dict[bytes, Seen], title: str, suffix: s
 
 
 def write_words(archive: Path, seen: dict[bytes, Seen], word_rule: str, left_out: tuple[bytes, ...] = ()) -> None:
-    """Writes the word counts. Each text file is counted once: hard links are one file. Files with holes are not text.
+    """Writes the word counts.
+
+    Each text file is counted once: hard links are one file. Files with holes are not text.
     """
     counts: Counter[bytes] = Counter()
     for path, item in seen.items():
@@ -277,8 +279,7 @@ def make_nothing(archive: Path, _root: Path) -> None:
 
 
 def make_sequences(codec: Codec, group_size_log2: int, elimination: bool, rng: random.Random) -> DecodedPayload:
-    """Returns sequences of BLOCK_SIZE bytes: 32 with literals, then some whose matches refer to these or to any bytes.
-    """
+    """Returns sequences of BLOCK_SIZE bytes: 32 with literals, then some with matches to these or to any bytes."""
     longest = 289 if codec is Codec.GOMPRESSO_BYTE else 426
     shortest = 4 if codec is Codec.GOMPRESSO_BYTE else 3
     sequences = [Sequence(25, 0, 0)] * 32

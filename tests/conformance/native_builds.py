@@ -46,7 +46,9 @@ def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
 
 
 def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Path:
-    """Compiles a shared library of kernels for the host. With `sanitized`, its process needs `sanitizer_environment`.
+    """Compiles a shared library of kernels for the host.
+
+    With `sanitized`, its process needs `sanitizer_environment`.
     """
     flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", *(_SANITIZERS if sanitized else [])]
     sources = [source, ROOT / "kernels" / "host" / "cuda_on_host.cpp"]

@@ -52,8 +52,7 @@ def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> byt
 
 
 def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
-    """Returns how many bytes matches copy from above their group's high-water mark and not from the group's literals.
-    """
+    """Returns how many match bytes come from above the group's high-water mark and not from the group's literals."""
     is_literal = bytearray(size)
     position = 0
     for literal_length, match_length, _ in decoded.sequences:

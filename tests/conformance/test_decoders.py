@@ -74,7 +74,7 @@ def test_without_dependency_elimination_matches_depend_on_their_group() -> None:
     level=st.integers(1, 9),
     dependency_elimination=st.booleans(),
 )
-def test_any_content_comes_back(
+def test_any_content_survives_encoding_and_decoding(
     pieces: list[bytes], order: list[int], codec: Codec, level: int, dependency_elimination: bool
 ) -> None:
     content = b"".join(pieces[index % len(pieces)] for index in order)

@@ -46,7 +46,7 @@ def device(library: Path) -> HostDevice:
 
 
 @pytest.mark.timeout(300)
-def test_the_bytes_of_the_cpu(device: HostDevice) -> None:
+def test_same_bytes_as_the_cpu(device: HostDevice) -> None:
     for name, grammars, paths in cases():
         compare(device, grammars, paths, name)
 
@@ -79,7 +79,7 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.timeout(1200)
-def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
+def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
@@ -160,7 +160,7 @@ def test_auto_leaves_small_grammars_to_the_cpu() -> None:
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is there")
-def test_auto_says_why_it_takes_the_cpu() -> None:
+def test_auto_reports_why_it_uses_the_cpu() -> None:
     engine = AutoEngine()
     assert engine.array_device(1 << 40) is None
     assert "statistics on the CPU, as No module named 'cupy'" in engine.reason

@@ -55,7 +55,7 @@ class EngineWithDevice(CpuEngine):
 
 @pytest.mark.parametrize("word_rule", RULES)
 @pytest.mark.parametrize("hash_bits", [64, 35, 3, 0])
-def test_words_are_the_same_if_their_bytes_are(device: HostTextDevice, word_rule: str, hash_bits: int) -> None:
+def test_words_are_compared_by_their_bytes(device: HostTextDevice, word_rule: str, hash_bits: int) -> None:
     """Words are distinguished however many share a hash. The tables grow from 16 slots."""
     for seed in range(8):
         check_table(device, word_rule, hash_bits, seed, size=1500 if hash_bits > 3 else 400)
@@ -191,7 +191,7 @@ def test_too_little_memory(tmp_path: Path, library: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.timeout(1200)
-def test_nothing_reaches_out_of_bounds(tmp_path: Path) -> None:
+def test_no_access_out_of_bounds(tmp_path: Path) -> None:
     """Runs the cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
     library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {

@@ -33,7 +33,7 @@ def decode(name: str, blocks: list[bytes], size: int, *, verify: bool = False) -
 @pytest.mark.parametrize("verify", [False, True])
 @pytest.mark.parametrize("name", ENGINES)
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
-def test_a_batch_comes_back(codec: Codec, name: str, verify: bool) -> None:
+def test_a_batch_is_decoded(codec: Codec, name: str, verify: bool) -> None:
     stream, blocks = make_blocks(codec)
     assert decode(name, blocks, len(stream), verify=verify) == (stream, [BlockStatus.OK] * len(blocks))
 

@@ -28,7 +28,9 @@ def table(heading: str) -> list[tuple[int, int, str]]:
 
 
 def fields(raw: bytes, heading: str) -> dict[str, int]:
-    """Returns each field under the first words of its text, up to a comma, colon or parenthesis. Checks magic values.
+    """Returns each field under the first words of its text, up to a comma, colon or parenthesis.
+
+    Checks magic values.
     """
     found: dict[str, int] = {}
     for start, size, text in table(heading):

@@ -185,12 +185,12 @@ def test_memory_is_bounded() -> None:
     assert 32 << 20 < taken <= 64 << 20
 
 
-def test_an_archive_that_must_stay_and_does_not_fit(gpu: Engine) -> None:
+def test_an_archive_that_must_be_resident_and_does_not_fit(gpu: Engine) -> None:
     with pytest.raises(EngineUnavailableError, match=r"gpu_resident=on: the archive takes 1048576 MiB, .* has [1-9]"):
         select_engine("gpu", gpu=GpuOptions(resident="on", archive_size=1 << 40))
 
 
-def test_auto_measures_and_says_what_it_chose(cpu: Engine) -> None:
+def test_auto_measures_and_reports_its_choice(cpu: Engine) -> None:
     auto = AutoEngine(options=GpuOptions())
     assert "the CPU; a GPU would start" in auto.reason
     auto.start_gpu()
@@ -200,8 +200,7 @@ def test_auto_measures_and_says_what_it_chose(cpu: Engine) -> None:
 
 
 def test_decoded_blocks_are_counted_by_engine(cpu: Engine) -> None:
-    """The CPU copies stored blocks, and the GPU decodes all others, including those whose output stays on the device.
-    """
+    """The CPU copies stored blocks. The GPU decodes all others, including those whose output stays on the device."""
     engine = select_engine("gpu")
     noise = random.Random(8).randbytes(1 << 16)
     blocks = all_blocks(Codec.GOMPRESSO_BIT)

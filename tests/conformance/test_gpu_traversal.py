@@ -22,7 +22,7 @@ def device() -> ArrayDevice:
     return device
 
 
-def test_the_bytes_of_the_cpu(device: ArrayDevice) -> None:
+def test_same_bytes_as_the_cpu(device: ArrayDevice) -> None:
     for name, grammars, paths in cases():
         compare(device, grammars, paths, name)
 
@@ -46,7 +46,7 @@ def test_memory_is_bounded() -> None:
     assert 16 << 20 < device.peak_bytes <= 64 << 20  # type: ignore[attr-defined]
 
 
-def test_auto_takes_the_gpu_for_large_grammars() -> None:
+def test_auto_uses_the_gpu_for_large_grammars() -> None:
     engine = select_engine("auto")
     assert engine.array_device(100_000) is None
     device = engine.array_device(1 << 40)

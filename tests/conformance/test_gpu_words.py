@@ -33,7 +33,7 @@ def device(engine: Engine) -> TextDevice:
 
 @pytest.mark.parametrize("word_rule", RULES)
 @pytest.mark.parametrize("hash_bits", [64, 35, 3, 0])
-def test_words_are_the_same_if_their_bytes_are(device: TextDevice, word_rule: str, hash_bits: int) -> None:
+def test_words_are_compared_by_their_bytes(device: TextDevice, word_rule: str, hash_bits: int) -> None:
     for seed in range(8):
         with device:
             check_table(device, word_rule, hash_bits, seed, size=300_000 if hash_bits == 64 else 2000)

@@ -75,7 +75,9 @@ def constant(module: ModuleType, name: str, value: int) -> Iterator[None]:
 
 
 def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int = 1500) -> None:
-    """Checks a word table. The result must not depend on whether the host or the device handles long words (200 bytes).
+    """Checks a word table.
+
+    The result must not depend on whether the host or the device handles long words (200 bytes).
     """
     for long_word in (199, 1 << 16):
         with constant(device_words, "_LONG_WORD", long_word):

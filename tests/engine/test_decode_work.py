@@ -36,7 +36,7 @@ def test_concurrent_batches_count_their_time_once() -> None:
     assert work.seconds == seconds
 
 
-def test_a_batch_that_fails_has_decoded_nothing() -> None:
+def test_a_failed_batch_counts_time_only() -> None:
     work = DecodeWork()
     with pytest.raises(ValueError, match="the output"), work.batch(1, 1):
         raise ValueError("the output is too small")

@@ -323,7 +323,9 @@ def _captured() -> Iterator[Callable[[], tuple[bytes, bytes]]]:
 
 @contextmanager
 def _limited_files() -> Iterator[None]:
-    """Makes writing more than MAX_SIZE to a file fail: a forged size of 2^60 bytes is a hole that no output can hold.
+    """Makes writing more than MAX_SIZE to a file fail.
+
+    A forged size of 2^60 bytes is a hole that no output can hold.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_SIZE, hard))

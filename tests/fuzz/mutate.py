@@ -42,7 +42,7 @@ STRUCTURES: dict[str, tuple[Mutation | None, float]] = {
     "splice": (None, 2),
     "sizes": (sizes, 4),
 }
-"""What is mutated, by what, and how often beside the others."""
+"""The structures that are mutated, with their functions and relative frequencies."""
 _MANY = "several"
 _SHARE_OF_MANY = 0.08
 

@@ -208,7 +208,9 @@ class _Job:
         (folder / f"{seed}-{mutant.number}.txt").write_text(text)
 
     def _examine(self) -> list[str]:
-        """Forks a child that performs the steps. If a child is killed, the next one continues with the following step.
+        """Forks a child that performs the steps.
+
+        If a child is killed, the next one continues with the following step.
         """
         findings: list[str] = []
         is_sound, first, survived = False, 0, False

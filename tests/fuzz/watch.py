@@ -41,7 +41,9 @@ class Watch:
     """The memory that a fork begins with, which may be much in a test process."""
 
     def run(self, be_child: Callable[[int], None]) -> bool:
-        """Forks a child that calls `be_child` with a descriptor for events. Returns whether it completed all its steps.
+        """Forks a child that calls `be_child` with a descriptor for events.
+
+        Returns whether it completed all its steps.
         """
         reader, writer = os.pipe()
         self._memory_of_parent = _memory(os.getpid())

@@ -108,8 +108,7 @@ def check_digrams(symbols: list[int], starts: list[int]) -> None:
 
 
 def check(section: bytes, files: Files, builder: str, words: str) -> Grammar:
-    """Checks that a section is a valid grammar of exactly these files, and that the C++ core counts as the oracle does.
-    """
+    """Checks that a section is a valid grammar of exactly these files, and that the C++ core counts correctly."""
     grammar = Grammar.from_bytes(section)
     assert (grammar.builder, grammar.word_rule) == (builder, words)
     texts = [(ino, reference.split_words(content, words)) for ino, content in files]

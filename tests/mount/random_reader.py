@@ -242,7 +242,7 @@ def main() -> None:
         seconds=options.seconds,
         seed=options.seed,
     )
-    print(done, num_bytes)  # noqa: T201 - what a program is for
+    print(done, num_bytes)  # noqa: T201 - the result of the program
 
 
 if __name__ == "__main__":

@@ -118,7 +118,9 @@ def test_ps_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: P
 
 
 class HangingDaemon:
-    """A daemon that reads all requests but answers only the first, so that a process with a request cannot be killed.
+    """A daemon that reads all requests but answers only the first.
+
+    A process with an unanswered request cannot be killed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -174,7 +176,7 @@ def test_top_shows_a_mount_that_does_not_answer(stopped, mount, timed, archive: 
     assert [line.split()[1] for line in lines if line.startswith(f"{other.path} ")] == ["cpu"] * 3
 
 
-def test_top_goes_on_with_a_mount_that_answers_again(stopped) -> None:
+def test_top_continues_with_a_mount_that_answers_again(stopped) -> None:
     """top has at most one child waiting per hanging mount, so that the number of its children does not grow."""
     with subprocess.Popen(
         [sys.executable, "-P", "-m", "gompfs", "top", "--interval", "1", stopped.path],

@@ -107,7 +107,7 @@ def output(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-def test_files_take_what_they_store(mounted: Path, tree: Path) -> None:
+def test_blocks_count_stored_data_only(mounted: Path, tree: Path) -> None:
     """A listing, stat by name and fstat report the same blocks, and none of them counts holes."""
     listed = dict(line.split() for line in output("find", mounted, "-type", "f", "-printf", "%P %b\n").splitlines())
     for name in FILES:
@@ -176,12 +176,12 @@ def test_du_counts_no_holes(mounted: Path, tree: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_data_is_where_the_source_has_it(name: str, mounted: Path, tree: Path) -> None:
+def test_data_ranges_agree_with_the_source(name: str, mounted: Path, tree: Path) -> None:
     check_ranges(data_ranges(mounted / name), name, tree / name)
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_offset_is_answered_as_the_source_does(name: str, mounted: Path, tree: Path) -> None:
+def test_seeks_from_every_offset_agree_with_the_data(name: str, mounted: Path, tree: Path) -> None:
     """Seeks from inside data and holes, at their borders and at the end of the file. Holes read as zeros."""
     size, ranges = FILES[name]
     borders = {0, size, *(start for start, _ in ranges), *(start + count for start, count in ranges)}
@@ -251,8 +251,10 @@ def test_blocks_in_the_python_interface(archive: Path, tree: Path) -> None:
             assert least <= files.stat(name).st_blocks <= most
 
 
-def test_one_file_is_answered_without_the_sizes_of_all(archive: Path, tree: Path) -> None:
-    """The stored size of one file is computed alone. Computing those of all files took most of a mount's first listing.
+def test_the_stored_size_of_one_file_is_computed_alone(archive: Path, tree: Path) -> None:
+    """The stored size of one file is computed alone.
+
+    Computing those of all files took most of a mount's first listing.
     """
     with Archive(archive) as opened:
         for name in FILES:

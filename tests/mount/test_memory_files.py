@@ -29,7 +29,7 @@ def files(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Me
     return made
 
 
-def test_what_is_written_is_there(files: MemoryFiles) -> None:
+def test_files_keep_what_is_written(files: MemoryFiles) -> None:
     before = len(os.listdir("/proc/self/fd"))
     with files.create(SIZE) as first, files.create(SIZE) as second:
         with mmap.mmap(first, SIZE) as mapped:

@@ -53,7 +53,7 @@ def test_invalid_lines_are_ignored(line: str) -> None:
     assert parse_metrics(f"{line}\ny 1\n") == {"y": [({}, 1.0)]}
 
 
-def test_the_text_is_what_prometheus_reads(mount, archive: Path) -> None:
+def test_the_text_is_valid_for_prometheus(mount, archive: Path) -> None:
     """Each line is a comment or a sample, and the TYPE line of a metric precedes its samples."""
     kinds: dict[str, str] = {}
     for line in (mount(archive) / "stats/metrics").read_text().splitlines():
@@ -99,7 +99,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     assert state.value("process_resident_memory_bytes") > 1 << 20
 
 
-def test_the_work_of_each_engine_is_told_apart(archive: Path) -> None:
+def test_work_is_counted_by_engine(archive: Path) -> None:
     engine = select_engine("cpu")
     engine.decode_work["gpu"] = DecodeWork()
     with engine.decode_work["gpu"].batch(3, 100):

@@ -158,7 +158,7 @@ def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
         ("mount -t gompfs a.gomp:a.gomp m -o subdir_per_archive", "two archives have the name 'a'"),
     ],
 )
-def test_what_cannot_be_mounted(in_namespace: InNamespace, command: str, reason: str) -> None:
+def test_mount_errors(in_namespace: InNamespace, command: str, reason: str) -> None:
     done = in_namespace(f"{command} || echo status $?\nls m")
     (line,) = done.stderr.splitlines()
     assert line.startswith("gompfs: ")

@@ -169,7 +169,7 @@ def test_the_daemon_outlives_its_command(archive: Path, place: Path, fuse_api: s
 
 
 @pytest.mark.parametrize("foreground", [[], ["-f"]])
-def test_what_cannot_be_mounted(archive: Path, tmp_path: Path, gompfs_command, foreground: list[str]) -> None:
+def test_mount_errors(archive: Path, tmp_path: Path, gompfs_command, foreground: list[str]) -> None:
     place = tmp_path / "place"
     place.mkdir()
 

@@ -142,7 +142,7 @@ def test_virtual_files_can_be_left_out(mount, archive: Path) -> None:
             os.lstat(mounted / name)
 
 
-def test_an_entry_called_stats_stays_what_it_is(mount, tree: Path, tmp_path: Path) -> None:
+def test_an_entry_called_stats_is_not_replaced(mount, tree: Path, tmp_path: Path) -> None:
     (tree / "stats").write_text("mine")
     pack(tmp_path / "a.gomp", tree)
     for place in ("stats=visible", "stats=hidden"):
@@ -165,7 +165,7 @@ def test_statistics_of_an_archive_with_a_damaged_block(mount, archive: Path) -> 
     assert "Traceback" not in mounted.log
 
 
-def test_checking_contents(mount, tree: Path, archive: Path) -> None:
+def test_verify_option(mount, tree: Path, archive: Path) -> None:
     mounted = mount(archive, "verify", "cache_size=0")
     assert (mounted / "d/file").read_bytes() == b"content\n" * 100
 

@@ -35,8 +35,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["passthrough_size=0", "passthrough_size=8M"])
 def mounted(tree: Path, tmp_path: Path, mount, request: pytest.FixtureRequest) -> Path:
-    """The mounted tree: once with all files read block by block, once with passthrough of the large file if possible.
-    """
+    """The mounted tree: once with all files read block by block, once with passthrough of the large file."""
     pack(tmp_path / "a.gomp", tree, block_size=16 << 10)
     return mount(tmp_path / "a.gomp", request.param).path
 

@@ -121,7 +121,7 @@ def test_small_files_are_not_passed_through(whole, tree: Path) -> None:
     assert state(mounted.path).startswith("on, 0 files in 0 ")
 
 
-def test_memory_is_bounded_and_used_again(whole, tree: Path) -> None:
+def test_memory_is_bounded_and_reused(whole, tree: Path) -> None:
     """A file that is opened while there is no space is read block by block, also by everyone who opens it meanwhile."""
     mounted = whole("4M")
     a, b = (tree / "a").read_bytes(), (tree / "b").read_bytes()
@@ -189,7 +189,7 @@ def test_a_mount_ends_while_files_are_decoded(whole) -> None:
     assert "Traceback" not in mounted.log
 
 
-def test_it_is_off_by_default(mount, archive: Path) -> None:
+def test_passthrough_is_off_by_default(mount, archive: Path) -> None:
     assert state(mount(archive).path) == "off"
 
 

@@ -368,7 +368,7 @@ def test_values(name: str, mounted: Path, original: Path) -> None:
     assert outcome(VALUES[name], mounted) == outcome(VALUES[name], original)
 
 
-def test_what_was_refused_has_changed_nothing(mounted: Path, tree: Path) -> None:
+def test_refused_calls_have_changed_nothing(mounted: Path, tree: Path) -> None:
     for call in REFUSED.values():
         outcome(call, mounted)
     assert sorted(os.listdir(mounted)) == sorted(os.listdir(tree))
@@ -432,7 +432,7 @@ def test_another_user_sees_what_the_modes_allow(archive: Path, mount_type: type)
         shutil.rmtree(folder)
 
 
-def test_without_allow_other_nobody_else_comes_in(archive: Path, mount_type: type) -> None:
+def test_without_allow_other_other_users_are_refused(archive: Path, mount_type: type) -> None:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     served = mount_type(archive, folder / "mounted")

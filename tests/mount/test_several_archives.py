@@ -98,7 +98,7 @@ def test_directories_that_were_read_ahead(mount_all, archives: list[Path]) -> No
         assert all(entry.inode() == os.lstat(entry.path).st_ino for entry in entries)
 
 
-def test_the_union_is_what_copying_one_over_the_other_gives(mount_all, archives: list[Path], tmp_path: Path) -> None:
+def test_the_union_equals_copying_the_archives_over_each_other(mount_all, archives: list[Path], tmp_path: Path) -> None:
     """The union equals copying the archives over each other in order.
 
     If a file replaces a directory, nothing of it stays.
@@ -112,7 +112,7 @@ def test_the_union_is_what_copying_one_over_the_other_gives(mount_all, archives:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-def test_a_directory_for_each(mount_all, archives: list[Path], tmp_path: Path) -> None:
+def test_a_directory_per_archive(mount_all, archives: list[Path], tmp_path: Path) -> None:
     place = mount_all(archives, "--subdir-per-archive")
     assert sorted(os.listdir(place)) == sorted(NAMES)
     for name in NAMES:
@@ -173,7 +173,7 @@ def test_each_archive_has_its_statistics(mount_all, archives: list[Path], how: s
     assert 0 < state.value("gompfs_uptime_seconds") < 60
 
 
-def test_an_entry_called_stats_stays_what_it_is(mount_all, archives: list[Path], tmp_path: Path) -> None:
+def test_an_entry_called_stats_is_not_replaced(mount_all, archives: list[Path], tmp_path: Path) -> None:
     (tmp_path / "stats").write_text("mine")
     pack(tmp_path / "more.gomp", tmp_path / "stats")
     place = mount_all([archives[0], tmp_path / "more.gomp"], "--union")

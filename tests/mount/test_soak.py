@@ -108,7 +108,7 @@ def test_many_readers(tmp_path: Path, mount: MountArchive, corpora: ModuleType) 
         assert reader.returncode == 0, errors
     fifth = len(seen) // 5  # the readers start during the first fifth; in the second, bounded caches fill up
     early, late = seen[2 * fifth : 3 * fifth], seen[-fifth:]
-    print(*seen[::fifth], sep="\n")  # noqa: T201 - for who runs this by hand
+    print(*seen[::fifth], sep="\n")  # noqa: T201 - for manual runs
     growth = statistics.median(used.memory for used in late) - statistics.median(used.memory for used in early)
     assert growth < 16 << 20, f"memory grew by {growth} bytes"
     assert max(used.threads for used in late) <= max(used.threads for used in early)

@@ -92,7 +92,7 @@ def pack_with_grammar(target: Path, source: Path) -> None:
 
 
 def check_protected(stats: Path, uid: int = NOBODY) -> None:
-    """Checks that another user can read no statistics over all files, and only statistics of files that user may read.
+    """Checks that another user can read no statistics over all files, and only those of files that the user may read.
     """
     for task in TASKS:
         assert cat(stats, task, uid) is None
@@ -141,7 +141,7 @@ def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     assert cat(mounted / "stats", "files/group/wordcount", uid=4242) is None
 
 
-def test_a_hard_link_does_not_tell_its_other_paths(mount, protected: Path) -> None:
+def test_other_paths_of_a_hard_link_are_not_disclosed(mount, protected: Path) -> None:
     """A file has one name in a public directory and one in a private directory; the private path is not disclosed."""
     mounted = mount(protected, "allow_other")
     line = cat(mounted / "stats", "files/public/link/term_vector")
@@ -149,7 +149,7 @@ def test_a_hard_link_does_not_tell_its_other_paths(mount, protected: Path) -> No
     assert line.startswith("public/link\t")
 
 
-def test_a_refusal_is_not_computed_first(mount, tmp_path: Path) -> None:
+def test_a_refused_statistic_is_not_computed(mount, tmp_path: Path) -> None:
     """A user who may not read a statistic is refused at once, and the daemon does not compute the statistic."""
     words = " ".join(f"w{number * 7919 % 50_021}" for number in range(2_000_000))
     pack(tmp_path / "many.gomp", make_tree(tmp_path / "many", {"text": (words, 0o600)}, {}))
@@ -201,7 +201,7 @@ def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o711, 0o744])
-def test_directories_count(mount, tmp_path: Path, mode: int) -> None:
+def test_modes_of_directories_matter(mount, tmp_path: Path, mode: int) -> None:
     """A directory that may not be searched or listed hides the names in it, and perhaps the files."""
     pack(tmp_path / "a.gomp", make_tree(tmp_path / "tree", {"d/file": ("words\n", 0o644)}, {"d": mode}))
     mounted = mount(tmp_path / "a.gomp", "allow_other")

@@ -55,7 +55,7 @@ def listener(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     made.socket.close()
 
 
-def test_systemd_is_told(mount, archive: Path, listener: Listener) -> None:
+def test_systemd_is_notified(mount, archive: Path, listener: Listener) -> None:
     mounted = mount(archive)
     (ready,) = listener.messages("READY=1")
     assert ready == f"READY=1\nSTATUS={archive} is mounted at {mounted.path}"
@@ -65,7 +65,7 @@ def test_systemd_is_told(mount, archive: Path, listener: Listener) -> None:
     assert mounted.log == ""
 
 
-def test_an_unmount_by_hand_is_told(mount, archive: Path, listener: Listener) -> None:
+def test_systemd_is_notified_of_a_manual_unmount(mount, archive: Path, listener: Listener) -> None:
     mounted = mount(archive)
     listener.messages("READY=1")
     subprocess.run(["umount", mounted.path], check=True)
@@ -74,7 +74,7 @@ def test_an_unmount_by_hand_is_told(mount, archive: Path, listener: Listener) ->
 
 
 @pytest.mark.parametrize("missing", ["archive", "mountpoint"])
-def test_systemd_is_told_what_is_missing(gompfs_command, archive: Path, listener: Listener, missing: str) -> None:
+def test_systemd_is_notified_of_errors(gompfs_command, archive: Path, listener: Listener, missing: str) -> None:
     tmp_path = archive.parent
     places = {"archive": archive, "mountpoint": tmp_path}
     places[missing] = tmp_path / "missing" / "missing\nline"

@@ -553,8 +553,7 @@ class TestUnreadable:
 
 
 def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another writer removed an index file between its creation and its lock, so that the archive got an empty index.
-    """
+    """Another writer removed an index file between its creation and its lock: the archive got an empty index."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     create = tempfile.mkstemp
     created: list[str] = []

@@ -124,7 +124,7 @@ def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None
         assert device.ask(request(unknown, 0, 10)) == b"forwarded"
     device.readers.erase(3)
     assert device.ask(request(node, 0, 10)) == b"forwarded"
-    device.ask(request(NODE, 0, 1))  # the one before is counted by now
+    device.ask(request(NODE, 0, 1))  # now the request before it is counted
     # Requests of no snapshot are counted with the latest one.
     assert sum(other.request_times()["read", "python"][0]) == 3
 
@@ -133,7 +133,7 @@ def test_times_are_counted_by_language(device: Device, reader: BlockReader) -> N
     messages = [request(NODE, 0, 10)] * 3 + [request(99, 0, 10)] * 2 + [request(NODE, 0, 10, opcode=3), b"\x01"]
     for message in messages:
         device.ask(message)
-    device.ask(request(NODE, 0, 10))  # the one before is counted by now
+    device.ask(request(NODE, 0, 10))  # now the request before it is counted
     times = reader.request_times()
     assert 3 <= sum(times["read", "cpp"][0]) <= 4
     counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "cpp")}
@@ -353,8 +353,7 @@ def test_closing_wakes_waiting_threads() -> None:
 
 
 def test_a_sequential_reader_keeps_to_a_cache_that_has_shrunk() -> None:
-    """The reader prefetched as much as the larger cache could hold, so that blocks were evicted before they were read.
-    """
+    """The reader prefetched as much as the larger cache could hold: blocks were evicted before they were read."""
     reader = BlockReader(100_000, BLOCK_SIZE, 4096)
     assert max(note(reader, first, max_ahead=512) for first in range(100)) == 512
     reader.set_capacity(64)

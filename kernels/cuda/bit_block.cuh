@@ -8,10 +8,10 @@
 // to the end of the output (decode_literals); decode the sequences row by row and write the bytes
 // of each row (row.cuh).
 //
-// No lane reads past the end of the payload's padding: bit positions are clamped to the end of the
-// stream before each load. After the last row every lane checks that its sub-blocks ended exactly
-// where the payload says. Shared memory: the token classes, once per CTA, and one BitShared per
-// warp.
+// Bit positions are clamped to the end of the stream before each load, so no lane reads more than a
+// few bytes past the payload (batch.cuh says how many must be readable). After the last row every
+// lane checks that its sub-blocks ended exactly where the payload says. Shared memory: the token
+// classes, once per CTA, and one BitShared per warp.
 #pragma once
 
 #include "batch.cuh"

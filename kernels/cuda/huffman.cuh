@@ -3,10 +3,11 @@
 //
 // A decode table has 2^max_bits entries, indexed by the next max_bits bits of the stream; each
 // entry holds a symbol and the length of its codeword, so one lookup decodes one symbol (the
-// limited-length tables of Gompresso; Sitaridi et al., ICPP 2016, section 3). The table is built
-// in three steps: count the symbols of each length (shape_code), sort the symbols by codeword
+// limited-length tables of Gompresso; Sitaridi et al., ICPP 2016, section 3). The table is built in
+// three steps: count the symbols of each length (shape_code), sort the symbols by codeword
 // (sort_symbols), and fill the table (fill_table). Codes that are over-subscribed or incomplete are
-// refused; the only incomplete code allowed is that of a single symbol, whose codeword has one bit.
+// refused; the only incomplete codes allowed are that of a single symbol, whose codeword has one
+// bit, and the empty code.
 #pragma once
 
 #include "format_constants.h"

@@ -20,9 +20,9 @@
 //
 // Pruning
 //
-// States that cost 12 bits more than the best one nearby are given up. A position is only searched
-// if a match there could improve some state, judged by lower bounds (worth_offering). For a match,
-// lengths are tried from the longest down until two were useless.
+// States that cost 12 bits more than the best one nearby are given up. Matches at a position are
+// only offered if one of them could improve some state, judged by a lower bound of its cost
+// (worth_offering). For a match, lengths are tried from the longest down until two were useless.
 //
 // Costs
 //
@@ -178,9 +178,9 @@ class BitOptimalParser {
 
     std::uint32_t begin_ = 0;  // start of the window; a group begins there
     std::uint32_t end_ = 0;
-    std::vector<States> states_;  // of the window's positions, after kLongLength unreachable ones
+    std::vector<States> states_;  // by position of the window, after kLongLength unreachable ones
     std::vector<std::int32_t> literals_cost_;  // from the start of the window
-    // Of all states from which literals may reach the present position.
+    // The least cost of the states from which literals may reach the present position.
     std::int32_t least_cost_ = 0;
 
     // The cheapest states from which a long literal string reaches the present position.
@@ -430,8 +430,8 @@ void BitOptimalParser::give_up_hopeless(std::uint32_t position) {
     final_below_ = has_rule_ ? static_cast<std::uint32_t>(least(final_below)) : size_;
 }
 
-// The cheapest ways to and over a match of a class, without its offset, by the phase after the
-// match.
+// The cost of the cheapest ways to the end of a match of a class, without the cost of its offset,
+// by the phase after the match.
 const Lanes& BitOptimalParser::cheapest(int match_class) {
     Lanes& result = cheapest_[match_class];
     if ((has_cheapest_ >> match_class & 1) == 0) {

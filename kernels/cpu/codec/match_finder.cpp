@@ -11,7 +11,7 @@
 //
 // In content with a short period (a run, such as zeros) every earlier position of the run is a
 // candidate, and following them one by one would take quadratic time. find_in_run computes the
-// useful candidate of the own run directly, and next_link jumps over earlier runs.
+// useful candidate in the run of the position directly, and next_link jumps over earlier runs.
 #include "codec/match_finder.h"
 
 #include <algorithm>

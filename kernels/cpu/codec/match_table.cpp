@@ -16,8 +16,8 @@ namespace {
 
 // Output farther back than this rarely belongs to the open group. A match that ends there is
 // therefore assumed to be legal, and matches that are farther away and not longer are left out.
-// Where matches are long, groups are long too, so a match must keep a distance of three times its
-// length.
+// Where matches are long, groups are long too, so a match only counts as legal if three times its
+// length fits between its start and that distance (kFinalLengths).
 constexpr std::uint32_t kUsualGroupLength = 64;
 constexpr std::uint32_t kFinalLengths = 3;
 

@@ -12,10 +12,10 @@
 //
 // Which bytes a match may copy depends on where its group began and on the matches of the group so
 // far. So each position has one state per phase, where the phase is the number of sequences in the
-// open group. A source is certainly legal below final_below, the start of the state's group; for a
-// source above it, legal_length walks back over the group's matches. The states of the phases
-// usually reach a position by ways that cut groups at different positions, so the rule costs little
-// compression.
+// open group. A source is certainly legal below final_below, where the first match of the open
+// group begins; for a source above it, legal_length walks back over the group's matches. The states
+// of the phases usually reach a position by ways that cut groups at different positions, so the
+// rule costs little compression.
 //
 // Windows
 //

@@ -41,7 +41,8 @@ struct PartsInText {
     std::vector<std::uint32_t> part_files;  // first file of each part, and the end
 
     std::size_t size() const { return file_ends.back() + std::size_t{1}; }
-    // Writes the text with its newlines to `bytes`, which has size() bytes, and frees it.
+    // Writes the text with its newlines to `bytes`, which has size() bytes, and frees the text
+    // here.
     void move_to(std::uint8_t* bytes, unsigned num_threads);
 };
 
@@ -62,7 +63,8 @@ struct PartsInRules {
 // words, numbers them and builds a grammar. Parts share only the dictionary.
 class GrammarBuilder {
   public:
-    // With `elsewhere`, the caller takes the text of each part, and returns its words and rules.
+    // With `elsewhere`, the caller takes the text of each part (take_texts) and supplies its words
+    // and rules (give_rules).
     GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
                    unsigned num_threads, bool elsewhere = false);
     ~GrammarBuilder();
@@ -78,12 +80,12 @@ class GrammarBuilder {
     // are waiting, or none. After finish(), all parts have been taken once a call with `least` = 1
     // returns nothing.
     std::optional<PartsInText> take_texts(std::size_t least, std::size_t most);
-    // Returns the rules of parts that were taken. Throws std::invalid_argument if they are not
-    // valid.
+    // Receives the words and rules of parts that were taken. Throws std::invalid_argument if they
+    // are not valid.
     void give_rules(const std::vector<std::size_t>& numbers, const PartsInRules& rules);
 
-    // Ends the input. next_piece() then returns the grammar section piece by piece; all parts that
-    // were taken must have been returned before.
+    // Ends the input. next_piece() then returns the grammar section piece by piece; the rules of
+    // all parts that were taken must have been given before.
     void finish();
     std::optional<std::vector<std::uint8_t>> next_piece();
 

@@ -14,8 +14,8 @@ namespace gompfs {
 constexpr std::uint32_t kLeftOut = 0xffffffff;
 constexpr unsigned kMaxWordsOfNgram = 5;
 
-// An n-gram as a number: the ranks of its words, the first word in the highest bits. Keys compare
-// as the n-grams do as text with their words joined by spaces.
+// An n-gram as a number: the ranks of its words, the first word in the highest bits. Keys sort as
+// the texts of the n-grams do, in which spaces join the words.
 using NgramKey = unsigned __int128;
 
 struct Corpus {

@@ -1,5 +1,5 @@
-// Makes parts of the words of files; see tokens.h. A batch of files is cut into parts at the ends
-// of files, or after 2^20 words inside a file. All numbers are checked before use, since they come
+// Makes parts of the words of files; see tokens.h. A batch of files is cut into parts of 2^20
+// words; a file may continue in the next part. All numbers are checked before use, since they come
 // from outside the C++ core.
 #include "grammar/tokens.h"
 

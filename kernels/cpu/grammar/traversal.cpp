@@ -1,7 +1,8 @@
 // Counts words top-down; see traversal.h. Weights flow from the files in the root down to rules and
 // words (Carrier). A part can be counted while its bytes are being read and checked (PartCounter),
-// so a word count needs no second pass and no copy of the rules. Parts are independent; they add to
-// the common counts with atomic operations.
+// so a word count of all files needs no second pass and no copy of the rules. If only some files
+// are counted, a second pass checks the number of words of the whole part. Parts are independent;
+// they add to the common counts with atomic operations.
 #include "grammar/traversal.h"
 
 #include <algorithm>

@@ -245,8 +245,8 @@ class TestRemote:
         with serving(tmp_path) as server, fsspec.open(f"gompfs://{name}::{server.url}/large.gomp") as file:
             assert file.read() == (tmp_path / "tree" / name).read_bytes()
             requests = list(server.ranges)
-        # Bytes are the end of the archive, the superblock, the index and the blocks of the file. Only the end is read
-        # twice.
+        # The bytes sent are the end of the archive, the superblock, the index and the blocks of the file. Only the end
+        # is sent twice.
         assert len(requests) <= 5
         assert server.bytes_sent <= index_size + (64 << 10) + 64 + 3 * BLOCK_SIZE
         assert large.stat().st_size > 4_000_000

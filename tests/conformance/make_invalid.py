@@ -145,7 +145,7 @@ def damaged_archive(codec: Codec, payload: bytes) -> bytes:
 def stats_archive(
     words: list[bytes], rules: list[list[int]], *statements: str, version: int = 1, num_words: int = 2, parts: int = 1
 ) -> bytes:
-    """Returns an archive with a grammar of the file `damaged`, divided into several parts."""
+    """Returns an archive with a grammar of `parts` equal parts, each of which has the file `damaged`."""
     part = grammar_part(3, num_words, list(range(len(words))), rules)
     return archive(None, *statements, section=grammar_section(words, [part] * parts, version))
 

@@ -53,7 +53,7 @@ _STRETCHES = [
 
 
 def make_text(kind: int, rng: random.Random, size: int) -> bytes:
-    """Returns text of numbers, of random bytes, or of character runs, complete and incomplete."""
+    """Returns text of numbers, random bytes, pieces with complete and incomplete UTF-8 characters, or no text."""
     if kind == 0:
         return b" ".join(b"%d" % min(int(rng.paretovariate(0.5)), 5000) for _ in range(size // 3))
     if kind == 1:
@@ -77,7 +77,7 @@ def constant(module: ModuleType, name: str, value: int) -> Iterator[None]:
 def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int = 1500) -> None:
     """Checks a word table.
 
-    The result must not depend on whether the host or the device handles long words (200 bytes).
+    The result must not depend on whether words of more than 199 bytes are handled by the host or by the device.
     """
     for long_word in (199, 1 << 16):
         with constant(device_words, "_LONG_WORD", long_word):

@@ -60,7 +60,7 @@ def test_words_over_several_parts(large_files: Files) -> None:
 
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_word_longer_than_a_part(builder: str) -> None:
-    """No position to cut the file is found for long; then the next one is used."""
+    """A part can be cut only between words: here it grows until the end of the long word."""
     word = b"0123456789abcdef" * (PART_SIZE // 16 + 200_000)
     files = [(1, b"short " + word + b" tail " + word[:-1] + b"! end"), (2, b"short tail end")]
     section = build(files, builder)

@@ -170,7 +170,7 @@ def test_mount_errors(in_namespace: InNamespace, command: str, reason: str) -> N
 @pytest.mark.skipif("autofs" not in Path("/proc/filesystems").read_text(), reason="the kernel has no autofs")
 @pytest.mark.parametrize("api", ["low", "high"])
 def test_an_automount(in_namespace: InNamespace, api: str) -> None:
-    """The daemon must not access its own mount point, which would wait for the daemon."""
+    """The daemon must not access its own mount point: the access would wait for the daemon itself."""
     automount = f"{sys.executable} {AUTOMOUNT} m mount -t gompfs a.gomp m -o api={api}"
     done = in_namespace(f"{automount}\nfindmnt -rn -o FSTYPE m\numount m")
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,12 +1,12 @@
 """gompfs: mount Gompresso archives as directories.
 
-`gompfs.open(path)` gives the files of an archive, by path, without a mount. All errors of gompfs are here too:
-GompfsError and its subclasses, which gompfs.errors describes.
+`gompfs.open(path)` opens an archive for reading its files by path, without a mount. The package also exports all
+errors: GompfsError and its subclasses, which gompfs.errors describes.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing's, which takes longer to import than all the rest of this
+TYPE_CHECKING = False  # stands in for typing.TYPE_CHECKING: importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     import os
 
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """An error by its name: gompfs.errors is imported when the first one is asked for."""
+    """Returns an exported error class. The first access imports gompfs.errors."""
     if name in __all__:
         from gompfs import errors
 
@@ -64,17 +64,17 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def open(  # noqa: A001 - the field's name for it
+def open(  # noqa: A001 - zipfile, tarfile and others use this name too
     path: str | bytes | os.PathLike[str] | os.PathLike[bytes],
     *,
     engine: str = "auto",
     verify: bool = False,
     cache_size: int = 256 << 20,
 ) -> ArchiveFiles:
-    """Open an archive for reading; raises GompfsError for one that is damaged, OSError for no file.
+    """Open an archive for reading. Raises GompfsError if it is damaged, OSError if the file cannot be opened.
 
-    `engine` decodes the blocks, as `--engine` of the commands has it; `verify` checks decoded bytes against their
-    checksums too; `cache_size` bounds the decoded blocks that are kept, in bytes.
+    `engine` selects the decoder, with the values of the option `--engine`. With `verify`, decoded bytes are also
+    compared with their checksums. `cache_size` is the capacity of the cache of decoded blocks, in bytes.
     """
     from gompfs.archive import Archive
     from gompfs.engine import select_engine

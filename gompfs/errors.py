@@ -3,24 +3,24 @@
 ::
 
     GompfsError
-    +-- ArchiveFormatError (ValueError)      the file is no archive, or its structure is damaged
-    |   +-- UnsupportedVersionError          written by a version that this one does not know
+    +-- ArchiveFormatError (ValueError)      the file is not an archive, or its structure is damaged
+    |   +-- UnsupportedVersionError          a format version that this release does not support
     |   +-- CorruptIndexError                the SQLite index does not match its checksum or contradicts itself
     +-- CorruptBlockError (OSError)          one block's bytes are damaged
-    +-- EntryNotFoundError (FileNotFoundError)   no entry of that path or inode number
-    +-- EntryTypeError (OSError)             an entry of another type than the operation needs
-    |   +-- EntryIsDirectoryError (IsADirectoryError)       a directory where a file was asked for
-    |   +-- EntryNotDirectoryError (NotADirectoryError)     the reverse
-    |   +-- SymlinkLoopError                 symbolic links that lead on and on
-    +-- EngineUnavailableError               the engine that was asked for cannot run here
+    +-- EntryNotFoundError (FileNotFoundError)   no entry has this path or inode number
+    +-- EntryTypeError (OSError)             the entry does not have the type that the operation needs
+    |   +-- EntryIsDirectoryError (IsADirectoryError)       a directory where a file is needed
+    |   +-- EntryNotDirectoryError (NotADirectoryError)     another entry where a directory is needed
+    |   +-- SymlinkLoopError                 a path with too many symbolic links
+    +-- EngineUnavailableError               the requested engine cannot run on this machine
     +-- PackError                            a source cannot be read, or the archive cannot be written
-    |   +-- UnreadableFileError              a file may be left out, as its content cannot be read
+    |   +-- UnreadableFileError              a file whose content cannot be read, and that may be left out
     +-- ExtractError                         an entry cannot be written
     +-- MountError                           mounting or unmounting failed
-    +-- StatsUnavailableError                analytics of a binary file, or with too little memory
-    +-- OptionError (ValueError)             an option's value makes no sense
+    +-- StatsUnavailableError                statistics of a binary file, or that need too much memory
+    +-- OptionError (ValueError)             the value of an option is invalid
 
-Each carries what is known of `archive`, `path` and `block`; the message names them.
+Each error has the attributes `archive`, `path` and `block`, as far as they are known. The message names them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = [
 
 
 def display_path(path: str | bytes | os.PathLike[str]) -> str:
-    """A path as text that can be printed on any terminal: undecodable and control bytes are escaped."""
+    """Returns a path as text that is safe to print on a terminal: control characters and invalid UTF-8 are escaped."""
     raw = os.fsencode(path)
     text = raw.decode("utf-8", "backslashreplace")
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
@@ -63,8 +63,8 @@ _OSERROR_NAMES = {"path": "filename", "message": "strerror"}
 class GompfsError(Exception):
     """Base of all errors of gompfs.
 
-    `archive` is the archive file, `path` the entry inside it or the source file, `block` the block number;
-    each is None where it is not known. The text of the error names those that are.
+    `archive` is the archive file, `path` the entry inside it or the source file, `block` the block number. Each is
+    None if it is not known. `str(error)` names those that are known.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class GompfsError(Exception):
         self.block = block
 
     def __setattr__(self, name: str, value: object) -> None:
-        """An OSError has the path and the message under the names of its own too."""
+        """Set an attribute. Errors that are also an OSError have path and message as `filename` and `strerror` too."""
         super().__setattr__(name, value)
         if isinstance(self, OSError) and name in _OSERROR_NAMES:
             super().__setattr__(_OSERROR_NAMES[name], value)
@@ -95,11 +95,11 @@ class GompfsError(Exception):
 
 
 class ArchiveFormatError(GompfsError, ValueError):
-    """The file is no gompfs archive, or its structure is damaged."""
+    """The file is not a gompfs archive, or its structure is damaged."""
 
 
 class UnsupportedVersionError(ArchiveFormatError):
-    """The archive was written in a format version that this release does not know."""
+    """The archive has a format version that this release does not support."""
 
 
 class CorruptIndexError(ArchiveFormatError):
@@ -113,25 +113,25 @@ class CorruptBlockError(GompfsError, OSError):
 
 
 class EntryNotFoundError(GompfsError, FileNotFoundError):
-    """The archive holds no entry of that path or inode number."""
+    """The archive has no entry with this path or inode number."""
 
     errno = ENOENT
 
 
 class EntryTypeError(GompfsError, OSError):
-    """The entry is of another type than the operation needs (a device read as a file, say)."""
+    """The entry does not have the type that the operation needs, as when a device is read as a file."""
 
     errno = EINVAL
 
 
 class EntryIsDirectoryError(EntryTypeError, IsADirectoryError):
-    """The entry is a directory, and a file was asked for."""
+    """The entry is a directory, but a file is needed."""
 
     errno = EISDIR
 
 
 class EntryNotDirectoryError(EntryTypeError, NotADirectoryError):
-    """The entry is no directory, and one was asked for, or something below it."""
+    """The entry is not a directory, but a directory is needed, or an entry below it was requested."""
 
     errno = ENOTDIR
 
@@ -143,7 +143,7 @@ class SymlinkLoopError(EntryTypeError):
 
 
 class EngineUnavailableError(GompfsError):
-    """The engine that was asked for cannot run on this machine."""
+    """The requested engine cannot run on this machine."""
 
 
 class PackError(GompfsError):
@@ -163,8 +163,8 @@ class MountError(GompfsError):
 
 
 class StatsUnavailableError(GompfsError):
-    """There are no analytics of a binary file, or they take too much memory."""
+    """The statistics do not exist, as for binary files, or need too much memory."""
 
 
 class OptionError(GompfsError, ValueError):
-    """An option's value is not one of those that make sense."""
+    """The value of an option is invalid."""

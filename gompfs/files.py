@@ -1,7 +1,7 @@
-"""What `gompfs.open` gives: the files of an archive by path, as Python programs know files.
+"""The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`.
 
     ArchiveFiles    listdir, stat, readlink, walk, open, read, stats
-    FileReader      an open file: buffered, on a raw file that reads blocks of the archive
+    FileReader      an open file: a buffer over a raw file that reads blocks of the archive
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _READ_SIZE = 8 << 20
 
 
 class ArchiveFiles:
-    """The files of an open archive. Paths are from its root, with or without a slash in front.
+    """The files of an open archive. Paths start at its root, with or without a leading slash.
 
-    Symbolic links are followed inside the archive. Methods may be called by several threads at once. They raise
+    Symbolic links are followed inside the archive. Several threads may call methods at the same time. Methods raise
     EntryNotFoundError (a FileNotFoundError), EntryIsDirectoryError, EntryNotDirectoryError, SymlinkLoopError,
     CorruptIndexError, and ValueError when the archive is closed.
     """
 
     def __init__(self, archive: Archive) -> None:
-        """Serve `archive`, which is closed with this object."""
+        """Serve the files of `archive`. `close` closes the archive too."""
         self._archive = archive
 
     @property
     def archive(self) -> Archive:
-        """The archive below, which knows inodes, blocks, segments and sections; raises ValueError when it is closed."""
+        """The underlying archive with its inodes, blocks, segments and sections. Raises ValueError if it is closed."""
         if self._archive.is_closed:
             raise ValueError("the archive is closed")
         return self._archive
 
     def close(self) -> None:
-        """Close the archive; files of it that are open cannot be read then. Nothing happens the second time."""
+        """Close the archive. Open files of it cannot be read afterwards. A second call does nothing."""
         self._archive.close()
 
     def __enter__(self) -> ArchiveFiles:
@@ -75,37 +75,37 @@ class ArchiveFiles:
         return f"<{type(self).__name__} of the {state} {self._archive.path!r}>"
 
     def exists(self, path: AnyPath) -> bool:
-        """Whether there is an entry at a path; False for a symbolic link that leads nowhere."""
+        """Returns whether a path exists; False for a dangling symbolic link."""
         return self._mode(path) is not None
 
     def isdir(self, path: AnyPath) -> bool:
-        """Whether a path leads to a directory."""
+        """Returns whether a path is a directory, or a symbolic link to one."""
         return stat.S_ISDIR(self._mode(path) or 0)
 
     def isfile(self, path: AnyPath) -> bool:
-        """Whether a path leads to a regular file."""
+        """Returns whether a path is a regular file, or a symbolic link to one."""
         return stat.S_ISREG(self._mode(path) or 0)
 
     def _mode(self, path: AnyPath) -> int | None:
-        """The mode of what a path leads to; None for nothing."""
+        """Returns the mode of the entry at a path after following links, or None if there is no entry."""
         try:
             return self.inode(path).mode
         except (EntryNotFoundError, EntryNotDirectoryError, SymlinkLoopError):
             return None
 
     def listdir(self, path: AnyStr | os.PathLike[AnyStr] = "") -> list[AnyStr]:  # type: ignore[assignment]
-        """The names in a directory, in byte order; as bytes if the path is of bytes."""
+        """Returns the names in a directory in byte order, as bytes if the path is bytes."""
         name = os.fspath(path)
         names = [entry.name for entry in self.archive.list_directory(self._directory(name).ino)]
         return [_like(name, entry) for entry in names]
 
     def stat(self, path: AnyPath = "", *, follow_symlinks: bool = True) -> os.stat_result:
-        """The attributes of an entry as os.stat gives them; all three times are that of its last change."""
+        """Returns the attributes of an entry like os.stat. All three times are the modification time."""
         inode = self.inode(path, follow_symlinks=follow_symlinks)
         return stat_result(inode, self.archive.stored_size(inode))
 
     def readlink(self, path: AnyStr | os.PathLike[AnyStr]) -> AnyStr:
-        """The target of a symbolic link; EntryTypeError for anything else."""
+        """Returns the target of a symbolic link. Raises EntryTypeError for other entries."""
         name = os.fspath(path)
         target = self.inode(name, follow_symlinks=False).symlink_target
         if target is None:
@@ -116,9 +116,9 @@ class ArchiveFiles:
         self,
         top: AnyStr | os.PathLike[AnyStr] = "",  # type: ignore[assignment]
     ) -> Iterator[tuple[AnyStr, list[AnyStr], list[AnyStr]]]:
-        """Directory, names of directories and names of all else in it, from `top` down, as os.walk.
+        """Yields (directory, names of directories in it, names of other entries in it), from `top` down, like os.walk.
 
-        What is taken out of the names of directories is not visited; links to directories are not followed.
+        Directories whose names the caller removes from the list are not visited. Links to directories are not followed.
         """
         name = os.fspath(top)
         pending = [(os.fsencode(name), self._directory(name).ino)]
@@ -143,17 +143,17 @@ class ArchiveFiles:
         errors: str | None = None,
         newline: str | None = None,
     ) -> IO[Any]:
-        """Open a file for reading, text (`r`) or bytes (`rb`), as the builtin open does; it can seek.
+        """Open a file for reading as text (`r`) or bytes (`rb`), like the builtin open. The file can seek.
 
-        Its reads raise CorruptBlockError where a block is damaged. Raises OSError (EROFS) for a mode that writes,
-        ValueError for a mode that the builtin open does not know.
+        Reading a damaged block raises CorruptBlockError. Raises OSError (EROFS) for a mode that writes, ValueError for
+        a mode that the builtin open does not know.
         """
         if set(mode) - set("rwaxbt+") or len(set(mode)) < len(mode):
             raise ValueError(f"invalid mode: {mode!r}")
         if len(set(mode) & set("rwax")) != 1 or {"b", "t"} <= set(mode):
-            raise ValueError(f"a mode has one of r, w, a and x, and not both b and t: {mode!r}")
+            raise ValueError(f"a mode must have exactly one of r, w, a and x, and not both b and t: {mode!r}")
         if "b" in mode and (encoding, errors, newline) != (None, None, None):
-            raise ValueError("a file of bytes has no encoding, errors or newline")
+            raise ValueError("a binary mode does not take encoding, errors or newline")
         if "r" not in mode or "+" in mode:
             raise OSError(errno.EROFS, f"archives are read-only, mode {mode!r}", display_path(os.fspath(path)))
         binary = FileReader(self._raw_file(path), self.archive.block_size)
@@ -162,7 +162,7 @@ class ArchiveFiles:
         return io.TextIOWrapper(binary, io.text_encoding(encoding), errors, newline)
 
     def read(self, path: AnyPath) -> bytes:
-        """The whole content of a file; raises CorruptBlockError."""
+        """Returns the whole content of a file. Raises CorruptBlockError."""
         with self._raw_file(path) as file:
             return file.readall()
 
@@ -176,13 +176,13 @@ class ArchiveFiles:
         begin: int = 0,
         end: int | None = None,
     ) -> Iterator[Any]:
-        """The lines of a statistic, one after another, as `gompfs stats --json` prints them.
+        """Yields the lines of a statistic as the objects that `gompfs stats --json` prints.
 
-        `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`, the
-        words of `file` from number `begin` up to `end`. `file` asks about one file alone; `top` for the first lines, or
-        words of each term vector, or files of each sequence; `num_words` for the length of sequences, 1 to 5. There are
-        no lines where no file has what is searched for. Raises OptionError (a ValueError), StatsUnavailableError,
-        CorruptBlockError.
+        `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`: the
+        words of `file` from number `begin` up to `end`, exclusive. `file` restricts the statistic to one file. `top`
+        above 0 limits the output to the first lines, to the first words of each term vector, or to the first files of
+        each n-gram. `num_words` is the length of n-grams, 1 to 5. A search without results yields nothing. Raises
+        OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
         """
         from gompfs.analytics import records
         from gompfs.mount.virtual_files import StatsQuery, check_name, compute
@@ -197,7 +197,7 @@ class ArchiveFiles:
         return records(kind, compute(os.fsencode(name), self.archive, query))
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:
-        """What the archive holds of an entry beside its name and content."""
+        """Returns the inode at a path: all stored attributes of the entry."""
         return self.archive.resolve(os.fspath(path), follow=follow_symlinks)
 
     def _directory(self, path: AnyPath) -> Inode:
@@ -211,7 +211,7 @@ class ArchiveFiles:
         if stat.S_ISDIR(inode.mode):
             raise EntryIsDirectoryError("is a directory", archive=self.archive.path, path=os.fspath(path))
         if not stat.S_ISREG(inode.mode):
-            raise EntryTypeError("is no regular file", archive=self.archive.path, path=os.fspath(path))
+            raise EntryTypeError("is not a regular file", archive=self.archive.path, path=os.fspath(path))
         return inode
 
     def _raw_file(self, path: AnyPath) -> _RawFile:
@@ -219,7 +219,7 @@ class ArchiveFiles:
 
 
 class FileReader(io.BufferedReader):
-    """An open file of an archive, buffered; `size` is its size in bytes."""
+    """A buffered open file of an archive. `size` is its size in bytes."""
 
     def __init__(self, raw: _RawFile, buffer_size: int) -> None:
         super().__init__(raw, buffer_size)
@@ -229,7 +229,7 @@ class FileReader(io.BufferedReader):
         call_in_child(self, FileReader._inherit)
 
     def _inherit(self) -> None:
-        """Called in a child of a fork: start anew at the same position, as a thread may have held the buffer's lock."""
+        """Called in a child of a fork: replace the buffer, whose lock a thread may have held. The position is kept."""
         try:
             self._raw.seek(self.tell())
         except ValueError:  # it is closed or detached
@@ -257,9 +257,9 @@ class _RawFile(io.RawIOBase):
         self._check_open()
         starts = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self.inode.size}
         if whence not in starts:
-            raise ValueError(f"impossible whence {whence}")
+            raise ValueError(f"invalid whence {whence}")
         if starts[whence] + offset < 0:
-            raise OSError(errno.EINVAL, "a position before the beginning of the file")
+            raise OSError(errno.EINVAL, "a position before the start of the file")
         self._position = starts[whence] + offset
         return self._position
 
@@ -281,12 +281,12 @@ class _RawFile(io.RawIOBase):
         self._check_open()
         contents = []
         while pieces := self._read_pieces(_READ_SIZE):
-            contents.append(b"".join(pieces))  # at once: views keep whole blocks in memory
+            contents.append(b"".join(pieces))  # join each batch at once: the views keep whole blocks in memory
             self._position += len(contents[-1])
         return contents[0] if len(contents) == 1 else b"".join(contents)
 
     def _read_pieces(self, size: int) -> list[memoryview | bytes]:
-        """Up to `size` bytes from where the file is; nothing at its end."""
+        """Returns up to `size` bytes from the current position; nothing at the end of the file."""
         size = min(size, self.inode.size - self._position)
         if size <= 0:
             return []
@@ -302,16 +302,16 @@ class _RawFile(io.RawIOBase):
 
 
 def _like(path: AnyStr, raw: bytes) -> AnyStr:
-    """Bytes of the archive as bytes or text, whichever `path` is."""
+    """Returns bytes of the archive as the type of `path`: bytes or text."""
     return raw if isinstance(path, bytes) else os.fsdecode(raw)
 
 
 def stat_result(inode: Inode, stored_size: int) -> os.stat_result:
-    """An inode, of which so many bytes are not in holes, as os.stat would give it."""
+    """Returns an inode as os.stat returns it. `stored_size` is the number of bytes that are not in holes."""
     seconds, nanoseconds = divmod(inode.mtime_ns, 1_000_000_000)
     fields = (inode.mode, inode.ino, 0, inode.nlink, inode.uid, inode.gid, inode.size, seconds, seconds, seconds)
     times = [f"st_{which}time" for which in "amc"]
     more: dict[str, object] = {"st_blksize": 4096, "st_blocks": -(-stored_size // 512), "st_rdev": inode.rdev}
-    more |= dict.fromkeys(times, seconds + 1e-9 * nanoseconds)  # to the last bit as Python does it
+    more |= dict.fromkeys(times, seconds + 1e-9 * nanoseconds)  # the same rounding as in os.stat
     more |= {f"{time}_ns": inode.mtime_ns for time in times}
     return os.stat_result(fields, more)

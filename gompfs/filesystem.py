@@ -1,9 +1,10 @@
-"""The fsspec file system `gompfs`: archives on any store that fsspec knows, for pandas, PyArrow, DuckDB, Dask.
+"""The fsspec file system `gompfs`: reads archives on any store that fsspec supports, for pandas, PyArrow, DuckDB, Dask.
 
     fsspec.open("gompfs://docs/a.md::https://host/corpus.gomp")
 
-fsspec finds it by the entry point in pyproject.toml. Of an archive that is elsewhere, ranges are read: the end, which
-holds the footer, the index, and then the blocks under what is asked for, whole blocks only, neighbours in one request.
+fsspec finds this class by the entry point in pyproject.toml. A remote archive is read in ranges: first the end with the
+footer, then the index, then the blocks that contain the requested bytes. Blocks are read whole, adjacent ones in one
+request.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _TYPES = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "link"}
 
 
 class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """Reads from one archive, which stays open as long as fsspec keeps this object.
+    """Reads one archive, which stays open while fsspec keeps this object.
 
-    fsspec gives the same object for the same arguments: an archive that was replaced is seen after `close`, or with
-    `skip_instance_cache=True`.
+    fsspec returns the same object for the same arguments. To see an archive that was replaced, call `close` first, or
+    pass `skip_instance_cache=True`.
     """
 
     protocol = "gompfs"
@@ -53,12 +54,12 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
     ) -> None:
         """Open the archive at `fo`, a path or URL of the file system `target_protocol` with `target_options`.
 
-        The other arguments are those of gompfs.open. Raises GompfsError for an archive that is damaged, and what the
-        file system of the archive raises.
+        The other arguments are those of gompfs.open. Raises GompfsError if the archive is damaged, and the errors of
+        the file system that stores it.
         """
         super().__init__(**options)
         if not fo:
-            raise ValueError("which archive? gompfs://PATH::URL of the archive, or fo=URL")
+            raise ValueError("no archive given: use gompfs://PATH::URL or fo=URL")
         if target_protocol is None:
             store, path = url_to_fs(fo, **(target_options or {}))
         else:
@@ -82,31 +83,31 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return stripped.strip("/") if isinstance(stripped, str) else stripped
 
     def close(self) -> None:
-        """Close the archive; fsspec opens it anew for who asks with the same arguments."""
+        """Close the archive. fsspec opens it again for the next caller with the same arguments."""
         if self._cache.get(self._fs_token) is self:
             del self._cache[self._fs_token]
         self.files.close()
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Name, size, type, mode, owner, times and inode number of an entry; links are followed."""
+        """Returns name, size, type, mode, owner, times and inode number of an entry. Links are followed."""
         name = self._strip_protocol(path)
         inode = self.files.inode(name, follow_symlinks=False)
         return self._info(name, inode, self.files.inode(name) if stat.S_ISLNK(inode.mode) else inode)
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """What is in a directory, or the file itself, by name; a link to a directory is of the type `link`."""
+        """Lists a directory, or a single file, sorted by name. A link to a directory has the type `link`."""
         name = self._strip_protocol(path)
         inode = self.files.inode(name)
         infos = list(self._listing(name, inode)) if stat.S_ISDIR(inode.mode) else [self.info(name)]
         return infos if detail else [info["name"] for info in infos]
 
     def walk(self, path: str, *arguments: Any, **options: Any) -> Iterator[Any]:
-        """As fsspec has it; CorruptIndexError where a directory has two names, as that might never end."""
+        """See fsspec. Raises CorruptIndexError if a directory has two names, because the walk might never end."""
         seen = options.setdefault("seen", set())
         try:
             ino = self._inode(path).ino
         except (EntryNotFoundError, EntryTypeError):
-            ino = 0  # what is to be done then is said by `on_error`
+            ino = 0  # fsspec handles the error as its parameter `on_error` says
         if ino in seen:
             reason = "the index is damaged: a directory has two names"
             raise CorruptIndexError(reason, archive=self.files.archive.path, path=self._strip_protocol(path))
@@ -119,7 +120,10 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
             yield self._info(path, inode, self._target_file(path) if stat.S_ISLNK(inode.mode) else inode)
 
     def _target_file(self, path: str) -> Inode:
-        """What a link leads to; the link itself if it leads nowhere, or to a directory: walking would not end."""
+        """Returns the file that a link points to, or the link itself if it is dangling or points to a directory.
+
+        Links to directories are not followed, because a walk might then never end.
+        """
         try:
             target = self.files.inode(path)
         except (EntryNotFoundError, EntryTypeError):
@@ -144,15 +148,15 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return info
 
     def modified(self, path: str) -> datetime:
-        """When an entry was last changed, in UTC."""
+        """Returns the modification time of an entry, in UTC."""
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=self._inode(path).mtime_ns // 1000)
 
     def created(self, path: str) -> datetime:
-        """The same, as an archive does not keep when a file was made."""
+        """Returns the modification time, because an archive does not store when a file was created."""
         return self.modified(path)
 
     def ukey(self, path: str) -> str:
-        """What changes with the content of a file."""
+        """Returns a key that changes whenever the content of the file changes."""
         archive = self.files.archive
         return f"{archive.superblock.uuid}-{archive.footer.generation}-{self._inode(path).ino}"
 
@@ -163,25 +167,25 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return self.files.open(self._strip_protocol(path), mode)
 
     def _refuse(self, path: Any, *_: Any, **__: Any) -> NoReturn:
-        """An archive is never changed: OSError (EROFS)."""
+        """Raises OSError (EROFS): archives are read-only."""
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
     mkdir = makedirs = rmdir = rm = rm_file = cp_file = mv = touch = put_file = pipe_file = _refuse
 
 
 class StoredFile:
-    """An archive on a store of fsspec, read by ranges; see ArchiveFile.
+    """An archive on an fsspec store, read in ranges. Implements ArchiveFile.
 
-    Its end is read at once and kept, as the footer is there, and of a small archive the index too.
+    The end of the file is read on opening and kept, because it has the footer, and in a small archive the index too.
     """
 
     def __init__(self, store: AbstractFileSystem, path: str) -> None:
-        """The file at `path` of `store`; raises what the store raises."""
+        """Open the file at `path` of `store`. Raises the errors of the store."""
         self._store = store
         self._path = path
         size = store.info(path)["size"]
         if size is None:
-            raise OSError(errno.ESPIPE, "the store does not say how large the archive is", path)
+            raise OSError(errno.ESPIPE, "the store does not report the size of the archive", path)
         self._size = int(size)
         self._tail_start = max(self._size - _TAIL_SIZE, 0)
         self._is_inherited = False
@@ -189,7 +193,7 @@ class StoredFile:
         call_in_child(self, StoredFile._inherit)
 
     def _inherit(self) -> None:
-        """Called in a child of a fork, where stores that use threads refuse to work."""
+        """Called in a child of a fork, where stores that use threads do not work: a new store is needed."""
         self._is_inherited = True
 
     def size(self) -> int:
@@ -197,7 +201,7 @@ class StoredFile:
         return self._size
 
     def read(self, size: int, archive_offset: int) -> bytes:
-        """See ArchiveFile.read; one request, but none for the end of the file."""
+        """See ArchiveFile.read. Sends one request, or none if the range is in the kept end of the file."""
         end = min(archive_offset + size, self._size)
         middle = min(end, self._tail_start)
         content = self._fetch(archive_offset, middle) if archive_offset < middle else b""
@@ -220,6 +224,7 @@ class StoredFile:
             self._is_inherited = False
         content: bytes = self._store.cat_file(self._path, start=start, end=end)
         if len(content) != end - start:
-            reason = f"{len(content)} bytes came where {end - start} were asked for: no ranges, or the archive changed"
+            sizes = f"{len(content)} bytes received instead of {end - start}"
+            reason = f"{sizes}: the store ignores ranges, or the archive changed"
             raise OSError(errno.EIO, reason, self._path)
         return content

@@ -1,15 +1,16 @@
-"""What keeps archives readable in a child of os.fork.
+"""Keeps archives readable in a child of os.fork.
 
-A child has one thread, the one that called fork. The other threads are gone, and what they worked on is as they left
-it: the locks that they held stay locked, C++ objects are half changed, and blocks that they claimed are never decoded.
-So no object that threads share is used in a child as it is. There are two ways out:
+A child process has only the thread that called fork. The other threads are gone, and their data is in the state of the
+moment of the fork: the locks that they held stay locked, C++ objects are half changed, and blocks that they claimed are
+never decoded. So a child must not use an object that threads share without repairing it. There are two ways:
 
-- `call_in_child`: a method that is called in each child before any other code runs there. It replaces locks, and marks
-  what has to be opened again. It must not wait for anything, and must not raise.
-- `ForkLock`: for libraries that have locks of their own, which nobody can replace (SQLite's are in the process, not in
-  the connection). A fork waits until no thread holds a ForkLock, so a child never finds such a library at work.
+- `call_in_child` registers a method that runs in each child before any other code. The method replaces locks, and marks
+  resources that must be opened again. It must not wait for anything, and must not raise.
+- `ForkLock` is for libraries with internal locks that cannot be replaced (SQLite's locks belong to the process, not to
+  the connection). A fork waits until no thread holds a ForkLock, so a child never inherits such a library in the middle
+  of a call.
 
-The C++ side of the same is common/fork.h.
+The C++ counterpart is common/fork.h.
 """
 
 from __future__ import annotations
@@ -26,21 +27,22 @@ _Owner = TypeVar("_Owner")
 _keys = itertools.count()
 _methods: dict[int, tuple[weakref.ref[Any], Callable[[Any], None]]] = {}
 _locks: dict[int, weakref.ref[ForkLock]] = {}
-# Held by a thread that forks. Every thread passes it on its way to a ForkLock, else a fork might wait for ever.
+# Held by a thread that forks. Every other thread takes and releases it before it takes a ForkLock; otherwise threads
+# that take turns with a ForkLock could make a fork wait forever.
 _gate = threading.RLock()
 _held_by_fork: list[threading.RLock] = []
 
 
 def call_in_child(owner: _Owner, method: Callable[[_Owner], None]) -> None:
-    """Call `method(owner)` in every child that is forked from now on, as long as `owner` lives."""
+    """Call `method(owner)` in every child that is forked from now on, while `owner` is alive."""
     key = next(_keys)
     _methods[key] = weakref.ref(owner, lambda _: _methods.pop(key, None)), method
 
 
 class ForkLock:
-    """A lock that excludes forks too: a fork waits until no other thread holds it.
+    """A lock that also excludes forks: a fork waits until no other thread holds the lock.
 
-    Its holder must not wait for other threads. The thread that holds it may take it again, and may fork.
+    The thread that holds the lock must not wait for other threads. It may take the lock again, and may fork.
     """
 
     def __init__(self) -> None:

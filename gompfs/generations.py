@@ -1,15 +1,15 @@
-"""Finds the newest generation of an archive, in a way that no packed file can deceive.
+"""Finds the newest generation of an archive. The content of packed files cannot mislead the search.
 
-An attacker may own a file of an archive and put whole archives into it, with footers whose offsets are right. Where
-the archive's own end is cut off, damaged, or not written yet, such a footer must not be taken for the archive's own.
-There are two ways to a generation:
+An attacker may control a packed file and store whole archives in it, with footers whose offsets are valid. If the end
+of the archive itself is truncated, damaged, or not written yet, such a footer must not be accepted as its own.
+There are two ways to find a generation:
 
-* `accept_end`, which takes no time: the last 64 bytes are a footer, and no block covers the begin of its index. Then
-  that index is a real one, as a block that covered it would have its header in the bytes before, and as pages of an
-  index never begin like a SQLite image. The image itself says where it ends, so the footer is a real one too.
-* `survey`, where the first way fails: a walk through the archive from its begin (`gompfs.format.walk`). A footer
-  counts only if its index lists all blocks that were walked through: a damaged size that leads the walk into a packed
-  file cannot be known to whoever made that file.
+* `accept_end`, which is fast: the last 64 bytes are a footer, and no block covers the beginning of its index. Then the
+  index is genuine: a block that covered it would have its header in the bytes before the index, and the pages inside an
+  index never begin like a SQLite image. The image states its own size, so the footer after it is genuine too.
+* `survey`, if `accept_end` fails: a walk through the archive from its beginning (`gompfs.format.walk`). A footer is
+  accepted only if its index lists exactly the blocks of the walk. A damaged size can lead the walk into a packed file,
+  but the author of that file cannot predict the damage, so an index in the file does not list these blocks.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from gompfs.format import (
 from gompfs.index.reader import IndexReader
 
 _NO_FOOTER = "no valid footer: the file is truncated or damaged"
-_SMALL_INDEX = 1 << 20  # is read with the bytes before it, in one request
+_SMALL_INDEX = 1 << 20  # an index up to this size is read in one request with the bytes before it
 
 
 @dataclass(frozen=True)
 class Newest:
-    """The generation that an archive shows: its footer, and the image of its index. `size` is that of the file."""
+    """The generation that readers of an archive see: its footer and the image of its index. `size` is the file size."""
 
     superblock: Superblock
     footer: Footer
@@ -54,20 +54,20 @@ class Newest:
 
     @property
     def end(self) -> int:
-        """The archive_offset after the footer."""
+        """The archive_offset of the first byte after the footer."""
         return self.footer_offset + FOOTER_SIZE
 
     @property
     def num_ignored_bytes(self) -> int:
-        """How many bytes follow that belong to no generation."""
+        """The number of bytes after the footer, which belong to no generation."""
         return self.size - self.end
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A generation whose index is whole and whose footer is not there: what it would be, and where.
+    """A generation whose index is intact and whose footer is missing or damaged: the footer to write, and its offset.
 
-    `blocks` are those that it added, as (archive_offset, compressed_size).
+    `blocks` are the blocks that the generation added, as (archive_offset, compressed_size).
     """
 
     footer: Footer
@@ -77,10 +77,10 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class Survey:
-    """What a walk through a whole archive found.
+    """The result of a walk through a whole archive.
 
-    `newest` is the last generation that is whole. `damaged` says what is wrong with the index of a later generation
-    that has its footer. `unfinished` is the generation right after `newest` if its index is whole, and its footer is
+    `newest` is the last intact generation. `damaged` describes the damage if a later generation has a footer but a
+    damaged index. `unfinished` is the generation directly after `newest`, if its index is intact and its footer is
     damaged or was not written.
     """
 
@@ -90,10 +90,10 @@ class Survey:
 
 
 def find_newest(file: ArchiveFile) -> Newest:
-    """The newest generation of an archive.
+    """Returns the newest generation of an archive.
 
-    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if the newest has a
-    footer and its index is damaged; the generation before is then for `gompfs repair` to open.
+    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if the newest generation
+    has a footer but a damaged index. `gompfs repair` can then go back to the previous generation.
     """
     superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
     size = file.size()
@@ -106,16 +106,16 @@ def find_newest(file: ArchiveFile) -> Newest:
         raise CorruptIndexError(found.damaged + hint)
     if found.newest is None:
         if found.unfinished:
-            raise ArchiveFormatError(f"{_NO_FOOTER}; its index is whole, so gompfs repair can write the footer")
+            raise ArchiveFormatError(f"{_NO_FOOTER}; its index is intact, so gompfs repair can write the footer")
         footer = footer_at(file, size - FOOTER_SIZE)
         if footer is not None and footer.index_offset % INDEX_ALIGNMENT:
-            raise ArchiveFormatError(f"the index does not lie on a multiple of {INDEX_ALIGNMENT}")
+            raise ArchiveFormatError(f"the index does not start at a multiple of {INDEX_ALIGNMENT}")
         raise ArchiveFormatError(f"{_NO_FOOTER}, and its index cannot be found")
     return found.newest
 
 
 def accept_end(file: ArchiveFile, superblock: Superblock, size: int) -> Newest | None:
-    """The generation that the last 64 bytes are the footer of; None if that is not certain."""
+    """Returns the generation whose footer is the last 64 bytes, or None if that is not certain."""
     footer_offset = size - FOOTER_SIZE
     footer = footer_at(file, footer_offset)
     if footer is None or footer.index_offset % INDEX_ALIGNMENT:
@@ -137,7 +137,7 @@ def accept_end(file: ArchiveFile, superblock: Superblock, size: int) -> Newest |
 
 
 def survey(file: ArchiveFile, superblock: Superblock, size: int) -> Survey:
-    """Walk through the first `size` bytes of an archive; takes as long as to read its headers and indexes."""
+    """Walk through the first `size` bytes of an archive. Reads all block headers and all indexes."""
     walk = ArchiveWalk(file, superblock.block_size, size)
     newest, damaged = None, _damage_at_end(file, walk, size)
     for found in reversed(walk.generations):
@@ -157,7 +157,7 @@ def survey(file: ArchiveFile, superblock: Superblock, size: int) -> Survey:
 
 
 def _damage_at_end(file: ArchiveFile, walk: ArchiveWalk, size: int) -> str | None:
-    """What is wrong with an index if the walk ended at its begin, and the file ends in its footer."""
+    """Returns what is wrong with the index at which the walk ended, if the file ends with the footer of this index."""
     footer = footer_at(file, size - FOOTER_SIZE)
     if footer is None or not walk.ends_at_index_of(footer):
         return None
@@ -167,11 +167,11 @@ def _damage_at_end(file: ArchiveFile, walk: ArchiveWalk, size: int) -> str | Non
         return error.message
     if database_size(image) is None:
         return "the index is damaged: file is not a database"
-    return "the index is damaged: it does not have the size that its header says"
+    return "the index is damaged: it does not have the size that its header states"
 
 
 def _find_unfinished(file: ArchiveFile, walk: ArchiveWalk, block_size: int) -> Unfinished | None:
-    """The generation at whose missing footer the walk ended, if its index is whole."""
+    """Returns the generation at whose missing footer the walk ended, if its index is intact."""
     found = walk.unfinished
     if found is None:
         return None
@@ -192,7 +192,7 @@ def _find_unfinished(file: ArchiveFile, walk: ArchiveWalk, block_size: int) -> U
 
 
 def _lists_blocks(image: bytes, generation: WalkedGeneration, walk: ArchiveWalk, block_size: int) -> bool:
-    """Whether an index has just those blocks that were walked through up to it."""
+    """Returns whether an index lists exactly the blocks that the walk passed before it."""
     import numpy as np
 
     index = None
@@ -208,7 +208,7 @@ def _lists_blocks(image: bytes, generation: WalkedGeneration, walk: ArchiveWalk,
     sizes = np.concatenate([np.zeros(0, np.uint32), *(run.compressed_sizes for run in runs)])
     order = np.lexsort((sizes, offsets))
     offsets, sizes = offsets[order], sizes[order]
-    # Two places may have the same block.
+    # Several entries may refer to the same block.
     is_first = np.append(True, (offsets[1:] != offsets[:-1]) | (sizes[1:] != sizes[:-1]))[: len(offsets)]
     walked = generation.num_blocks
     return np.array_equal(offsets[is_first], np.array(walk.block_offsets[:walked], np.uint64)) and np.array_equal(

@@ -1,4 +1,4 @@
-"""Plain values that the layers hand to each other."""
+"""Plain values that the layers exchange."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from itertools import islice
 from typing import NamedTuple
 
 ROOT_INO = 1
-MAX_TIME_NS = (1 << 63) - 1  # of either sign: what the index holds
+MAX_TIME_NS = (1 << 63) - 1  # the index stores times up to this absolute value
 GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters")
 GRAMMAR_SECTION = "grammar"
 NEXT_INO = "next_ino"
-MAX_INO = 1 << 62  # above all numbers of inodes
-MAX_NAME_SIZE = 255  # bytes, as Linux bounds it; the others likewise
+MAX_INO = 1 << 62  # above all inode numbers
+MAX_NAME_SIZE = 255  # this and the following limits are in bytes and are those of Linux
 MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_XATTR_NAME_SIZE = 255
 MAX_XATTR_VALUE_SIZE = 1 << 16
-_MAX_PROBLEMS = 100  # of one sort that are told one by one
+_MAX_PROBLEMS = 100  # of one kind that are reported individually
 
 
 class Inode(NamedTuple):
-    """One inode as stored; `mode` has the file type bits, times are nanoseconds since the epoch, sizes bytes.
+    """One inode as stored. `mode` includes the file type bits, times are nanoseconds since the epoch, sizes are bytes.
 
-    A tuple, and no dataclass: listing a tree makes one for each entry.
+    This is a tuple, not a dataclass, for speed: listing a tree creates one for each entry.
     """
 
     ino: int
@@ -39,17 +39,17 @@ class Inode(NamedTuple):
 
 
 class DirectoryEntry(NamedTuple):
-    """A name in a directory and the inode that it leads to."""
+    """A name in a directory and the inode that it refers to."""
 
     name: bytes
     inode: Inode
 
 
 class PackedRows(NamedTuple):
-    """Rows of the index as columns of text, with a field for each row; ',' is between numbers, '/' between names.
+    """Rows of the index as columns of text. Each column has one field per row; ',' separates numbers, '/' names.
 
-    They come by inode number, are of `first` and those behind it, and have all there is of those below `end`; rows
-    of `end` and above are to be ignored. `is_last` says that nothing comes behind them. Nothing is checked.
+    Rows are sorted by inode number, starting at `first`. They are complete for inode numbers below `end`; rows of `end`
+    and above must be ignored. `is_last` says that no rows follow. The values are not checked.
     """
 
     first: int
@@ -68,9 +68,9 @@ class Extent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockPlaces:
-    """Where consecutive blocks lie: parallel columns of archive_offset (bytes) and compressed_size (bytes).
+    """The positions of consecutive blocks: parallel columns of archive_offset and compressed_size, both in bytes.
 
-    The columns are views of the bytes in the index, as integers: NumPy takes them as arrays, and reading needs none.
+    The columns are integer views of bytes of the index. NumPy accepts them as arrays; reading does not need NumPy.
     """
 
     archive_offsets: memoryview[int]
@@ -79,13 +79,13 @@ class BlockPlaces:
 
     @classmethod
     def from_columns(cls, archive_offsets: bytes, compressed_sizes: bytes, uncompressed_size: int) -> BlockPlaces:
-        """Columns of u64 and u32 as the index stores them; raises TypeError for others."""
+        """Make views of columns of u64 and u32 as the index stores them. Raises TypeError for other sizes."""
         offsets, sizes = memoryview(archive_offsets).cast("Q"), memoryview(compressed_sizes).cast("I")
         return cls(offsets, sizes, uncompressed_size)
 
     @property
     def compressed_size(self) -> int:
-        """Bytes of all blocks."""
+        """The compressed size of all blocks in bytes."""
         return sum(self.compressed_sizes)
 
     def __len__(self) -> int:
@@ -94,18 +94,18 @@ class BlockPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """What one pack or add wrote of the solid stream; its blocks are `first_block` and up."""
+    """The part of the solid stream that one pack or add wrote. Its blocks are numbered from `first_block` on."""
 
     number: int
     first_block: int
     places: BlockPlaces
     codecs: bytes
-    """The codec of each block, a byte each."""
+    """One byte per block: its codec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Data of a segment beside its files, as blocks of their own."""
+    """Additional data of a segment, besides its files, in blocks of its own."""
 
     segment: int
     kind: str
@@ -114,14 +114,14 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What an archive has and its format rules out; `ino` is the inode that it concerns, if it concerns one."""
+    """A violation of the format in an archive. `ino` is the inode concerned, if there is one."""
 
     reason: str
     ino: int | None = None
 
 
 def first_problems(problems: Iterator[Problem]) -> Iterator[Problem]:
-    """The first of many problems of one sort, then how many more there are."""
+    """Yields the first problems of one kind, then one problem with the number of further ones."""
     yield from islice(problems, _MAX_PROBLEMS)
     if more := sum(1 for _ in problems):
-        yield Problem(f"{more} more problems like the last one")
+        yield Problem(f"{more} more problems of this kind")

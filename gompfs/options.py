@@ -1,4 +1,4 @@
-"""The options of each main job, with their defaults in one place."""
+"""The options for packing and mounting, with their defaults, and the parsing of mount options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 
 @dataclass(frozen=True)
 class PackOptions:
-    """How an archive is packed; sizes in bytes, `jobs` 0 means one thread per core."""
+    """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core."""
 
     codec: CodecOptions = field(default_factory=CodecOptions)
     block_size: int = DEFAULT_BLOCK_SIZE
@@ -29,15 +29,16 @@ class PackOptions:
     def __post_init__(self) -> None:
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
             limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
-            raise OptionError(f"block size {self.block_size} is no power of two between {limits}")
+            raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
         if self.grammar_builder not in GRAMMAR_BUILDERS:
-            raise OptionError(f"no grammar builder {self.grammar_builder!r}; there are {GRAMMAR_BUILDERS}")
+            raise OptionError(f"unknown grammar builder {self.grammar_builder!r}; use {' or '.join(GRAMMAR_BUILDERS)}")
         if self.words not in WORD_RULES:
-            raise OptionError(f"no word rule {self.words!r}; there are {WORD_RULES}")
+            raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
 
 
 _TRUE_FLAGS = ("allow_other", "auto_unmount", "follow", "verify")
-# What mount(8), mount.fuse3, /etc/fstab and systemd say of every mount. It is read-only whatever they say.
+# Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only in any
+# case.
 _IGNORED_FLAGS = (
     *("ro", "rw", "defaults", "auto", "noauto", "nofail", "_netdev"),
     *("user", "nouser", "users", "owner", "group"),
@@ -54,7 +55,7 @@ RESIDENT_MODES = ("auto", "on", "off")
 _OTHER_FLAGS: dict[str, tuple[str, object]] = {
     "union": ("several", "union"),
     "subdir_per_archive": ("several", "subdirs"),
-    "stats=public": ("stats_public", True),  # beside another stats=, which says where they are
+    "stats=public": ("stats_public", True),  # may be combined with stats=visible or stats=hidden
 }
 FUSE_APIS = ("low", "high")
 _CHOICES = {"api": FUSE_APIS, "stats": STATS_PLACES}
@@ -63,11 +64,11 @@ _LEAST_GPU_MEMORY = 64 << 20
 
 @dataclass(frozen=True)
 class GpuOptions:
-    """What a GPU engine may take: `memory` bytes of each device (None: half of what is free).
+    """Limits for a GPU engine: at most `memory` bytes of each device (None: half of the free memory).
 
-    `resident` says whether compressed blocks stay in device memory, so that the next read needs no upload: as many
-    as there is room for (`auto`), all of an archive of `archive_size` bytes, or the engine is refused (`on`), or
-    none (`off`).
+    `resident` says which compressed blocks stay in device memory, so that the next read needs no upload: as many as fit
+    (`auto`), or none (`off`). With `on`, the whole archive of `archive_size` bytes must fit; otherwise the engine is
+    refused.
     """
 
     memory: int | None = None
@@ -83,16 +84,16 @@ class GpuOptions:
 
 @dataclass(frozen=True)
 class MountOptions:
-    """How an archive is mounted; sizes in bytes, `umask` as the bits to clear in every mode.
+    """How an archive is mounted. Sizes are in bytes; `umask` is the bits to clear in every mode.
 
-    `subdir` is the directory of the archive that is shown as the root, `readahead` how far the kernel reads ahead,
-    `decode_ahead` how much is decoded ahead of a reader (None: what the engine likes). Of files that are open,
-    `passthrough_size` bytes at most are decoded whole, for the kernel to read by itself.
-    `follow` says that the mount shows what the file holds when that is replaced or added to. `stats` says whether the
-    virtual directory is in listings of the root (`visible`), can only be named (`hidden`), or is not there (`off`);
-    `stats_public` lets all users read all statistics, also those of files that they may not read.
-    `several` says how a mount shows several archives: as one tree (`union`), or each in a directory (`subdirs`).
-    `api` says who speaks to the kernel: gompfs itself (`low`), or libfuse (`high`).
+    `subdir` is the directory of the archive to show as the root. `readahead` is how far the kernel reads ahead,
+    `decode_ahead` how far the daemon decodes ahead of a sequential reader (None: the default of the engine). Open files
+    are decoded whole into memory that the kernel reads directly, up to `passthrough_size` bytes in total.
+    With `follow`, the mount shows the new content when the archive is replaced or added to. `stats` says whether the
+    virtual directory `stats` is listed in the root (`visible`), can be opened but is not listed (`hidden`), or does not
+    exist (`off`). `stats_public` lets all users read all statistics, even of files that they may not read.
+    `several` says how to show several archives: merged into one tree (`union`), or each in a directory (`subdirs`).
+    `api` selects the connection to the kernel: /dev/fuse directly (`low`), or libfuse (`high`).
     """
 
     engine: str = "auto"
@@ -121,12 +122,12 @@ class MountOptions:
             raise OptionError("stats=off and stats=public contradict each other")
 
     def gpu_options(self, archive_size: int) -> GpuOptions:
-        """What concerns the GPU, for an archive of `archive_size` bytes."""
+        """Returns the GPU options for an archive of `archive_size` bytes."""
         return GpuOptions(self.gpu_memory, self.gpu_resident, archive_size)
 
     @classmethod
     def parse(cls, text: str) -> MountOptions:
-        """Options as `mount -o` takes them, comma separated; raises OptionError for one that is unknown."""
+        """Parse comma-separated options in the syntax of `mount -o`. Raises OptionError for an unknown option."""
         values: dict[str, object] = {}
         for item in filter(None, text.split(",")):
             name, has_value, value = item.partition("=")
@@ -146,25 +147,25 @@ class MountOptions:
             elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
                 raise OptionError(f"unknown mount option {item!r}")
         options = cls(**values)  # type: ignore[arg-type]
-        options.gpu_options(0)  # refuses what is not possible
+        options.gpu_options(0)  # raises OptionError for invalid values
         return options
 
 
 def join_source(archives: Sequence[str], several: str | None) -> str:
-    """What is mounted, as one name: archives with colons between them; a colon in a name gets a backslash."""
+    """Join archives into one source name, separated by colons; colons in names are escaped with a backslash."""
     return archives[0] if several is None else ":".join(archive.replace(":", "\\:") for archive in archives)
 
 
 def split_source(source: str, several: str | None) -> list[str]:
-    """The archives that join_source() has joined; raises OptionError where one has no name."""
+    """Split a source name of join_source() into archives. Raises OptionError if a name is empty."""
     archives = [source] if several is None else [name.replace("\\:", ":") for name in re.split(r"(?<!\\):", source)]
     if not all(archives):
-        raise OptionError(f"an archive has no name in {source!r}")
+        raise OptionError(f"an archive name is empty in {source!r}")
     return archives
 
 
 def parse_size(text: str) -> int:
-    """Bytes from a number with an optional unit K, M or G (powers of 1024); raises OptionError."""
+    """Parse a number of bytes with an optional unit K, M or G (powers of 1024). Raises OptionError."""
     stripped = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = stripped[-1:] if stripped[-1:] in ("K", "M", "G") else ""
     return _number("size", stripped.removesuffix(unit), 10) * _SIZE_UNITS[unit]
@@ -178,5 +179,5 @@ def _number(name: str, text: str, base: int) -> int:
     if value < 0:
         raise OptionError(f"{name} must not be negative")
     if value > _LARGEST.get(name, value):
-        raise OptionError(f"{name} must not be above {_LARGEST[name]:{'o' if base == 8 else 'd'}}")
+        raise OptionError(f"{name} must be at most {_LARGEST[name]:{'o' if base == 8 else 'd'}}")
     return value

@@ -157,7 +157,7 @@ class DeviceCounter:
             except MemoryError:
                 if end - begin == 1:
                     raise StatsUnavailableError(
-                        f"one file takes more memory than {self._device.name} may give: {self._memory >> 20} MiB"
+                        f"one file needs more memory than is allowed on {self._device.name}: {self._memory >> 20} MiB"
                     ) from None
                 middle = (begin + end) // 2
                 pending += [(middle, end), (begin, middle)]

@@ -103,7 +103,7 @@ class RoundFlow:
             self._device.launch(SOURCE_OF_TABLES, kernel, self._num_pieces, *graph, *arguments)
             if not int(has_next[0]):
                 return
-        raise StatsUnavailableError(f"the grammar is more than {_MAX_ROUNDS} rules deep: too deep for rounds")
+        raise StatsUnavailableError(f"the rules of the grammar are nested more than {_MAX_ROUNDS} levels deep")
 
 
 def add_along(

@@ -26,13 +26,13 @@ def phrase_report(
     Raises OptionError for any other number of words, and StatsUnavailableError if a grammar is damaged or too large.
     """
     if not 1 <= len(words) <= MAX_WORDS:
-        raise OptionError(f"a phrase of {len(words)} words; there are those of 1 to {MAX_WORDS}")
+        raise OptionError(f"a phrase has 1 to {MAX_WORDS} words, not {len(words)}")
     files = files_in_order(paths)
     try:
         corpus = _grammar.Corpus([grammar.native for grammar in grammars], files, len(words))
         found = corpus.find_ngram(list(words), len(os.sched_getaffinity(0)))
     except ValueError as error:
-        raise StatsUnavailableError(f"this cannot be searched for: {error}") from None
+        raise StatsUnavailableError(f"the search failed: {error}") from None
     ranked = sorted(found, key=lambda item: (-item[1], item[0]))[: top or None]
     return FixedReport(b"".join(b"%s\t%d\n" % (files[file][1], count) for file, count in ranked))
 

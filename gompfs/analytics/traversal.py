@@ -124,9 +124,9 @@ def statistics_report(
     full.
     """
     if not 1 <= num_words <= MAX_WORDS:
-        raise OptionError(f"sequences of {num_words} words; there are those of 1 to {MAX_WORDS}")
+        raise OptionError(f"n-grams have 1 to {MAX_WORDS} words, not {num_words}")
     if top < 0:
-        raise OptionError(f"the first {top} make no sense")
+        raise OptionError(f"top must not be negative, but is {top}")
     files = files_in_order(paths)
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
     times = traversal.times or PhaseTimes()
@@ -177,7 +177,7 @@ def files_in_order(paths: Mapping[int, bytes]) -> list[tuple[int, bytes]]:
 def check_memory(num_bytes: int) -> None:
     """Raises StatsUnavailableError if the grammars of a task take more than a quarter of the machine's memory."""
     if num_bytes > _memory_limit():
-        raise StatsUnavailableError("these statistics cannot be computed: they take more memory than they may")
+        raise StatsUnavailableError("these statistics cannot be computed: they need more memory than is allowed")
 
 
 def _memory_limit() -> int:

@@ -108,7 +108,7 @@ class Archive:
         if self.num_ignored_bytes:
             self.warnings.append(
                 f"{self.path}: this is generation {self.footer.generation}; the {self.num_ignored_bytes} bytes after "
-                "it are ignored: an add is under way or was interrupted, or they are damaged; see gompfs repair"
+                "it are ignored: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
         self._opened_index = self._make_index(newest.image)
         self.meta = self._opened_index.meta()
@@ -425,8 +425,8 @@ class Archive:
         """Yields violations of the format in superblock, footers and index. Slow."""
         if self.num_ignored_bytes:
             yield Problem(
-                f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are no generation: "
-                "an add is under way or was interrupted, or they are damaged; see gompfs repair"
+                f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are not a complete "
+                "generation: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
         yield from map(Problem, check_earlier_footers(self._file, self.footer))
         yield from self._index.problems()
@@ -549,7 +549,7 @@ class Archive:
         payload_sizes = (size - BLOCK_HEADER_SIZE for size in places.compressed_sizes)
         sizes = self._sizes(places, range(len(places)))
         if any(size > MAX_EXPANSION * payload for size, payload in zip(sizes, payload_sizes, strict=True)):
-            reason = "blocks that are too small for what they hold"
+            reason = "blocks that are too small for their content"
         if reason:
             name = f"section {section.kind} of segment {section.segment}"
             raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self.path)

@@ -108,7 +108,7 @@ class DeviceText:
                 ranks = download(found.ranks if batches else found.ranks[:0])
         except MemoryError:
             raise StatsUnavailableError(
-                f"the words take more memory than {self._device.name} may give: {self._device.memory >> 20} MiB"
+                f"the words need more memory than is allowed on {self._device.name}: {self._device.memory >> 20} MiB"
             ) from None
         self._content.binary_files += self._layout.inos[sorted(self._binary)].tolist()
         return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts

@@ -170,7 +170,7 @@ class Extractor:
             except PermissionError:
                 if kind not in (stat.S_IFCHR, stat.S_IFBLK) or self._is_root:
                     raise
-                raise ExtractError("only root can make a device") from None
+                raise ExtractError("only root can create a device") from None
         descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         status = os.fstat(descriptor)
         if stat.S_IFMT(status.st_mode) != kind or status.st_nlink != 1:
@@ -289,4 +289,4 @@ def _remove(directory: int, name: bytes) -> None:
         try:
             os.rmdir(name, dir_fd=directory)
         except OSError as error:
-            raise ExtractError(f"a directory is there that cannot be replaced: {error.strerror}") from None
+            raise ExtractError(f"an existing directory cannot be replaced: {error.strerror}") from None

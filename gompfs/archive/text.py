@@ -39,7 +39,7 @@ class ContentText:
         """The word rule of the archive, one of WORD_RULES. Raises StatsUnavailableError if the index names another."""
         words = self._archive.meta.get("words", WORD_RULES[0])
         if words not in WORD_RULES:
-            raise StatsUnavailableError(f"there is no word rule {words!r}", archive=self._archive.path)
+            raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self._archive.path)
         return words
 
     @property

@@ -150,7 +150,7 @@ class _Verification:
         odd = np.flatnonzero(np.asarray(places.archive_offsets) % BLOCK_ALIGNMENT)
         if len(odd):
             others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
-            reason = f"{prefix}block {first_block + odd[0]} does not lie on a multiple of {BLOCK_ALIGNMENT}{others}"
+            reason = f"{prefix}block {first_block + odd[0]} does not start at a multiple of {BLOCK_ALIGNMENT}{others}"
             self._report.problems.append(Problem(reason))
 
     def _name_touched_files(self) -> None:
@@ -180,7 +180,7 @@ class _Verification:
             replace(damage, paths=tuple(sorted(named.get(damage.block, ())))) for damage in damages
         ]
         if num_named > _MAX_TOUCHED:
-            reason = f"files touch damaged blocks {num_named} times, of which {_MAX_TOUCHED} are named"
+            reason = f"damaged blocks affect files {num_named} times; only {_MAX_TOUCHED} of these are listed"
             self._report.problems.append(Problem(reason))
 
     @cached_property

@@ -52,7 +52,7 @@ class GrammarCheck:
 
     def _check_section(self, grammar: Grammar) -> Iterator[str]:
         if grammar.word_rule != self._archive.meta.get("words"):
-            yield f"the words of the grammar are of the rule {grammar.word_rule}, which is not that of the index"
+            yield f"the grammar was built with the word rule {grammar.word_rule}, the index has another one"
         if grammar.words_have_whitespace():
             yield "the grammar has words with whitespace in them"
         if grammar.has_short_rules():
@@ -60,7 +60,7 @@ class GrammarCheck:
         inos, starts, last_ino = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], None
         for number, (continues, of_part, _) in enumerate(grammar.files()):
             if continues and (len(of_part) == 0 or of_part[0] != last_ino):
-                yield f"part {number} of the grammar does not go on with the file before"
+                yield f"part {number} of the grammar does not continue the last file of the part before"
             last_ino = of_part[-1] if len(of_part) else None
             inos.append(of_part)
             starts.append(of_part[1:] if continues else of_part)
@@ -73,10 +73,10 @@ class GrammarCheck:
         """
         unknown = np.unique(inos[inos >= _next_ino(self._archive)])
         if len(unknown):
-            yield f"the grammar has {len(unknown)} files that never were, the first of them inode {unknown[0]}"
+            yield f"the grammar has {len(unknown)} files that never existed; the first is inode {unknown[0]}"
         unique, counts = np.unique(starts, return_counts=True)
         if len(twice := unique[counts > 1]):
-            yield f"the grammar has {len(twice)} files twice, the first of them inode {twice[0]}"
+            yield f"the grammar has {len(twice)} files twice; the first is inode {twice[0]}"
         self._inos.append(np.unique(inos[np.isin(inos, unknown, invert=True)].astype(np.int64)))
 
     def _compare(self, grammar: Grammar) -> Iterator[Problem]:
@@ -132,7 +132,7 @@ class GrammarCheck:
         others = np.setdiff1d(files, regular[:, 0])  # most of them are files that a later generation has replaced
         if len(others):
             others = others[np.isin(others, np.array(sorted(self._archive.inode_numbers()), np.int64))]
-        yield from _each(others, "it is in a grammar and is no regular file")
+        yield from _each(others, "it is in a grammar and is not a regular file")
         yield from _each(np.intersect1d(files, listed), "it is in a grammar and listed as a binary file")
         with_holes = self._with_holes(regular)
         yield from _each(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
@@ -141,7 +141,7 @@ class GrammarCheck:
             word_rule = self._archive.meta["words"]
             check = _grammar.TextCheck(None, _word_characters(word_rule))
             with_words = (ino for ino, _ in self._differences(check, missing, lambda _: [], word_rule))
-            reason = "it has words, and is in no grammar and not listed as a binary file"
+            reason = "it has words, but is neither in a grammar nor listed as a binary file"
             yield from first_problems(Problem(reason, ino) for ino in with_words)
 
     def _with_holes(self, regular: Numbers) -> Numbers:
@@ -190,7 +190,7 @@ def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
 def _reason(number: int, in_text: bytes | None, in_grammar: bytes | None) -> str:
     """Returns the description of a difference."""
     if in_text is None:
-        return f"it has {number} words, and more in the grammar"
+        return f"it has {number} words, but more in the grammar"
     if in_grammar is None:
         return f"it has more words than the {number} in the grammar"
     return f"its word {number} is {_shown(in_text)}, and {_shown(in_grammar)} in the grammar"

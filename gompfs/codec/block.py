@@ -95,7 +95,7 @@ def parse_block_header(block: Buffer) -> BlockHeader:
         raise ArchiveFormatError("the block ends inside its header")
     magic, codec, reserved, payload_size, uncompressed_size, content_xxh3 = _FIELDS.unpack_from(block)
     if magic != BLOCK_MAGIC or reserved != _RESERVED:
-        raise ArchiveFormatError("this is no block header")
+        raise ArchiveFormatError("not a block header")
     known_codec = _CODECS.get(codec)
     if known_codec is None:
         raise ArchiveFormatError(f"unknown codec {codec}")

@@ -34,7 +34,7 @@ class Codec(IntEnum):
         for codec in cls:
             if codec.label == label:
                 return codec
-        raise OptionError(f"no codec {label!r}; there are {', '.join(codec.label for codec in cls)}")
+        raise OptionError(f"unknown codec {label!r}; known codecs: {', '.join(codec.label for codec in cls)}")
 
 
 @dataclass(frozen=True)
@@ -53,4 +53,4 @@ class CodecOptions:
         if not MIN_LEVEL <= self.level <= MAX_LEVEL:
             raise OptionError(f"level {self.level} is not between {MIN_LEVEL} and {MAX_LEVEL}")
         if not MIN_GROUP_SIZE_LOG2 <= self.group_size_log2 <= MAX_GROUP_SIZE_LOG2:
-            raise OptionError(f"no groups of 2^{self.group_size_log2} sequences")
+            raise OptionError(f"a group cannot have 2^{self.group_size_log2} sequences")

@@ -26,6 +26,6 @@ def decode_payload(codec: Codec, payload: bytes, uncompressed_size: int) -> byte
     """Returns the `uncompressed_size` bytes that the payload decodes to. Raises PayloadError if it is invalid."""
     if codec is Codec.STORED:
         if len(payload) != uncompressed_size:
-            raise PayloadError("a stored payload has the size of its content")
+            raise PayloadError("a stored payload must have the size of its content")
         return payload
     return read_payload(codec, payload, uncompressed_size).expand(uncompressed_size)

@@ -76,7 +76,7 @@ class CanonicalCode:
             raise PayloadError("a codeword is too long")
         self._single = used[0][1] if len(used) == 1 and used[0][0] == 1 else None
         if used and self._single is None and sum(1 << (max_bits - length) for length, _ in used) != 1 << max_bits:
-            raise PayloadError("the code lengths make no code")
+            raise PayloadError("the code lengths do not form a prefix code")
         self._symbols: dict[tuple[int, int], int] = {}
         self._max_bits = max_bits
         codeword, previous_length = 0, 0
@@ -149,7 +149,7 @@ def _read_codes(code_lengths: bytes) -> tuple[CanonicalCode, CanonicalCode, Cano
         else:
             lengths.append(symbol)
     if len(lengths) != count or -(-bits.position // 8) != len(code_lengths):
-        raise PayloadError("the code lengths do not fill their place")
+        raise PayloadError("the code lengths do not fill their field")
     tokens_end = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS
     return (
         CanonicalCode(lengths[:NUM_LITERAL_SYMBOLS], MAX_LITERAL_BITS),
@@ -169,7 +169,7 @@ def _read_places(stream: bytes, bases: tuple[int, int], widths: list[int]) -> li
             end = position + base + bits.peek(width)
             bits.position += width
             if end > len(stream) * 8:
-                raise PayloadError("a sub-block ends behind the stream")
+                raise PayloadError("a sub-block ends after the end of the stream")
             places[-1].append((position, end))
             position = end
     if -(-position // 8) != len(stream):

@@ -66,7 +66,7 @@ class AutoEngine:
         self._is_started = False
         self._arrays: ArrayDevice | None = None
         self._statistics = ""
-        self._state = "the CPU; a GPU would start after a second of decoding"
+        self._state = "the CPU; a GPU is started after one second of decoding"
         self._lost_gpu: object = None
         call_in_child(self, AutoEngine._inherit)
 
@@ -78,7 +78,7 @@ class AutoEngine:
             self._gpu = self._arrays = None
             self._is_started = True
             self._statistics = ""
-            self._state = "the CPU, as this process is a fork of one that has started the GPU"
+            self._state = "the CPU, because this process was forked from one that had started the GPU"
 
     @property
     def name(self) -> str:
@@ -122,7 +122,7 @@ class AutoEngine:
                 self._arrays = self._arrays or GpuArrays(memory=memory or 0)
             self._statistics = f"; statistics of large grammars on {self._arrays.name}"
         except (EngineUnavailableError, ImportError) as error:
-            self._statistics = f"; statistics on the CPU, as {error}"
+            self._statistics = f"; statistics on the CPU, because {error}"
         log.info("%s", self.reason)
         return self._arrays
 
@@ -172,7 +172,7 @@ class AutoEngine:
             self._costs = {"cpu": measure_cost(CpuEngine(self.num_threads)), "gpu": measure_cost(gpu)}
             gpu.decode_work["gpu"].clear()  # the measurement is not the user's work
         except (EngineUnavailableError, ImportError) as error:
-            self._state = f"the CPU, as {error}"
+            self._state = f"the CPU, because {error}"
         except RuntimeError:
             if not _is_ending():  # an interpreter that is exiting accepts no new work for threads
                 raise

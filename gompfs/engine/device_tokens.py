@@ -39,7 +39,7 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     """
     xp, size = device.xp, parts.text.size
     if size >= MAX_TEXT:
-        raise MemoryError(f"{size} bytes of text at once")
+        raise MemoryError(f"{size} bytes of text are too much for one pass")
     text = xp.full(padded_size(size), ord("\n"), np.uint8)
     text[:size] = device.upload(parts.text)
     num_slots = 1 << (size // _BYTES_OF_A_SLOT).bit_length()

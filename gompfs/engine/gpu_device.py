@@ -132,8 +132,8 @@ class Device:
         capacity = memory - self.part_bytes * _PARTS_IN_MEMORY // 2
         if options.resident == "on" and options.archive_size > capacity:
             raise EngineUnavailableError(
-                f"gpu_resident=on: the archive takes {options.archive_size >> 20} MiB, "
-                f"{self.name} has {max(capacity, 0) >> 20} MiB for it"
+                f"gpu_resident=on: the archive needs {options.archive_size >> 20} MiB, "
+                f"{self.name} has {max(capacity, 0) >> 20} MiB to spare"
             )
         return capacity
 

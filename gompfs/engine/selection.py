@@ -24,7 +24,7 @@ def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | No
     """
     kind, _, devices = name.partition(":")
     if kind not in ENGINE_NAMES or (devices and kind != "gpu"):
-        raise OptionError(f"no engine {name!r}; there are {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
+        raise OptionError(f"unknown engine {name!r}; use one of {', '.join(ENGINE_NAMES)}, and gpu:NUMBER,...")
     if kind == "gpu":
         return _gpu_engine(devices, num_threads, gpu)
     if kind == "reference":
@@ -37,17 +37,17 @@ def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | No
         return AutoEngine(num_threads, gpu)
     from gompfs.engine.cpu import CpuEngine
 
-    return CpuEngine(num_threads, "asked for" if kind == "cpu" else "auto: the CPU, as CuPy is not installed")
+    return CpuEngine(num_threads, "asked for" if kind == "cpu" else "auto: the CPU, because CuPy is not installed")
 
 
 def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> Engine:
     try:
         numbers = [int(number) for number in (devices or "0").split(",")]
     except ValueError:
-        raise OptionError(f"{devices!r} names no CUDA devices; write gpu:0 or gpu:0,1") from None
+        raise OptionError(f"{devices!r} does not name CUDA devices; write gpu:0 or gpu:0,1") from None
     if find_spec("cupy") is None:
         raise EngineUnavailableError(
-            "the gpu engine needs CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; --engine cpu needs nothing"
+            "the gpu engine needs CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; or use --engine cpu"
         )
     from gompfs.engine.gpu import GpuEngine
 

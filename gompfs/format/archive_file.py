@@ -44,7 +44,7 @@ class LocalFile:
         file = cls(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))  # O_NONBLOCK: do not wait at a FIFO
         if not stat.S_ISREG(os.fstat(file._descriptor).st_mode):
             file.close()
-            raise ArchiveFormatError("this is no regular file", archive=path)
+            raise ArchiveFormatError("not a regular file", archive=path)
         return file
 
     def size(self) -> int:

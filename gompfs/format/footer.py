@@ -56,7 +56,7 @@ class Footer:
     def from_bytes(cls, raw: bytes) -> Footer:
         """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
         if len(raw) < FOOTER_SIZE or not raw.startswith(FOOTER_MAGIC):
-            raise ArchiveFormatError("this is no footer")
+            raise ArchiveFormatError("not a footer")
         (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
         if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
             raise ArchiveFormatError("the footer is damaged: its checksum does not match")
@@ -113,7 +113,7 @@ def check_earlier_footers(file: ArchiveFile, footer: Footer) -> Iterator[str]:
         if place < footer.index_offset:
             earlier = footer_at(file, place)
         if earlier is None or earlier.generation != footer.generation - 1:
-            yield f"generation {footer.generation}: it leads to no footer of the generation before"
+            yield f"generation {footer.generation}: it does not point to the footer of the previous generation"
             return
         footer = earlier
         try:

@@ -36,7 +36,7 @@ class Superblock:
     def from_bytes(cls, raw: bytes) -> Superblock:
         """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for an unknown format version."""
         if len(raw) < SUPERBLOCK_SIZE or not raw.startswith(SUPERBLOCK_MAGIC):
-            raise ArchiveFormatError("this is no gompfs archive")
+            raise ArchiveFormatError("not a gompfs archive")
         _, version, block_size, uuid, reserved = _FIELDS.unpack_from(raw)
         (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
         if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):

@@ -80,7 +80,7 @@ class GrammarBuilder:
         unknown name.
         """
         if builder not in KINDS or words not in WORD_RULES:
-            raise ValueError(f"no grammar builder {builder!r} or no word rule {words!r}")
+            raise ValueError(f"unknown grammar builder {builder!r} or word rule {words!r}")
         self._word_characters = word_character_bitmap() if words == "letters" else b""
         self._num_threads = num_threads or len(os.sched_getaffinity(0))
         self._allocate = allocate

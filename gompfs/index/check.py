@@ -48,7 +48,7 @@ class _Rule(NamedTuple):
 
 
 _TYPES = (
-    _Rule("a fact of meta is no text", "SELECT NULL FROM meta WHERE {not_text:key, value}"),
+    _Rule("a key or value of meta is not text", "SELECT NULL FROM meta WHERE {not_text:key, value}"),
     _Rule(
         "it has fields of impossible types",
         "SELECT ino FROM inode WHERE {not_integer:ino, mode, uid, gid, size, mtime_ns, nlink, rdev}"
@@ -70,11 +70,11 @@ _TYPES = (
 
 _INODES = (
     _Rule(
-        "its number is not above 0 and below 2^62",
+        "its number is not between 1 and 2^62 - 1",
         f"SELECT ino FROM inode WHERE ino NOT BETWEEN 1 AND {MAX_INO - 1}",
     ),
     _Rule(
-        "its mode {0} has no type of file",
+        "its mode {0} has no valid file type",
         f"SELECT ino, mode FROM inode WHERE mode NOT BETWEEN 0 AND 65535 OR NOT {_IS_KNOWN}",
     ),
     _Rule(
@@ -101,11 +101,11 @@ _INODES = (
         f" AND (length(symlink_target) NOT BETWEEN 1 AND {MAX_SYMLINK_TARGET_SIZE} OR instr(symlink_target, x'00'))",
     ),
     _Rule(
-        "it has a target and is no symbolic link",
+        "it has a target and is not a symbolic link",
         f"SELECT ino FROM inode WHERE NOT {_IS_SYMLINK} AND symlink_target IS NOT NULL",
     ),
     _Rule(
-        "it has the device number {0} and is no device",
+        "it has the device number {0} and is not a device",
         f"SELECT ino, rdev FROM inode WHERE rdev != 0 AND NOT {_IS_DEVICE}",
     ),
     _Rule("its device number {0} is negative", f"SELECT ino, rdev FROM inode WHERE rdev < 0 AND {_IS_DEVICE}"),
@@ -113,7 +113,7 @@ _INODES = (
 
 _NAMES = (
     _Rule(
-        "it should be the root directory, and there is none",
+        "the root directory is missing",
         f"SELECT {ROOT_INO} WHERE NOT EXISTS (SELECT 1 FROM inode WHERE ino = {ROOT_INO} AND {_IS_DIRECTORY})",
     ),
     _Rule(
@@ -122,11 +122,11 @@ _NAMES = (
         " OR name IN (x'2e', x'2e2e') OR instr(name, x'2f') OR instr(name, x'00'))",
     ),
     _Rule(
-        "its entry {0} leads to inode {1}, which is not there",
+        "its entry {0} points to inode {1}, which does not exist",
         "SELECT parent, name, ino FROM dirent WHERE ino NOT IN (SELECT ino FROM inode)",
     ),
     _Rule(
-        "it has entries and is no directory",
+        "it has entries and is not a directory",
         f"SELECT DISTINCT parent FROM dirent WHERE parent NOT IN (SELECT ino FROM inode WHERE {_IS_DIRECTORY})",
     ),
     _Rule(
@@ -140,7 +140,7 @@ _NAMES = (
         f" WHERE {_IS_DIRECTORY} AND ino != {ROOT_INO} GROUP BY ino HAVING COUNT(*) > 1",
     ),
     _Rule(
-        "it is a directory that the root does not lead to",
+        "it is a directory that cannot be reached from the root",
         "WITH RECURSIVE"
         f" directory(ino) AS (SELECT ino FROM inode WHERE {_IS_DIRECTORY}),"
         f" reached(ino) AS (SELECT {ROOT_INO} UNION SELECT d.ino FROM reached CROSS JOIN dirent d"
@@ -164,11 +164,11 @@ _NAMES = (
 
 _CONTENTS = (
     _Rule(
-        "it has extents and is no regular file",
+        "it has extents and is not a regular file",
         f"SELECT DISTINCT ino FROM extent WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
     ),
     _Rule(
-        "its extent at file_offset {0} begins before the file",
+        "its extent at file_offset {0} begins before the start of the file",
         "SELECT ino, file_offset FROM extent WHERE file_offset < 0",
     ),
     _Rule("its extent at file_offset {0} is empty", "SELECT ino, file_offset FROM extent WHERE size <= 0"),
@@ -178,12 +178,12 @@ _CONTENTS = (
         " OVER (PARTITION BY ino ORDER BY file_offset) AS overlaps FROM extent) WHERE overlaps",
     ),
     _Rule(
-        "its extent at file_offset {0} ends behind the file",
+        "its extent at file_offset {0} ends after the end of the file",
         "SELECT ino, file_offset FROM extent JOIN inode USING (ino)"
         f" WHERE {_IS_FILE} AND file_offset + extent.size > inode.size",
     ),
     _Rule(
-        "it has extended attributes and is not there",
+        "it has extended attributes, but does not exist",
         "SELECT DISTINCT ino FROM xattr WHERE ino NOT IN (SELECT ino FROM inode)",
     ),
     _Rule(
@@ -193,11 +193,11 @@ _CONTENTS = (
         f" OR instr(name, x'2e') < 2 OR length(value) > {MAX_XATTR_VALUE_SIZE})",
     ),
     _Rule(
-        "it is listed as a binary file and is no regular file",
+        "it is listed as a binary file and is not a regular file",
         f"SELECT ino FROM binary_file WHERE ino NOT IN (SELECT ino FROM inode WHERE {_IS_FILE})",
     ),
     _Rule(
-        "section {0} is of segment {1}, which is not there",
+        "section {0} belongs to segment {1}, which does not exist",
         "SELECT NULL, kind, segment FROM section WHERE segment NOT IN (SELECT number FROM segment)",
     ),
 )
@@ -259,11 +259,11 @@ def check_facts(query: Query) -> Iterator[Problem]:
     """Yields the problems in the facts of table meta that the next generation needs."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
     if facts.get("words") not in WORD_RULES:
-        yield Problem(f"meta: words is none of {', '.join(WORD_RULES)}")
+        yield Problem(f"meta: words is not one of {', '.join(WORD_RULES)}")
     next_ino = facts.get(NEXT_INO)
     ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
     if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal() and len(next_ino) < 20):
-        yield Problem("meta: next_ino is no number, or is too large")
+        yield Problem("meta: next_ino is not a number, or is too large")
     elif int(next_ino) > MAX_INO:
         yield Problem("meta: next_ino is above 2^62")
     elif int(next_ino) <= highest:

@@ -177,7 +177,7 @@ class IndexReader:
         columns = list(zip(*rows, strict=True))
         self._check_inodes(columns, f"one of {count} inodes from {first} on")
         if ROOT_INO in columns[0] and columns[1][columns[0].index(ROOT_INO)] >> 12 != _DIRECTORY_TYPE:
-            raise self._corrupt("its root is no directory")
+            raise self._corrupt("its root is not a directory")
         return dict(zip(columns[0], map(Inode._make, rows), strict=True))
 
     def inode(self, ino: int) -> Inode | None:
@@ -209,7 +209,7 @@ class IndexReader:
             return PackedRows(first, first + 1, True, ())
         self._check_integers([(least, most)], "its order")
         if None in columns:
-            raise self._corrupt("it has entries that lead to inodes that are not there")
+            raise self._corrupt("it has entries that point to inodes that do not exist")
         if count < max_rows:
             return PackedRows(first, most + 1, True, tuple(columns))
         if least == most:  # a single directory or file, which may have more rows
@@ -226,7 +226,7 @@ class IndexReader:
         self._check_names(names)
         if None in columns[0]:
             name = display_path(names[columns[0].index(None)])
-            raise self._corrupt(f"the entry {name} of directory {rows[0][0]} leads to an inode that is not there")
+            raise self._corrupt(f"the entry {name} of directory {rows[0][0]} points to an inode that does not exist")
         self._check_inodes(columns, f"one of the entries from directory {rows[0][0]} on")
         return list(map(DirectoryEntry._make, zip(names, map(Inode._make, zip(*columns, strict=True)), strict=True)))
 
@@ -236,14 +236,14 @@ class IndexReader:
         if not rows:
             # SQLite sorts names of other types before all byte strings.
             if self._query("SELECT 1 FROM dirent WHERE parent = ? AND name < x'' LIMIT 1", parent):
-                raise self._corrupt("it has a name that is no bytes")
+                raise self._corrupt("it has a name that is not a blob")
             return None
         ((ino,),) = rows
         self._check_integers([(ino,)], "table dirent")
         inode = self.inode(ino)
         if inode is None:
             entry = f"the entry {display_path(name)} of directory {parent}"
-            raise self._corrupt(f"{entry} leads to an inode that is not there")
+            raise self._corrupt(f"{entry} points to an inode that does not exist")
         return inode
 
     def extents(self, first: int, count: int) -> dict[int, list[Extent]]:
@@ -481,7 +481,7 @@ class IndexReader:
 
     def _check_names(self, names: tuple[Any, ...]) -> None:
         if set(map(type, names)) != {bytes}:
-            raise self._corrupt("it has a name that is no bytes")
+            raise self._corrupt("it has a name that is not a blob")
         joined = b"\0".join(names)
         has_separators = b"/" in joined or joined.count(b"\0") != len(names) - 1
         if has_separators or max(map(len, names)) > MAX_NAME_SIZE or not _NO_NAMES.isdisjoint(names):

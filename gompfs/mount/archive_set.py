@@ -52,9 +52,9 @@ class ArchiveSet:
         if clashes := {name for name in names if names.count(name) > 1}:
             raise OptionError(f"two archives have the name {display_path(min(clashes))!r}")
         if len(paths) >= MAX_SNAPSHOTS:
-            raise OptionError(f"these are more than {MAX_SNAPSHOTS - 1} archives")
+            raise OptionError(f"a mount shows at most {MAX_SNAPSHOTS - 1} archives")
         if options.follow:
-            raise OptionError("follow is for a mount of one archive")
+            raise OptionError("follow works only with one archive")
         self.readers = ReaderTable()
         self._operations: dict[int, Operations] = {}
         with ExitStack() as stack:

@@ -36,7 +36,7 @@ class CrashWatcher:
             )
         except OSError as error:
             os.close(self._pipe)
-            raise MountError(f"auto_unmount: /bin/sh does not start: {error.strerror}", path=mountpoint) from error
+            raise MountError(f"auto_unmount: /bin/sh cannot be started: {error.strerror}", path=mountpoint) from error
         finally:
             os.close(reading)
 

@@ -84,7 +84,7 @@ class Directories:
                     more = following, stored_sizes
                     self.listings.insert_columns(rows.columns, rows.first, rows.end, mapping, cache_seconds, *more)
             except (GompfsError, OSError, ValueError) as error:
-                log.debug("directories could not be read ahead: %s", error)
+                log.debug("directories could not be prefetched: %s", error)
 
     def _read_ahead(self) -> None:
         while wanted := self.listings.wait_wanted():

@@ -115,11 +115,11 @@ class Session:
             request = memoryview(os.read(device, BUFFER_SIZE))
             _, opcode, unique, *_ = REQUEST_HEADER.unpack_from(request)
             if opcode != Opcode.INIT:
-                raise ValueError("the kernel does not begin with INIT")
+                raise ValueError("the first request of the kernel is not INIT")
             reply, features = init_reply(request[REQUEST_HEADER.size :], wanted)
             os.writev(device, [REPLY_HEADER.pack(REPLY_HEADER.size + len(reply), 0, unique), reply])
         except (OSError, ValueError, struct.error) as error:
-            raise MountError(f"the mount ended before it began: {error}", path=self._mountpoint) from error
+            raise MountError(f"the mount ended before it was ready: {error}", path=self._mountpoint) from error
         return features
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:

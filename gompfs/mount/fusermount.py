@@ -32,7 +32,8 @@ def fusermount_mount(mountpoint: str, options: Mapping[str, str | bool]) -> int:
         try:
             _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
             if not descriptors:
-                raise MountError(_wait(pid, messages, mountpoint) or f"{_NAME} sent no device", path=mountpoint)
+                reason = _wait(pid, messages, mountpoint) or f"{_NAME} did not send the descriptor of /dev/fuse"
+                raise MountError(reason, path=mountpoint)
             _wait(pid, messages, mountpoint)
         finally:
             os.close(messages)
@@ -76,7 +77,7 @@ def _start(arguments: Sequence[str], mountpoint: str, socket: int | None = None)
         return os.posix_spawn(path, [_NAME, *arguments], environment, file_actions=actions), reading
     except OSError as error:
         os.close(reading)
-        raise MountError(f"{path} does not start: {error.strerror}", path=mountpoint) from error
+        raise MountError(f"{path} cannot be started: {error.strerror}", path=mountpoint) from error
     finally:
         os.close(writing)
 

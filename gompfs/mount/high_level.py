@@ -153,7 +153,7 @@ class _Connection:
 
     def end(self, error: str | None) -> None:
         """Record that libfuse has returned, with an error or None."""
-        self.error = error if self._has_begun or error is None else f"libfuse could not mount here: {error}"
+        self.error = error if self._has_begun or error is None else f"libfuse cannot mount: {error}"
         self.forget()
         self._is_decided.set()
 

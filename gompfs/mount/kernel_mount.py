@@ -16,14 +16,14 @@ from gompfs.options import MountOptions
 
 _DEVICE = "/dev/fuse"
 _DEVICE_ERRORS = {
-    errno.ENOENT: "it is missing; load the kernel module fuse, or give the container the device",
+    errno.ENOENT: "it does not exist; load the kernel module fuse, or add the device to the container",
     errno.ENODEV: "the kernel has no FUSE; load the module fuse",
     errno.ENXIO: "the kernel has no FUSE; load the module fuse",
-    errno.EACCES: "it may not be opened; in a container, the device has to be allowed",
-    errno.EPERM: "it may not be opened; in a container, the device has to be allowed",
+    errno.EACCES: "opening it is not permitted; in a container, allow the device",
+    errno.EPERM: "opening it is not permitted; in a container, allow the device",
 }
 _MOUNT_ERRORS = {
-    errno.EPERM: "mount(2) is not permitted here; a container needs CAP_SYS_ADMIN",
+    errno.EPERM: "mount(2) is not permitted; a container needs CAP_SYS_ADMIN",
     errno.ENODEV: "the kernel has no FUSE; load the module fuse",
     errno.ENOSPC: "there are too many mounts (/proc/sys/fs/mount-max)",
 }

@@ -24,7 +24,7 @@ _STARTED_MONOTONIC = time.monotonic()
 def metrics(archive: Archive) -> bytes:
     """Returns all metrics of the mount that this process serves."""
     text = MetricsText()
-    text.describe("gompfs_info", "gauge", "What is mounted, and by what.")
+    text.describe("gompfs_info", "gauge", "Archive, version, engine and process of the mount; the value is always 1.")
     facts = {
         "version": __version__,
         "archive": display_path(archive.path),
@@ -38,32 +38,31 @@ def metrics(archive: Archive) -> bytes:
     _describe_blocks(text, archive)
     _describe_decoding(text, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    text.single("process_start_time_seconds", "gauge", "When the mount began, since 1970.", _STARTED_AT)
+    text.single("process_start_time_seconds", "gauge", "Start time of the mount in seconds since 1970.", _STARTED_AT)
     uptime = time.monotonic() - _STARTED_MONOTONIC
-    text.single("gompfs_uptime_seconds", "gauge", "How long the mount has lasted.", uptime)
-    text.single(
-        "process_cpu_seconds_total", "counter", "Time of the processor.", usage.ru_utime + usage.ru_stime
-    )
-    text.single("process_resident_memory_bytes", "gauge", "Memory of the daemon.", _resident_memory())
+    text.single("gompfs_uptime_seconds", "gauge", "Time since the mount started.", uptime)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    text.single("process_cpu_seconds_total", "counter", "User and system CPU time of the daemon.", cpu_seconds)
+    text.single("process_resident_memory_bytes", "gauge", "Resident memory of the daemon.", _resident_memory())
     return ("\n".join(text.lines) + "\n").encode()
 
 
 def _describe_requests(text: MetricsText, archive: Archive) -> None:
     reader = archive.blocks.reader
     name = "gompfs_request_seconds"
-    text.describe(name, "histogram", "Time until a request was answered, or put aside while a statistic is computed.")
+    text.describe(name, "histogram", "Time until a request was answered, or parked while a statistic is computed.")
     for (kind, language), (counts, total) in reader.request_times().items():
         limits = [(1 << FIRST_TIME_LOG2 + number) * 1e-9 for number in range(len(counts) - 1)]
         text.histogram(name, {"request": kind, "answered_by": language}, limits, counts, total)
-    text.single("gompfs_read_bytes_total", "counter", "Bytes that reads were answered with.", reader.num_read_bytes)
+    text.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", reader.num_read_bytes)
 
 
 def _describe_blocks(text: MetricsText, archive: Archive) -> None:
     blocks = archive.blocks
-    text.single("gompfs_cache_hits_total", "counter", "Blocks that were decoded when asked for.", blocks.hits)
-    text.single("gompfs_cache_misses_total", "counter", "Blocks that were not.", blocks.misses)
-    text.single("gompfs_cache_bytes", "gauge", "Decoded blocks in the cache.", blocks.num_cached * archive.block_size)
-    text.single("gompfs_cache_capacity_bytes", "gauge", "Room of the cache.", blocks.capacity * archive.block_size)
+    text.single("gompfs_cache_hits_total", "counter", "Block requests that the cache answered.", blocks.hits)
+    text.single("gompfs_cache_misses_total", "counter", "Block requests that the cache did not answer.", blocks.misses)
+    text.single("gompfs_cache_bytes", "gauge", "Decoded bytes in the cache.", blocks.num_cached * archive.block_size)
+    text.single("gompfs_cache_capacity_bytes", "gauge", "Capacity of the cache.", blocks.capacity * archive.block_size)
 
 
 def _describe_decoding(text: MetricsText, archive: Archive) -> None:
@@ -72,9 +71,9 @@ def _describe_decoding(text: MetricsText, archive: Archive) -> None:
     blocks = {engine: done.num_blocks for engine, done in work.items()}
     sizes = {engine: done.num_bytes for engine, done in work.items()}
     seconds = {engine: done.seconds for engine, done in work.items()}
-    _describe_engines(text, "gompfs_decoded_blocks_total", "Blocks decoded, also for statistics.", blocks)
-    _describe_engines(text, "gompfs_decoded_bytes_total", "What they are, decompressed.", sizes)
-    _describe_engines(text, "gompfs_decode_seconds_total", "Time in which blocks were being decoded.", seconds)
+    _describe_engines(text, "gompfs_decoded_blocks_total", "Blocks decoded for reads and statistics.", blocks)
+    _describe_engines(text, "gompfs_decoded_bytes_total", "Decompressed size of the decoded blocks.", sizes)
+    _describe_engines(text, "gompfs_decode_seconds_total", "Time during which blocks were being decoded.", seconds)
 
 
 def _describe_engines(text: MetricsText, name: str, help_text: str, values: Mapping[str, float]) -> None:

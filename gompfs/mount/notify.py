@@ -22,4 +22,4 @@ def notify(**values: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
             sender.sendto(os.fsencode(message), address)
     except OSError as error:
-        log.warning("systemd was not told %r: %s", message, error)
+        log.warning("systemd could not be notified of %r: %s", message, error)

@@ -93,7 +93,7 @@ class RequestLoop:
         sources = (self._content.readers, self._directories.listings, self._replies)
         error = answer_requests(self._device, *sources, BUFFER_SIZE, self._answer)
         if error:
-            log.error("the mount ends: %s", os.strerror(error))
+            log.error("the mount ends, because reading requests failed: %s", os.strerror(error))
 
     def close(self) -> None:
         """Free the caches of the loop. No thread may run it any more."""
@@ -161,7 +161,7 @@ class RequestLoop:
             os.writev(self._device, [header, *pieces])
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENODEV):  # the process that made the request is gone
-                log.error("a reply was refused: %s", error)
+                log.error("the kernel refused a reply: %s", error)
 
     # Names and attributes
 

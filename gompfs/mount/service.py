@@ -174,7 +174,7 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
         try:
             os.rmdir(mountpoint)
         except OSError as error:
-            log.warning("%s: the mount point stays: %s", display_path(mountpoint), error.strerror)
+            log.warning("%s: the mount point could not be removed: %s", display_path(mountpoint), error.strerror)
 
 
 def _load_later(load: Callable[[], None]) -> None:
@@ -203,7 +203,7 @@ def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet
     from gompfs.mount.snapshots import Snapshots
 
     if options.passthrough_size and (options.several or options.follow or options.subdir):
-        raise OptionError("passthrough_size is for a mount of one whole archive, without follow")
+        raise OptionError("passthrough_size works only with one archive, without subdir and follow")
     if options.passthrough_size and options.api == "high":
         raise OptionError("passthrough_size needs api=low")
     engine = select_engine(options.engine, gpu=options.gpu_options(sum(map(os.path.getsize, paths))))

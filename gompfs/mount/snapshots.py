@@ -109,7 +109,7 @@ class Snapshots:
                 try:
                     self._look()
                 except (GompfsError, OSError) as error:
-                    log.warning("the mount stays as it was: %s", error)
+                    log.warning("the mount still shows the old content: %s", error)
             last = found
 
     def _look(self) -> None:
@@ -122,13 +122,14 @@ class Snapshots:
                 return
             # Numbers are not reused: the kernel still caches attributes of nodes with the old numbers.
             if self._number + 1 == MAX_SNAPSHOTS:
-                raise MountError(f"it has shown {MAX_SNAPSHOTS} archives; mount it anew", path=self._path)
+                reason = f"the mount has shown {MAX_SNAPSHOTS} archives, which is the limit; mount it again"
+                raise MountError(reason, path=self._path)
             self._show(archive, self._number + 1)
         except BaseException:
             archive.close()
             raise
         shown.blocks.shrink(_OLD_CACHE_SIZE)
-        log.info("the mount shows generation %d of %s", archive.footer.generation, self._path)
+        log.info("the mount now shows generation %d of %s", archive.footer.generation, self._path)
 
     def _show(self, archive: Archive, number: int) -> None:
         warn(archive)

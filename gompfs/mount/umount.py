@@ -53,9 +53,9 @@ def check_mountpoint(mountpoint: str) -> None:
 def _why_taken(mount: MountEntry) -> str:
     state = daemon_state(mount.mountpoint) if mount.is_fuse else DaemonState.SERVING
     if state is DaemonState.SILENT:
-        return "a mount is here whose daemon does not answer; gompfs umount --lazy detaches it"
+        return "the daemon of the mount here does not answer; gompfs umount --lazy detaches the mount"
     if state is DaemonState.DEAD:
-        return f"a mount of type {mount.file_system} is here whose daemon has died; unmount it first"
+        return f"the daemon of the {mount.file_system} mount here has died; unmount it first"
     return "something is mounted here already"
 
 
@@ -79,7 +79,7 @@ def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None
     if mount is None:
         raise MountError("nothing is mounted here", path=mountpoint)
     if force and not mount.is_fuse:
-        raise MountError("only the mount of a daemon can be forced", path=mountpoint)
+        raise MountError("only a FUSE mount can be unmounted with --force", path=mountpoint)
     try:
         _unmount(mount, lazy=lazy or force, force=force)
     except MountError as error:
@@ -87,7 +87,7 @@ def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None
         if state is DaemonState.SERVING:
             raise
         if state is DaemonState.SILENT:
-            reason = f"{error.message}, and its daemon does not answer; --lazy or --force unmounts it"
+            reason = f"{error.message}, and its daemon does not answer; use --lazy or --force"
             raise MountError(reason, path=mountpoint) from error
         _unmount(mount, lazy=True)  # the daemon is dead: programs that use the mount get only errors
 

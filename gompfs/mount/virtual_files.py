@@ -140,7 +140,7 @@ def _inos(grammars: Sequence[Grammar]) -> set[int]:
 
 
 def _no_stats_of_binary_file(archive: Archive, ino: int) -> StatsUnavailableError:
-    return StatsUnavailableError("a binary file has no stats", archive=archive.path, path=archive.path_of(ino))
+    return StatsUnavailableError("a binary file has no statistics", archive=archive.path, path=archive.path_of(ino))
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def words(archive: Archive, query: StatsQuery) -> Report:
     from gompfs.analytics import END, words_report
 
     if query.ino is None:
-        raise OptionError("words are those of a file")
+        raise OptionError("words needs a file")
     grammars, _ = _text(archive, query)
     return words_report(grammars, query.ino, query.begin, END if query.end is None else query.end)
 
@@ -338,7 +338,7 @@ def _source_of_stats(archive: Archive) -> str:
         return "computed from the grammar"
     if missing == num_segments:
         return "computed from the content, no grammar"
-    return f"computed from the grammar, and from the content of {missing} of {num_segments} segments, which have none"
+    return f"computed from the grammar, and from the content of {missing} of {num_segments} segments without grammar"
 
 
 def info(archive: Archive) -> bytes:
@@ -405,11 +405,11 @@ def check_name(name: str, *others: str) -> str:
         if kind == search.decode() and kind != name:
             return kind
         if name.rstrip("/") == search.decode():
-            raise OptionError(f"{name} needs what to search for: {form}")
+            raise OptionError(f"{name} needs something to search for: {form}")
     if name == "metrics":
-        raise OptionError("metrics are those of a mount: they are in its stats/metrics")
+        raise OptionError("metrics exist only in a mount, as stats/metrics")
     known = ", ".join([*map(bytes.decode, STATISTICS), *SEARCHES.values(), "files/PATH/NAME", WORDS, *others])
-    raise OptionError(f"no statistic {name!r}; there are {known}, and in a mount metrics")
+    raise OptionError(f"unknown statistic {name!r}; use one of {known}, or in a mount metrics")
 
 
 def kind_of(name: str) -> str:

@@ -35,7 +35,7 @@ def _lock(archive: Path, to_write: bool) -> int:
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise PackError("this is no regular file", path=archive)
+                raise PackError("not a regular file", path=archive)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(status, os.stat(archive)):
                 return descriptor
@@ -48,7 +48,7 @@ def _lock(archive: Path, to_write: bool) -> int:
             os.close(descriptor)
             raise
         os.close(descriptor)
-    raise PackError("other processes replace the archive all the time", path=archive)
+    raise PackError("other processes keep replacing the archive", path=archive)
 
 
 def _open(archive: Path, to_write: bool) -> int:

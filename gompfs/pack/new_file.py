@@ -106,7 +106,7 @@ class NewFile:
         try:
             os.fsync(self._folder)
         except OSError as error:
-            reason = f"{error.strerror}: it is uncertain whether the new file outlasts a crash of the system"
+            reason = f"{error.strerror}: the new file may not survive a crash of the system"
             self.warnings.append(f"{self.path.parent}: {reason}")
 
     def _give_name(self, replace: bool) -> None:

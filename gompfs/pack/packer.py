@@ -78,7 +78,7 @@ def pack_archive(
         try:
             new.publish(replace=old is not None)
         except FileExistsError:
-            raise PackError("another process made this file meanwhile", path=target) from None
+            raise PackError("another process created this file in the meantime", path=target) from None
         report.warnings += new.warnings
     return _finish_report(report, target, started)
 
@@ -89,9 +89,9 @@ def _final_target(target: Path, *, force: bool) -> Path:
     Raises PackError if it must not be created.
     """
     if os.path.lexists(target) and not force:
-        raise PackError("the file exists; --force replaces it", path=target)
+        raise PackError("the file exists; use --force to replace it", path=target)
     if target.is_symlink() and not target.exists():
-        raise PackError("this is a symbolic link that leads nowhere", path=target)
+        raise PackError("this is a dangling symbolic link", path=target)
     return Path(os.path.realpath(target)) if target.is_symlink() else target
 
 
@@ -99,7 +99,7 @@ def _lock_old(stack: ExitStack, target: Path) -> int:
     """Lock the archive that will be replaced, so that no process adds to it. Returns its descriptor."""
     old = stack.enter_context(locked_archive(target, to_write=False))
     if os.fstat(old).st_size and os.pread(old, len(SUPERBLOCK_MAGIC), 0) != SUPERBLOCK_MAGIC:
-        raise PackError("this is no gompfs archive, so --force does not replace it", path=target)
+        raise PackError("the file is not a gompfs archive, so --force does not replace it", path=target)
     return old
 
 

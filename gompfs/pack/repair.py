@@ -43,9 +43,11 @@ def repair_archive(archive: Path, *, dry_run: bool = False, discard: bool = Fals
                     os.fsync(descriptor)
                 number = found.unfinished.footer.generation
                 done = "would be" if dry_run else "was"
-                yield f"generation {number}: its index is whole, its footer is not: a new one {done} written"
+                state = "its index is intact, but its footer is damaged or missing"
+                yield f"generation {number}: {state}: a new footer {done} written"
             elif found.newest is None:
-                raise ArchiveFormatError(f"no generation can be repaired: {found.damaged or 'none has a whole index'}")
+                reason = found.damaged or "none has an intact index"
+                raise ArchiveFormatError(f"no generation can be repaired: {reason}")
             elif found.newest.num_ignored_bytes:
                 if not dry_run:
                     if not discard:
@@ -71,8 +73,8 @@ def _describe_cut(found: Survey, newest: Newest, kept: Path | None, dry_run: boo
     if found.damaged is not None:
         reason = f"they have a later generation, but {found.damaged}"
     fate = "dropped" if kept is None else f"moved to {kept.name}"
-    after = f"{newest.num_ignored_bytes} bytes after generation {newest.footer.generation} are no whole generation"
-    return f"{after} ({reason}): they {'would be' if dry_run else 'were'} {fate}"
+    after = f"{newest.num_ignored_bytes} bytes after generation {newest.footer.generation}"
+    return f"{after} are not a complete generation ({reason}): they {'would be' if dry_run else 'were'} {fate}"
 
 
 def _keep(descriptor: int, newest: Newest, kept: Path) -> None:

@@ -108,7 +108,7 @@ class SegmentBuilder:
         """Store an entry. Returns the size of its content in bytes. Raises PackError."""
         kind = stat.S_IFMT(entry.mode)
         if kind != stat.S_IFDIR and entry.path in self._directories:
-            raise PackError("a directory of the archive stands in the place of this entry", path=entry.path)
+            raise PackError("the archive has a directory at this path; an entry cannot replace it", path=entry.path)
         if entry.hard_link_to is not None:
             return self._add_link(entry, entry.hard_link_to)
         if kind == stat.S_IFDIR and entry.path in self._directories:
@@ -132,7 +132,7 @@ class SegmentBuilder:
     def _add_link(self, entry: SourceEntry, first_path: bytes) -> int:
         """Store another name of an inode."""
         if first_path in self._left_out:
-            return self._leave_out(entry, "it is a name of a file that cannot be read")
+            return self._leave_out(entry, "it is another name of a file that cannot be read")
         ino = self._linkable.get(first_path)
         if ino is None:
             raise PackError(f"hard link to {display_path(first_path)}, which is missing", path=entry.path)
@@ -202,7 +202,7 @@ class SegmentBuilder:
         mtime_ns = entry.mtime_ns if options.mtime_ns is None else options.mtime_ns
         if abs(mtime_ns) > MAX_TIME_NS:
             path = display_path(entry.path)
-            self.warnings.append(f"{path}: the modification time is out of range; the nearest taken")
+            self.warnings.append(f"{path}: the modification time is out of range; stored the nearest time")
             mtime_ns = MAX_TIME_NS if mtime_ns > 0 else -MAX_TIME_NS
         self._index.add_inode(
             Inode(
@@ -278,7 +278,7 @@ class SegmentBuilder:
                     extents.append(Extent(start, self._stream_start + stream_start, position - start))
                 if position < end:
                     path = display_path(entry.path)
-                    self.warnings.append(f"{path}: file shrank as we read it; zeros follow")
+                    self.warnings.append(f"{path}: file shrank as we read it; padded with zeros")
                     break
         whole = entry.data_ranges is None and position == entry.size
         self._store(ino, extents, (entry.size, digest.digest()) if whole else None)

@@ -148,7 +148,7 @@ def test_damage(tmp_path: Path) -> None:
 def test_an_unknown_word_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Archive(packed(tmp_path, {"a": b"word"})) as archive:
         monkeypatch.setitem(archive.meta, "words", "syllables")
-        with pytest.raises(StatsUnavailableError, match="no word rule 'syllables'"):
+        with pytest.raises(StatsUnavailableError, match="unknown word rule 'syllables'"):
             compute(b"sort", archive)
 
 

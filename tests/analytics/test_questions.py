@@ -217,9 +217,9 @@ def test_the_command(tmp_path: Path) -> None:
         (("words", "--file", "a", "--range", "-1:2"), 2, b"is not I:J"),
         (("words", "--file", "a", "--range", f"0:{10**30}"), 2, b"too large"),
         (("sort", "--range", "1:2"), 2, b"--range is only for words"),
-        (("phrase/a b c d e f",), 2, b"6 words"),
+        (("phrase/a b c d e f",), 2, b"1 to 5 words, not 6"),
         (("files/nowhere/sort",), 1, b"nowhere"),
-        (("files/a/inverted_index",), 2, b"no statistic"),
+        (("files/a/inverted_index",), 2, b"unknown statistic"),
         (("word/",), 2, b"word/WORD"),
     ],
 )

@@ -330,7 +330,8 @@ def test_a_gpu_started_by_auto_is_not_used_in_children(sound_archive: Path, cont
         answer = run_in_child(
             lambda: (wrong_files(files, contents, [*contents]), engine.name, engine.reason, engine.text_device(1 << 50))
         )
-    assert answer == "([], 'cpu', 'auto: the CPU, as this process is a fork of one that has started the GPU', None)"
+    reason = "auto: the CPU, because this process was forked from one that had started the GPU"
+    assert answer == f"([], 'cpu', '{reason}', None)"
 
 
 @pytest.mark.gpu

@@ -332,7 +332,7 @@ def test_verify_lists_the_first_100_problems_of_a_kind(forge: Forge) -> None:
         num_extents = sum(map(len, archive.all_extents()))
         reasons = [problem.reason for problem in verify_archive(archive).problems]
     assert sum(reason.endswith("is empty") for reason in reasons) == min(num_extents, 100)
-    assert num_extents <= 100 or f"{num_extents - 100} more problems like the last one" in reasons
+    assert num_extents <= 100 or f"{num_extents - 100} more problems of this kind" in reasons
     assert any(reason.startswith("its link count is 77") for reason in reasons)
 
 

@@ -153,14 +153,14 @@ BY_CHILD = {
     "UPDATE dirent SET ino = 'x' WHERE name = x'6c696e6b'": "types",
     "UPDATE dirent SET ino = 1.5 WHERE name = x'6c696e6b'": "types",
     "UPDATE dirent SET ino = x'00' WHERE name = x'6c696e6b'": "types",
-    "UPDATE dirent SET ino = 4611686018427387903 WHERE name = x'6c696e6b'": "leads to an inode that is not there",
-    "UPDATE dirent SET name = CAST(name AS TEXT) WHERE name = x'6c696e6b'": "a name that is no bytes",
+    "UPDATE dirent SET ino = 4611686018427387903 WHERE name = x'6c696e6b'": "points to an inode that does not exist",
+    "UPDATE dirent SET name = CAST(name AS TEXT) WHERE name = x'6c696e6b'": "a name that is not a blob",
     f"UPDATE inode SET symlink_target = NULL WHERE ino = {ROW}": "impossible fields",
     f"UPDATE inode SET symlink_target = x'' WHERE ino = {ROW}": "impossible fields",
     f"UPDATE inode SET symlink_target = x'610062' WHERE ino = {ROW}": "impossible fields",
     f"UPDATE inode SET symlink_target = zeroblob(4096) WHERE ino = {ROW}": "impossible fields",
     f"UPDATE inode SET mode = 420 WHERE ino = {ROW}": "impossible fields",
-    "UPDATE dirent SET ino = 0 WHERE name = x'6c696e6b'": "not there",
+    "UPDATE dirent SET ino = 0 WHERE name = x'6c696e6b'": "does not exist",
 }
 
 

@@ -55,7 +55,7 @@ def test_a_section_of_blocks_too_small_for_their_content(archive_copy: Path, for
     """Adjacent blocks of 33 bytes each cannot hold 16 KiB each, whatever their content."""
     path = forge(grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000))
     with Archive(path) as archive:
-        with pytest.raises(CorruptIndexError, match="too small for what they hold"):
+        with pytest.raises(CorruptIndexError, match="too small for their content"):
             archive.read_section(archive.sections[0])
         assert any("too small" in problem.reason for problem in verify_archive(archive).problems)
 

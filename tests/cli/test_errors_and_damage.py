@@ -97,7 +97,7 @@ def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp
         else:
             flip_byte(archive, archive.stat().st_size - 20)
     num_bytes = archive.stat().st_size - size
-    reason = "an add is under way or was interrupted, or they are damaged; see gompfs repair"
+    reason = "an add is running or was interrupted, or they are damaged; see gompfs repair"
     found = gompfs("verify", "-q", archive)
     assert (found.status, found.errors) == (1, "")
     assert found.lines == [

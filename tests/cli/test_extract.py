@@ -131,7 +131,7 @@ def test_an_obstacle_does_not_stop_the_extraction(gompfs, obstacles, tmp_path):
     (tmp_path / "out/m/full").mkdir(parents=True)
     result = gompfs("extract", obstacles, "-C", "out")
     assert result.status == 1
-    assert result.error_line.startswith("m: a directory is there that cannot be replaced")
+    assert result.error_line.startswith("m: an existing directory cannot be replaced")
     for name in ("a", "z", "zz"):
         assert (tmp_path / "out" / name / "x").read_text() == name
         status = (tmp_path / "out" / name).stat()
@@ -331,7 +331,7 @@ def test_entries_that_only_root_may_make_are_reported(tmp_path: Path) -> None:
     (root / "lends-rights").chmod(0o6755)
     pack(tmp_path / "tree.gomp", root)
     errors, warnings = extract_here(tmp_path / "tree.gomp", tmp_path / "out")
-    assert errors == ["a-device: only root can make a device"]
+    assert errors == ["a-device: only root can create a device"]
     assert warnings == [
         "capable: the extended attribute security.capability cannot be set: Operation not permitted"
     ]

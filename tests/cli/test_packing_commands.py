@@ -26,7 +26,7 @@ def test_pack_replaces_only_if_forced(gompfs, tree, archive):
     before = archive.read_bytes()
     result = gompfs("pack", "--no-stats", tree, archive)
     assert result.status == 1
-    assert result.error_line == f"{archive}: the file exists; --force replaces it"
+    assert result.error_line == f"{archive}: the file exists; use --force to replace it"
     assert archive.read_bytes() == before
     assert gompfs("pack", "--no-stats", "-q", "-f", tree / "docs", archive).status == 0
     assert gompfs("ls", archive).lines == ["a.txt", "b.txt"]

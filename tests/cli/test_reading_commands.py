@@ -184,16 +184,16 @@ def test_stats_knows_its_names(gompfs, archive):
     result = gompfs("stats", archive, "letters")
     assert result.status == 2
     others = ", ".join([*STATS, "phrase/W1 W2 W3", "word/WORD", "files/PATH/NAME", "words", "list"])
-    assert result.error_line == f"no statistic 'letters'; there are {others}, and in a mount metrics"
+    assert result.error_line == f"unknown statistic 'letters'; use one of {others}, or in a mount metrics"
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("word", "word needs what to search for: word/WORD"),
-        ("phrase", "phrase needs what to search for: phrase/W1 W2 W3"),
-        ("word/", "word/ needs what to search for: word/WORD"),
-        ("metrics", "metrics are those of a mount: they are in its stats/metrics"),
+        ("word", "word needs something to search for: word/WORD"),
+        ("phrase", "phrase needs something to search for: phrase/W1 W2 W3"),
+        ("word/", "word/ needs something to search for: word/WORD"),
+        ("metrics", "metrics exist only in a mount, as stats/metrics"),
     ],
 )
 def test_invalid_names_of_statistics(gompfs, archive, name, message):

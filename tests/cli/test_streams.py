@@ -51,7 +51,7 @@ def test_a_fifo_is_no_archive(gompfs, tmp_path, command):
     """Every command waited until some process wrote to the FIFO."""
     os.mkfifo(tmp_path / "fifo")
     result = gompfs(command, "fifo")
-    assert (result.status, result.error_line) == (1, "fifo: this is no regular file")
+    assert (result.status, result.error_line) == (1, "fifo: not a regular file")
 
 
 def test_standard_input_is_no_archive(gompfs, archive):

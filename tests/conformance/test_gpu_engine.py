@@ -186,7 +186,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_an_archive_that_must_be_resident_and_does_not_fit(gpu: Engine) -> None:
-    with pytest.raises(EngineUnavailableError, match=r"gpu_resident=on: the archive takes 1048576 MiB, .* has [1-9]"):
+    with pytest.raises(EngineUnavailableError, match=r"gpu_resident=on: the archive needs 1048576 MiB, .* has [1-9]"):
         select_engine("gpu", gpu=GpuOptions(resident="on", archive_size=1 << 40))
 
 

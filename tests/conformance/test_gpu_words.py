@@ -88,6 +88,6 @@ def test_too_little_memory(tmp_path: Path) -> None:
     path = pack_files(tmp_path, {"a": b" ".join(b"%x" % rng.getrandbits(200) for _ in range(1_500_000))})
     engine = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
     with Archive(path, engine=engine) as archive:
-        with pytest.raises(StatsUnavailableError, match="more memory than NVIDIA"):
+        with pytest.raises(StatsUnavailableError, match="more memory than is allowed on NVIDIA"):
             ContentText(archive, archive.inode_numbers()).word_counts()
         assert archive.read(archive.resolve("a").ino, 0, 5)

@@ -47,7 +47,7 @@ def counts(path: Path, name: str, capfd: pytest.CaptureFixture[str]) -> tuple[in
 def test_counts_over_parts(tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
     """16 parts of 2^60 words each wrapped around to 0, and nothing was printed."""
     path = archive(tmp_path / "a.gomp", [[doubled(ino, 60) for ino in range(2, 18)]])
-    message = f"gompfs: {path}: the grammar section is damaged: its parts stand for 2^62 words or more\n"
+    message = f"gompfs: {path}: the grammar section is damaged: its parts expand to 2^62 words or more\n"
     assert counts(path, name, capfd) == (1, "", message)
 
 

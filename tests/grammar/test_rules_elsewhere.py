@@ -142,7 +142,7 @@ def replace(**changes: object) -> Change:
 def test_rules_of_another_text_are_refused(change: Change) -> None:
     builder = GrammarBuilder(build_rules=lambda parts: change(roots_alone(parts)))
     builder.add_files([(1, b"a b a")])
-    with pytest.raises(ValueError, match="not the rules of the text"):
+    with pytest.raises(ValueError, match="the rules do not belong to the text"):
         list(builder.finish())
 
 

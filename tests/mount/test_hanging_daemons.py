@@ -78,7 +78,7 @@ def test_umount_of_a_hanging_mount_that_is_in_use(stopped, timed) -> None:
     done = timed("umount", stopped.path)
     assert done.returncode == 1
     assert done.stderr == (
-        f"gompfs: {stopped.path}: target is busy, and its daemon does not answer; --lazy or --force unmounts it\n"
+        f"gompfs: {stopped.path}: target is busy, and its daemon does not answer; use --lazy or --force\n"
     )
     assert timed("umount", "--force", stopped.path).returncode == 0
     assert reader.wait(timeout=20) == 1
@@ -103,7 +103,8 @@ def test_mount_over_a_hanging_mount(stopped, timed, archive: Path) -> None:
     done = timed("mount", archive, stopped.path)
     assert done.returncode == 1
     assert done.stderr == (
-        f"gompfs: {stopped.path}: a mount is here whose daemon does not answer; gompfs umount --lazy detaches it\n"
+        f"gompfs: {stopped.path}: the daemon of the mount here does not answer; "
+        "gompfs umount --lazy detaches the mount\n"
     )
 
 

@@ -151,7 +151,7 @@ def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
     [
         ("mount -t gompfs missing.gomp m", "No such file or directory"),
         ("mount -t gompfs a.gomp m -o frobnicate", "unknown mount option 'frobnicate'"),
-        ("mount -t gompfs sbin/mount.gompfs m", "no gompfs archive"),
+        ("mount -t gompfs sbin/mount.gompfs m", "not a gompfs archive"),
         ("mount -t gompfs a.gomp:a.gomp m", "No such file or directory"),
         ("mount -t gompfs a.gomp:missing.gomp m -o union", "missing.gomp: No such file or directory"),
         ("mount -t gompfs a.gomp: m -o union", "an archive has no name"),

@@ -197,7 +197,7 @@ def test_invalid_combinations_are_refused(archives: list[Path], tmp_path: Path, 
         (archives, "Several archives need --union or --subdir-per-archive."),
         (["--union", archives[0], tmp_path / "d/one.gomp"], "two archives have the name 'one'"),
         (["--subdir-per-archive", archives[0], archives[0]], "two archives have the name 'one'"),
-        (["--union", "-o", "follow", *archives], "follow is for a mount of one archive"),
+        (["--union", "-o", "follow", *archives], "follow works only with one archive"),
         (["--union", archives[0], tmp_path / "missing.gomp"], "No such file or directory"),
         (["--union", "-o", "subdir=only-one", *archives], "only-one: no such file or directory"),
     ):

@@ -91,7 +91,7 @@ def test_nobody_reads_the_notify_socket(mount, archive: Path, tmp_path: Path, mo
     mounted = mount(archive)
     assert (mounted / "file").read_text() == "content\n"
     assert mounted.stop() == 0
-    assert "systemd was not told 'READY=1" in mounted.log
+    assert "systemd could not be notified of 'READY=1" in mounted.log
 
 
 @pytest.fixture

@@ -178,12 +178,12 @@ mount --move /mnt/devices /dev
         ),
         (
             f"{NO_FUSERMOUNT}; {WITHOUT_ADMIN} mount /mnt/a.gomp /mnt/m",
-            "mount(2) is not permitted here; a container needs CAP_SYS_ADMIN",
+            "mount(2) is not permitted; a container needs CAP_SYS_ADMIN",
         ),
     ],
 )
 def test_the_reason_why_a_mount_fails(in_namespace, script: str, reason: str) -> None:
-    """The message was only `libfuse could not mount here`, with the path twice."""
+    """The message was only `libfuse cannot mount`, with the path twice."""
     done = in_namespace(script)
     assert done.returncode == 1
     assert done.stderr.startswith("gompfs: /mnt/m: ")

@@ -71,7 +71,7 @@ def test_a_time_that_the_index_cannot_hold(tmp_path: Path) -> None:
     if (tmp_path / "tree/late").stat().st_mtime != 10_413_792_000:
         pytest.skip("this file system has no such times")
     report = pack(tmp_path / "a.gomp", tmp_path / "tree")
-    assert report.warnings == ["late: the modification time is out of range; the nearest taken"]
+    assert report.warnings == ["late: the modification time is out of range; stored the nearest time"]
     with Archive(tmp_path / "a.gomp") as archive:
         assert archive.resolve("late").mtime_ns == (1 << 63) - 1
 
@@ -352,7 +352,7 @@ class TestReplacing:
         """Files that are not archives are not replaced, so that swapped arguments destroy nothing."""
         notes = tmp_path / "notes.txt"
         notes.write_bytes(content)
-        with pytest.raises(PackError, match="no gompfs archive") as caught:
+        with pytest.raises(PackError, match="not a gompfs archive") as caught:
             pack(notes, target, force=True)
         assert caught.value.path == str(notes)
         assert notes.read_bytes() == content
@@ -526,7 +526,7 @@ class TestUnreadable:
         report = pack_archive([source], target, PackOptions(), engine=select_engine("cpu"))
         assert report.warnings == [
             "d/bad: cannot read: Input/output error; left out",
-            "d/bad-too: it is a name of a file that cannot be read; left out",
+            "d/bad-too: it is another name of a file that cannot be read; left out",
         ]
         with Archive(target) as archive:
             assert set(list_archive(archive)) == {b"", b"d", b"d/sound"}

@@ -75,7 +75,7 @@ def test_a_torn_tail_is_kept_and_cut(archive: Path) -> None:
     os.truncate(archive, end + 30_000)
     (step,) = repair_archive(archive)
     assert step == (
-        "30000 bytes after generation 2 are no whole generation (an add was interrupted, or they are damaged): "
+        "30000 bytes after generation 2 are not a complete generation (an add was interrupted, or they are damaged): "
         "they were moved to a.gomp.cut"
     )
     assert archive.read_bytes() == whole[:end]

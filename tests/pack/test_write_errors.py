@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read(folder: Path, run: Run, size: int) -> None:
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
         "gompfs: warning: bad: cannot read: Input/output error; left out",
-        "gompfs: warning: bad-too: it is a name of a file that cannot be read; left out",
+        "gompfs: warning: bad-too: it is another name of a file that cannot be read; left out",
     ]
     with Archive(target) as archive:
         assert set(list_archive(archive)) == {b"", b"noise", b"text"}

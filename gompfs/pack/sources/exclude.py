@@ -112,7 +112,7 @@ def _translate(pattern: bytes) -> tuple[bool, bytes]:
     anchored = b"/" in body
     body = body.removeprefix(b"/")
     if not body:
-        raise OptionError(f"the exclude pattern {os.fsdecode(pattern)!r} says nothing")
+        raise OptionError(f"the exclude pattern {os.fsdecode(pattern)!r} is empty")
     prefix = b"" if anchored else b"(?:.*/)?"
     return excludes, b"(?:" + prefix + _translate_body(body) + (b"/" if directories_only else b"/?") + b")"
 

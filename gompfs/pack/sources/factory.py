@@ -94,5 +94,5 @@ def open_source(
 
 def _open_standard_input() -> BinaryIO:
     if sys.stdin is None or sys.stdin.isatty():
-        raise PackError("there is no tar on standard input, only a terminal")
+        raise PackError("standard input is a terminal, not a tar")
     return open(sys.stdin.fileno(), "rb", _BUFFER_SIZE, closefd=False)

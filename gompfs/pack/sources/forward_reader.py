@@ -67,7 +67,7 @@ class ForwardReader:
     def read(self, size: int) -> bytes:
         """Returns up to `size` bytes of a header, fewer only at the end of the stream."""
         if not 0 <= size <= _MAX_HEADER_SIZE:
-            raise PackError(f"a header of {size} bytes is not credible", path=self.name)
+            raise PackError(f"a header of {size} bytes is too large", path=self.name)
         return self.read_data(size)
 
     def read_data(self, size: int) -> bytes:

@@ -54,7 +54,7 @@ class LocalFileEntry(SourceEntry):
             pieces.append(data)
             missing -= len(data)
         if missing:
-            self._warn(f"file shrank by {missing} bytes; filled up with zeros")
+            self._warn(f"file shrank by {missing} bytes; padded with zeros")
             pieces.append(bytes(missing))
         return b"".join(pieces)
 

@@ -49,7 +49,7 @@ class MemberTree:
             self.warn(name, "the name contains '..'; left out")
             return None
         if b"\0" in name or any(len(part) > MAX_NAME_SIZE for part in parts):
-            self.warn(name, "no file can have this name; left out")
+            self.warn(name, "the file name is invalid; left out")
             return None
         if name.startswith(b"/") and not self._told_leading:
             self._told_leading = True
@@ -89,7 +89,7 @@ class MemberTree:
         elif stat.S_ISLNK(entry.mode) and not (
             target and len(target) <= MAX_SYMLINK_TARGET_SIZE and 0 not in target
         ):
-            self.warn(entry.path, "no symbolic link can have this target; left out")
+            self.warn(entry.path, "the symbolic link target is invalid; left out")
         elif entry.hard_link_to is not None and entry.hard_link_to not in self._others:
             self.warn(
                 entry.path, f"hard link to {display_path(entry.hard_link_to)}, which is missing; left out"
@@ -106,7 +106,7 @@ class MemberTree:
         missing = []
         while parent not in self._directories:
             if parent in self._others:
-                self.warn(entry.path, f"lies below {display_path(parent)}, which is no directory; left out")
+                self.warn(entry.path, f"lies below {display_path(parent)}, which is not a directory; left out")
                 return None
             missing.append(parent)
             if not parent:
@@ -121,11 +121,11 @@ class MemberTree:
     def _bound_numbers(self, entry: SourceEntry) -> None:
         """Replace an owner, group or time that no file system supports."""
         if not (0 <= entry.uid <= MAX_ID and 0 <= entry.gid <= MAX_ID):
-            self.warn(entry.path, f"no user or group has such a number; {NOBODY} taken")
+            self.warn(entry.path, f"the user or group number is out of range; stored {NOBODY}")
             entry.uid = entry.uid if 0 <= entry.uid <= MAX_ID else NOBODY
             entry.gid = entry.gid if 0 <= entry.gid <= MAX_ID else NOBODY
         if abs(entry.mtime_ns) > MAX_TIME_NS:
-            self.warn(entry.path, "the modification time is out of range; the nearest taken")
+            self.warn(entry.path, "the modification time is out of range; stored the nearest time")
             entry.mtime_ns = MAX_TIME_NS if entry.mtime_ns > 0 else -MAX_TIME_NS
 
     def _drop_impossible_xattrs(self, entry: SourceEntry) -> None:
@@ -133,5 +133,5 @@ class MemberTree:
         for name, value in list(entry.xattrs.items()):
             fits = len(name) <= MAX_XATTR_NAME_SIZE and len(value) <= MAX_XATTR_VALUE_SIZE
             if not fits or b"\0" in name or b"." not in name[1:]:
-                self.warn(entry.path, f"no file can have the extended attribute {display_path(name)}; left out")
+                self.warn(entry.path, f"the extended attribute {display_path(name)} is invalid; left out")
                 del entry.xattrs[name]

@@ -57,7 +57,7 @@ class _Member(tarfile.TarInfo):
             return super().fromtarfile(tarfile)
         except _BROKEN_HEADER as error:
             if tarfile.offset == 0:
-                raise ReadError("this is no tar archive of a compression that is known") from error
+                raise ReadError("not a tar archive, or the compression is unknown") from error
             raise ReadError(f"broken header near byte {tarfile.offset}: {error}") from error
 
     @property
@@ -154,7 +154,7 @@ class TarSource:
                 _check_size(member, archive.offset, self.name)
                 yield member
             if reader.is_at_end:
-                self.warnings.append(f"{self.name}: has no end mark; it may have been cut short")
+                self.warnings.append(f"{self.name}: the end-of-archive marker is missing; the tar may be truncated")
         except tarfile.TarError as error:
             raise PackError(f"cannot read the tar archive: {error}", path=self.name) from error
 
@@ -191,7 +191,7 @@ def _with_device_number(entry: SourceEntry, member: _Member, tree: MemberTree) -
     try:
         entry.rdev = os.makedev(member.devmajor, member.devminor)
     except (OverflowError, ValueError):
-        tree.warn(entry.path, "no device has such numbers; left out")
+        tree.warn(entry.path, "the device number is invalid; left out")
         return None
     return entry
 
@@ -206,11 +206,11 @@ def _check_size(member: _Member, next_header: int, name: str) -> None:
     position = 0
     for range_start, range_size in ranges:
         if range_start < position or range_size < 0 or range_start + range_size > member.size:
-            raise PackError(f"{member.name!r} has a senseless list of holes", path=name)
+            raise PackError(f"{member.name!r} has an invalid list of holes", path=name)
         position = range_start + range_size
     stored_size = sum(size for _, size in ranges)
     if not 0 <= member.size <= _MAX_FILE_SIZE or stored_size > next_header - member.offset_data:
-        raise PackError(f"{member.name!r} has a senseless size", path=name)
+        raise PackError(f"{member.name!r} has an invalid size", path=name)
 
 
 def _mtime_ns(member: tarfile.TarInfo) -> int:

@@ -67,7 +67,7 @@ class _MemberEntry(SourceEntry):
                 f"cannot read this member of {self.archive.filename}: {error}", path=self.path
             ) from error
         if len(data) != size:
-            raise PackError("the zip archive holds less than this member's size", path=self.path)
+            raise PackError("the zip archive has fewer bytes than this member's size", path=self.path)
         return data
 
     def release(self) -> None:
@@ -128,7 +128,7 @@ class ZipSource:
         if stat.S_ISFIFO(mode):
             return SourceEntry(*attributes, may_be_linked=False)
         if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
-            tree.warn(name, "a zip does not say which device this is; left out")
+            tree.warn(name, "a zip does not store device numbers; left out")
             return None
         content = _MemberEntry(
             *attributes, member.file_size, may_be_linked=False, archive=archive, member=member

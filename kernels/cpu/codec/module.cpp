@@ -182,7 +182,7 @@ nb::bytes gather_payloads(nb::sequence blocks, nb::handle places, nb::handle out
     const BufferView out_view(out, PyBUF_WRITABLE);
     const MutableBytes target = out_view.mutable_bytes();
     if (place_view.bytes().size() != views.size() * sizeof(std::uint64_t)) {
-        throw nb::value_error("each block needs a place");
+        throw nb::value_error("each block needs an offset");
     }
     std::string statuses(views.size(), static_cast<char>(BlockStatus::bad_header));
     {
@@ -214,7 +214,7 @@ nb::bytes check_contents(nb::sequence blocks, nb::handle places, nb::handle out,
     const BufferView place_view(places, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_SIMPLE);
     if (place_view.bytes().size() != views.size() * sizeof(std::uint64_t)) {
-        throw nb::value_error("each block needs a place");
+        throw nb::value_error("each block needs an offset");
     }
     std::string matches(views.size(), 0);
     {

@@ -166,7 +166,7 @@ Dictionary expand(const std::vector<DictionaryRange>& ranges) {
 }
 
 [[noreturn]] void refuse() {
-    throw std::invalid_argument("these are not the rules of the text that was taken");
+    throw std::invalid_argument("the rules do not belong to the text that was taken");
 }
 
 // The words of the part at an index. Throws if their bounds are not valid.

@@ -31,7 +31,7 @@ Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_f
       n(words_of_ngram),
       words(dictionaries(grammars)) {
     if (n < 1 || n > kMaxWordsOfNgram) {
-        throw std::invalid_argument("there are n-grams of 1 to 5 words");
+        throw std::invalid_argument("n-grams have 1 to 5 words");
     }
     bits = static_cast<unsigned>(std::bit_width(words.size()));
     if (n * bits > 128) {

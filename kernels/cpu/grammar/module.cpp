@@ -296,7 +296,7 @@ Report* report_word_counts(nb::list sources, nb::list counts, bool by_count, std
         const std::size_t num_words =
             words.section != nullptr ? words.section->words().size() : words.dictionary->size();
         if (words.counts.size() != num_words) {
-            throw nb::value_error("there is not one count for each word");
+            throw nb::value_error("the number of counts differs from the number of words");
         }
     }
     std::unique_ptr<Report> report;

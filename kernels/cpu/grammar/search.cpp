@@ -110,7 +110,7 @@ class Searcher {
 std::vector<FileCount> find_ngram(const Corpus& corpus, const std::vector<std::string_view>& words,
                                   unsigned num_threads) {
     if (words.size() != corpus.n) {
-        throw std::invalid_argument("the sequence has another number of words");
+        throw std::invalid_argument("the n-gram has the wrong number of words");
     }
     const std::optional<NgramKey> key = key_of(corpus, words);
     if (!key) {

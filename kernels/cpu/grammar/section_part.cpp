@@ -55,7 +55,7 @@ void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& 
     for (std::uint32_t& value : head.words) {
         number = number_behind(number, value);
         if (number >= dictionary_size) {
-            fail_section("a part has a word that the dictionary lacks");
+            fail_section("a part has a word that is missing in the dictionary");
         }
         value = static_cast<std::uint32_t>(number);
     }
@@ -91,13 +91,13 @@ void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_siz
 
 void check_num_tokens(const PartHead& head, std::uint64_t num_tokens) {
     if (num_tokens >= kMaxTokens || num_tokens != head.num_tokens) {
-        fail_section("a part does not stand for as many words as it says");
+        fail_section("a part expands to a different number of words than it states");
     }
 }
 
 void TokenSum::check() const {
     if (sum_.load(std::memory_order_relaxed) >= kMaxTokens) {
-        fail_section("its parts stand for 2^62 words or more");
+        fail_section("its parts expand to 2^62 words or more");
     }
 }
 
@@ -108,7 +108,7 @@ void check_splitters(const PartHead& head, std::size_t num_splitters, bool are_l
         fail_section("words follow the last file of a part");
     }
     if (num_splitters != head.inos.size()) {
-        fail_section("a part has not as many splitters as files");
+        fail_section("the number of splitters of a part differs from its number of files");
     }
 }
 

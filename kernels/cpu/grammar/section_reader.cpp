@@ -83,14 +83,14 @@ GrammarSection::Head::Head(SectionCursor& in) {
     const Bytes magic = in.take(sizeof kSectionMagic);
     if (!std::equal(magic.begin(), magic.end(), kSectionMagic) ||
         in.fixed<std::uint16_t>() != kSectionVersion) {
-        fail_section("it is no grammar of a version that this release knows");
+        fail_section("its version is not supported by this release");
     }
     const auto words = in.fixed<std::uint8_t>();
     const auto kind = in.fixed<std::uint8_t>();
     num_words = in.fixed<std::uint32_t>();
     num_parts = in.fixed<std::uint32_t>();
     if (words > 1 || kind > 1 || num_words >= kSplitter) {
-        fail_section("its header makes no sense");
+        fail_section("its header is invalid");
     }
     for (const std::uint8_t byte : in.take(kSectionHeaderSize - 16)) {
         if (byte != 0) {

@@ -64,7 +64,7 @@ void SectionWords::measure(Range& range, std::uint64_t max_size) const {
             fail_section("it ends too early");
         }
         if (shared > previous) {
-            fail_section("a word shares more than the word before has");
+            fail_section("a word shares more bytes than the previous word has");
         }
         range.rest_size += rest;
         range.size += previous = shared + rest;

@@ -52,13 +52,13 @@ Spill::~Spill() {
 void Spill::open_file() {
     file_ = open_unnamed(place_.directory);
     if (file_ < 0) {
-        fail("a temporary file cannot be made");
+        fail("a temporary file cannot be created");
     }
 }
 
 void Spill::reserve(std::uint64_t size) {
     if ((reserved_ += size) > place_.limit) {
-        throw std::length_error("they take more room than they may");
+        throw std::length_error("they need more temporary space than is allowed");
     }
 }
 

@@ -19,7 +19,7 @@ std::unique_ptr<Report> make_report(const Corpus& corpus, Task task, std::uint64
         case Task::term_vector:
         case Task::tfidf:
             if (corpus.n != 1) {
-                throw std::invalid_argument("a term vector is of single words");
+                throw std::invalid_argument("a term vector has only single words");
             }
             return std::make_unique<TermVectorReport>(corpus, postings, task == Task::tfidf, top,
                                                       num_threads);

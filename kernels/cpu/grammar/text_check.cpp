@@ -34,7 +34,7 @@ TextCheck::TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_char
 void TextCheck::begin(std::vector<PieceOfFile> pieces) {
     for (const auto& [part, place] : pieces) {
         if (part >= splitters_.size() || place >= splitters_[part].size()) {
-            throw std::invalid_argument("the grammar has no such piece of a file");
+            throw std::invalid_argument("the grammar does not have this piece of a file");
         }
     }
     pieces_ = std::move(pieces);

@@ -27,7 +27,7 @@ void check(const TokenizedFiles& files, std::size_t num_words) {
         !std::is_sorted(files.ends.begin(), files.ends.end()) ||
         (files.ends.empty() ? 0 : files.ends.back()) != files.words.size() ||
         num_words >= kSplitter / 2) {
-        throw std::invalid_argument("the words are not those of the files");
+        throw std::invalid_argument("the words do not match the files");
     }
 }
 
@@ -106,7 +106,7 @@ Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
         }
     });
     if (!all_known) {
-        throw std::invalid_argument("there is a word that the dictionary lacks");
+        throw std::invalid_argument("a word is missing in the dictionary");
     }
     return grammar;
 }

@@ -133,7 +133,7 @@ void check_freelist(Pages& pages) {
         trunk = big_endian32(bytes);
     }
     if (num_found != count) {
-        fail_image("its freelist has another length than the header says");
+        fail_image("its freelist does not have the length that the header states");
     }
 }
 
@@ -332,7 +332,7 @@ class TreeCheck {
     void take_key(Bytes record) {
         keys_[current_].read(record, num_key_fields_);
         if (has_key_ && !keys_[1 - current_].is_before(keys_[current_])) {
-            fail_image("the keys of a table are not in order, or one is there twice");
+            fail_image("the keys of a table are not in order, or a key occurs twice");
         }
         current_ = 1 - current_;
         has_key_ = true;

@@ -184,7 +184,7 @@ class TestChangesWhileReading:
                 contents[entry.path] = entry.read_all()
         assert contents[b"b"] == b"b" * 10 + bytes(990)
         assert source.warnings == [
-            f"{tree}/b: file shrank by 990 bytes; filled up with zeros",
+            f"{tree}/b: file shrank by 990 bytes; padded with zeros",
             f"{tree}/b: file changed as we read it",
         ]
 

@@ -276,13 +276,13 @@ class TestHostile:
         told = [warning.removeprefix(f"{source.name}: ") for warning in source.warnings]
         assert told == [
             "d: would replace a directory; left out",
-            "d/f/g: lies below d/f, which is no directory; left out",
-            "s/passwd: lies below s, which is no directory; left out",
+            "d/f/g: lies below d/f, which is not a directory; left out",
+            "s/passwd: lies below s, which is not a directory; left out",
             "h1: hard link to missing, which is missing; left out",
             "../../etc/shadow: the name contains '..'; left out",
             "h3: hard link to d, which is missing; left out",
-            "long: no symbolic link can have this target; left out",
-            "nowhere: no symbolic link can have this target; left out",
+            "long: the symbolic link target is invalid; left out",
+            "nowhere: the symbolic link target is invalid; left out",
             ": would replace a directory; left out",
             "label: members of type b'V' are not files; left out",
         ]
@@ -310,7 +310,7 @@ class TestDamage:
     def test_cut_between_members(self, source_of: Callable[..., Source]) -> None:
         source = source_of(self.DATA[:3584])
         assert list(list_source(source)) == [b"", b"a"]
-        assert "no end mark" in source.warnings[0]
+        assert "the end-of-archive marker is missing" in source.warnings[0]
 
     def test_broken_header_is_not_the_end(self, source_of: Callable[..., Source]) -> None:
         data = bytearray(self.DATA)

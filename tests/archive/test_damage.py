@@ -305,4 +305,4 @@ def test_files_that_all_touch_all_damaged_blocks(tmp_path: Path) -> None:
         report = verify_archive(archive)
     assert len(report.damages) == 1500
     assert sum(len(damage.paths) for damage in report.damages) == 1 << 20
-    assert f"files touch damaged blocks {1500 * 1500} times" in str(report.problems)
+    assert f"damaged blocks affect files {1500 * 1500} times" in str(report.problems)

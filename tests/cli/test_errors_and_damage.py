@@ -101,7 +101,7 @@ def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp
     found = gompfs("verify", "-q", archive)
     assert (found.status, found.errors) == (1, "")
     assert found.lines == [
-        f"{archive}: the {num_bytes} bytes after generation 1 are no generation: {reason}",
+        f"{archive}: the {num_bytes} bytes after generation 1 are not a complete generation: {reason}",
         f"{archive}: 1 problems",
     ]
     report = json.loads(gompfs("verify", "--json", archive).output)

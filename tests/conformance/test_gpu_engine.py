@@ -192,7 +192,7 @@ def test_an_archive_that_must_be_resident_and_does_not_fit(gpu: Engine) -> None:
 
 def test_auto_measures_and_reports_its_choice(cpu: Engine) -> None:
     auto = AutoEngine(options=GpuOptions())
-    assert "the CPU; a GPU would start" in auto.reason
+    assert "the CPU; a GPU is started" in auto.reason
     auto.start_gpu()
     assert re.search(r"auto: the (CPU|GPU) for .*CPU [\d.]+ GB/s, GPU [\d.]+ GB/s", auto.reason)
     blocks = all_blocks(Codec.GOMPRESSO_BIT)

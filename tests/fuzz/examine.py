@@ -363,7 +363,7 @@ _FILE_SYSTEM = (
     "Permission denied",
     "Operation not permitted",
     "Numerical result out of range",
-    "only root can make a device",
+    "only root can create a device",
 )
 
 

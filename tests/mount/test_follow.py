@@ -82,7 +82,7 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     if fuse_api == "low":
         assert state.value("gompfs_request_seconds_count", request="read", answered_by="cpp") >= 48
     assert mounted.stop() == 0
-    assert mounted.log == f"gompfs: the mount shows generation 1 of {archive}\n"
+    assert mounted.log == f"gompfs: the mount now shows generation 1 of {archive}\n"
 
 
 def test_following_an_add(mount, archive: Path, tmp_path: Path) -> None:

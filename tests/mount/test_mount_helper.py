@@ -154,7 +154,7 @@ def test_several_archives(in_namespace: InNamespace, place: Path) -> None:
         ("mount -t gompfs sbin/mount.gompfs m", "not a gompfs archive"),
         ("mount -t gompfs a.gomp:a.gomp m", "No such file or directory"),
         ("mount -t gompfs a.gomp:missing.gomp m -o union", "missing.gomp: No such file or directory"),
-        ("mount -t gompfs a.gomp: m -o union", "an archive has no name"),
+        ("mount -t gompfs a.gomp: m -o union", "an archive name is empty"),
         ("mount -t gompfs a.gomp:a.gomp m -o subdir_per_archive", "two archives have the name 'a'"),
     ],
 )

@@ -128,7 +128,8 @@ def test_a_lost_footer_is_rewritten(archive: Path, cut: int) -> None:
         assert names(archive) == {b"file-0", b"file-1"}
     else:
         (step,) = repair_archive(archive)
-        assert step == "generation 3: its index is whole, its footer is not: a new one was written"
+        reason = "its index is intact, but its footer is damaged or missing"
+        assert step == f"generation 3: {reason}: a new footer was written"
         assert archive.read_bytes() == whole
 
 
@@ -212,7 +213,7 @@ def test_an_add_that_wrote_all_but_its_footer(archive: Path) -> None:
     """The add is completed if its blocks are valid, and cut off if not: they may not have reached the disk."""
     whole = archive.read_bytes()
     archive.write_bytes(whole[:-64] + bytes(64))
-    assert "a new one was written" in next(repair_archive(archive))
+    assert "a new footer was written" in next(repair_archive(archive))
     archive.write_bytes(whole[:-64] + bytes(64))
     end = ends_of(whole)[1]
     with open(archive, "r+b") as file:

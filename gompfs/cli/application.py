@@ -68,7 +68,7 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.has_come = False
-        """Whether SIGINT was received. The exception that is seen may differ: sqlite3 raises its own error."""
+        """Whether SIGINT was received. The resulting exception may be another one, such as an error of sqlite3."""
         if threading.current_thread() is threading.main_thread() and (
             signal.getsignal(signal.SIGINT) is signal.default_int_handler
         ):
@@ -117,7 +117,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command and its arguments. A path in place of a command means `mount`: mount.fuse3 runs gompfs so."""
+        """The command and its arguments. A path stands for `mount PATH`: mount.fuse3 runs gompfs without a command."""
         return super().resolve_command(ctx, ["mount", *args] if "/" in args[0] else args)
 
 

@@ -221,7 +221,7 @@ def start_passthrough(archive: Archive, device: int, capacity: int, features: Fe
     """
     files = None
     if Feature.PASSTHROUGH not in features:
-        state = "no: the kernel does not offer it (Linux 6.9 does)"
+        state = "no: the kernel does not support it (Linux 6.9 or newer needed)"
     else:
         try:
             files = PassthroughFiles(archive, device, capacity)

@@ -91,7 +91,7 @@ def init_reply(request: memoryview, wanted: Feature) -> tuple[bytes, Feature]:
     """
     major, minor, max_readahead, offered = INIT_REQUEST.unpack_from(request)
     if major != _PROTOCOL[0] or minor < _OLDEST_MINOR:
-        raise ValueError(f"the kernel speaks version {major}.{minor} of the protocol")
+        raise ValueError(f"the kernel has FUSE protocol version {major}.{minor}, which is not supported")
     if offered & Feature.INIT_EXT:
         offered |= _MORE_FEATURES.unpack_from(request, INIT_REQUEST.size)[0] << 32
     taken = wanted & offered

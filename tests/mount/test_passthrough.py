@@ -199,7 +199,7 @@ def test_a_kernel_without_passthrough(archive: Path) -> None:
     with Archive(archive) as opened:
         assert describe_passthrough(opened) is None
         assert start_passthrough(opened, device, MIB, Feature.READDIRPLUS) is None
-        assert describe_passthrough(opened) == "no: the kernel does not offer it (Linux 6.9 does)"
+        assert describe_passthrough(opened) == "no: the kernel does not support it (Linux 6.9 or newer needed)"
         assert start_passthrough(opened, device, MIB, Feature.PASSTHROUGH) is None
         assert describe_passthrough(opened) == "no: Inappropriate ioctl for device (it needs CAP_SYS_ADMIN)"
     os.close(device)

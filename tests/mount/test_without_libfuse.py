@@ -167,7 +167,7 @@ mount --move /mnt/devices /dev
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (f"{HIDE_DEVICE} root mount /mnt/a.gomp /mnt/m", "/dev/fuse: it is missing"),
+        (f"{HIDE_DEVICE} root mount /mnt/a.gomp /mnt/m", "/dev/fuse: it does not exist"),
         (f"{HIDE_DEVICE} user mount /mnt/a.gomp /mnt/m", "fusermount3: fuse device not found"),
         ("chmod 600 /mnt/fuse; user mount /mnt/a.gomp /mnt/m", "failed to open /dev/fuse: Permission denied"),
         ("chown 0 /mnt/m; chmod 755 /mnt/m; user mount /mnt/a.gomp /mnt/m", "user has no write access to mountpoint"),

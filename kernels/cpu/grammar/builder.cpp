@@ -270,7 +270,8 @@ GrammarBuilder::~GrammarBuilder() {
 
 void GrammarBuilder::require(bool in_file) const {
     if (in_file != in_file_ || finished_) {
-        throw std::logic_error("a grammar takes files one after another, until it is finished");
+        throw std::logic_error(
+            "files must be added one after another, before the grammar is finished");
     }
 }
 
@@ -570,7 +571,7 @@ std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
 
 Grammar GrammarBuilder::take() {
     if (builder_ != BuilderKind::none) {
-        throw std::logic_error("only what has no rules is taken so");
+        throw std::logic_error("only a builder without rules returns its grammar in memory");
     }
     if (!in_file_ && !text_->inos.empty()) {
         dispatch();

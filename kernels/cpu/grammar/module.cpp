@@ -119,7 +119,7 @@ nb::object take_texts(GrammarBuilder& builder, std::size_t least, std::size_t mo
     const nb::object text = allocate(parts->size());
     const BufferView view(text, PyBUF_SIMPLE | PyBUF_WRITABLE);
     if (view.bytes().size() != parts->size()) {
-        throw nb::value_error("the text needs memory of its size");
+        throw nb::value_error("the memory does not have the size of the text");
     }
     {
         const nb::gil_scoped_release release;
@@ -180,7 +180,7 @@ Grammar* take_tokens(const Array<std::uint64_t>& starts, const Array<std::uint8_
     const auto bounds = as_span(starts);
     if (bounds.empty() || bounds.front() != 0 || bounds.back() != bytes.size() ||
         !std::is_sorted(bounds.begin(), bounds.end())) {
-        throw nb::value_error("the words are not in the bytes");
+        throw nb::value_error("the words are not inside the bytes");
     }
     std::vector<TokenizedFiles> files;
     for (const nb::handle batch : batches) {
@@ -381,7 +381,7 @@ using NumberRows = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
 void add_run(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) {
     static_assert(sizeof(NgramKey) == 16 && sizeof(Posting) == 16);
     if (keys.shape(1) != 2 || of_keys.shape(1) != 2) {
-        throw nb::value_error("keys and postings have two numbers each");
+        throw nb::value_error("a key and a posting must have two numbers each");
     }
     std::vector<NgramKey> its_keys(keys.shape(0));
     std::vector<Posting> its_postings(of_keys.shape(0));

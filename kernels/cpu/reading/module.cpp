@@ -51,11 +51,11 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
     for (const nb::handle content : contents) {
         views.emplace_back(content, PyBUF_SIMPLE);
         if (views.back().bytes().size() > reader.block_size()) {
-            throw nb::value_error("this is larger than a block");
+            throw nb::value_error("the content is larger than a block");
         }
     }
     if (views.size() != numbers.size()) {
-        throw nb::value_error("each block has a number");
+        throw nb::value_error("the number of block numbers differs from the number of contents");
     }
     const nb::gil_scoped_release release;
     parallel_for(views.size(), num_threads, [&](std::size_t index) {

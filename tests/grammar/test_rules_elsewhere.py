@@ -92,7 +92,7 @@ def test_the_text_is_in_allocated_memory() -> None:
 def test_memory_of_another_size_is_refused() -> None:
     builder = GrammarBuilder(build_rules=roots_alone, allocate=lambda size: memoryview(bytearray(size + 1)))
     builder.add_files([(1, b"a")])
-    with pytest.raises(ValueError, match="memory of its size"):
+    with pytest.raises(ValueError, match="does not have the size of the text"):
         list(builder.finish())
 
 

@@ -197,7 +197,7 @@ def test_space_is_bounded(report: MakeReport) -> None:
     grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
     enough = report(grammars, paths).read()
     for sequential, limit in itertools.product((False, True), (1, 500)):
-        with pytest.raises(StatsUnavailableError, match="more room"):
+        with pytest.raises(StatsUnavailableError, match="more temporary space"):
             report(grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
     assert report(grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
 

@@ -163,4 +163,4 @@ def test_auto_leaves_small_grammars_to_the_cpu() -> None:
 def test_auto_reports_why_it_uses_the_cpu() -> None:
     engine = AutoEngine()
     assert engine.array_device(1 << 40) is None
-    assert "statistics on the CPU, as No module named 'cupy'" in engine.reason
+    assert "statistics on the CPU, because No module named 'cupy'" in engine.reason

@@ -176,8 +176,6 @@ def test_a_reader_that_is_killed(mount: Callable[..., Any], many_words: Path) ->
         reader.terminate()
         assert reader.wait(SECONDS) in (-signal.SIGTERM, 0)
     with subprocess.Popen(["stat", mounted / "stats/ranked_inverted_index"], stdout=subprocess.DEVNULL) as late:
-        time.sleep(0.1)
-        assert late.poll() is None, "it was computed before the readers had ended"
         assert late.wait(SECONDS) == 0
     assert (mounted / "stats/ranked_inverted_index").stat().st_size > 0
 

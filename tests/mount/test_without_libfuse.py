@@ -140,7 +140,7 @@ def test_a_user_unmounts_automatically(in_namespace) -> None:
         """
         user mount -o auto_unmount /mnt/a.gomp /mnt/m
         grep -c /mnt/m /proc/mounts
-        kill -9 $(pgrep -u 65534 -f "gompfs mount -o auto_unmount /mnt/a.gomp /mnt/m")
+        kill -9 $(user ps --json /mnt/m | sed -nE 's/.*"pid": *([0-9]+).*/\\1/p')
         for _ in $(seq 300); do
             grep -q /mnt/m /proc/mounts || break
             sleep 0.1

@@ -359,10 +359,6 @@ class Archive:
         """Returns the modes of all inodes, each different one once. Raises CorruptIndexError."""
         return self._index.modes()
 
-    def files_of_block(self, block: int) -> list[int]:
-        """Returns the inodes of the files that have bytes in a block of the stream."""
-        return self._index.files_of_block(block)
-
     def binary_files(self) -> list[int]:
         """Returns the inodes of the binary files, which the grammar leaves out."""
         return self._index.binary_files()

@@ -308,17 +308,6 @@ class IndexReader:
             self._check_integers(zip(*rows, strict=True), "table extent")
             yield rows
 
-    def files_of_block(self, block: int) -> list[int]:
-        """Returns the inodes that have bytes in a block of the stream."""
-        start = block * self._block_size
-        rows = self._query(
-            "SELECT DISTINCT ino FROM extent WHERE stream_offset < ? AND stream_offset + size > ?",
-            start + self._block_size,
-            start,
-        )
-        self._check_integers(rows, "table extent")
-        return [row[0] for row in rows]
-
     def xattrs(self, ino: int) -> dict[bytes, bytes]:
         """Returns the extended attributes of an inode."""
         rows = self._query("SELECT name, value FROM xattr WHERE ino = ? ORDER BY name", ino)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from forged_index import forge_index
-from tree_helpers import list_archive, list_directory, pack
+from tree_helpers import files_of_block, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
@@ -43,7 +43,7 @@ def place(archive_copy: Path) -> tuple[int, int, int]:
     with Archive(archive_copy) as archive:
         ino = archive.resolve("big/noise").ino
         block = (archive.extents(ino)[0].stream_offset + 350_000) // archive.block_size
-        assert archive.files_of_block(block) == [ino]
+        assert files_of_block(archive, block) == [ino]
         places = archive.segments[0].places
         return block, int(places.archive_offsets[block]), int(places.compressed_sizes[block])
 

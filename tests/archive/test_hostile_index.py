@@ -47,8 +47,7 @@ def use_everything(path: Path, target: Path) -> None:
         archive.paths()
         archive.binary_files()
         verify_archive(archive)
-        for block in range(min(archive.num_blocks, 3)):
-            archive.files_of_block(block)
+        list(archive.all_extents())
         for section in archive.sections:
             archive.read_section(section)
         Extractor(archive, target).extract([b""])

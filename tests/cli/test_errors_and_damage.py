@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tree_helpers import files_of_block
 
 import gompfs as gompfs_package
 from gompfs.archive import Archive
@@ -35,7 +36,7 @@ def damaged(archive: Path) -> tuple[Path, int]:
         inode = opened.resolve("docs/b.txt")
         (extent,) = opened.extents(inode.ino)
         block = extent.stream_offset // opened.block_size + 1
-        assert opened.files_of_block(block) == [inode.ino]
+        assert files_of_block(opened, block) == [inode.ino]
         archive_offset = int(opened.segments[0].places.archive_offsets[block])
     flip_byte(archive, archive_offset + 1000)
     return archive, block

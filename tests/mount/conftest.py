@@ -95,6 +95,14 @@ def mount_type() -> type[Mount]:
     return Mount
 
 
+@pytest.fixture(scope="module")
+def mounted(archive: Path, fuse_api: str) -> Iterator[Path]:
+    """The module's archive, mounted once for all its tests."""
+    served = Mount(archive, archive.parent / f"mounted-{fuse_api}", f"api={fuse_api}")
+    yield served.path
+    served.clean_up()
+
+
 @pytest.fixture(scope="session")
 def odd_archive(shared_odd_tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive of the odd tree."""

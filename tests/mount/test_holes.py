@@ -7,7 +7,7 @@ import errno
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +67,6 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def archive(tree: Path) -> Path:
     pack(tree.parent / "holes.gomp", tree, block_size=16 << 10)
     return tree.parent / "holes.gomp"
-
-
-@pytest.fixture(scope="module")
-def mounted(archive: Path, fuse_api: str, mount_type: type) -> Iterator[Path]:
-    served = mount_type(archive, archive.parent / f"mounted-{fuse_api}", f"api={fuse_api}")
-    yield served.path
-    served.clean_up()
 
 
 def data_ranges(path: Path) -> Ranges:

@@ -80,13 +80,6 @@ def archive(tree: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def mounted(archive: Path, fuse_api: str, mount_type: type) -> Iterator[Path]:
-    served = mount_type(archive, archive.parent / f"mounted-{fuse_api}", f"api={fuse_api}")
-    yield served.path
-    served.clean_up()
-
-
-@pytest.fixture(scope="module")
 def original(tree: Path) -> Iterator[Path]:
     """The packed tree itself, bind-mounted read-only."""
     place = tree.parent / "original"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from test_packer import FailingSource, MemoryEntry, extract
-from tree_helpers import add, list_archive, list_directory, pack
+from tree_helpers import add, files_of_block, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.verify import verify_archive
@@ -97,7 +97,7 @@ def test_only_given_entries_are_replaced(tree: Path, archive: Path, tmp_path: Pa
             b"deep",
         ]
         # The inode of the old b and its extents are gone; its bytes stay in the archive.
-        assert opened.files_of_block(opened.segments[0].first_block + 1) == [opened.resolve("docs/a").ino]
+        assert files_of_block(opened, opened.segments[0].first_block + 1) == [opened.resolve("docs/a").ino]
 
 
 def test_a_name_of_a_hard_link_is_replaced(tree: Path, archive: Path, tmp_path: Path) -> None:

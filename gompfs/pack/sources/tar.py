@@ -7,7 +7,9 @@ entry is taken. Headers of ustar, PAX and GNU tar are supported: long names, sub
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import stat
 import tarfile
 from collections.abc import Callable, Iterator
@@ -26,6 +28,8 @@ __all__ = ["TarSource"]
 _XATTR_PREFIX = "SCHILY.xattr."
 _MAX_FILE_SIZE = (1 << 63) - 1
 _SECOND_NS = 1_000_000_000
+_PERMISSIONS = 0o7777
+_DECIMAL_SECONDS = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]*))?")
 _TYPES = {
     tarfile.REGTYPE: stat.S_IFREG,
     tarfile.AREGTYPE: stat.S_IFREG,
@@ -167,8 +171,8 @@ class TarSource:
         path = tree.clean_path(raw_name)
         if path is None:
             return None
-        mode = kind | stat.S_IMODE(member.mode)
-        attributes = (path, mode, member.uid, member.gid, _mtime_ns(member))
+        mode = kind | member.mode & _PERMISSIONS  # stat.S_IMODE refuses the negative numbers of binary fields
+        attributes = (path, mode, member.uid, member.gid, _mtime_ns(member, tree))
         xattrs = _xattrs(member)
         if member.type == tarfile.LNKTYPE:
             target = tree.clean_path(_to_bytes(member.linkname))
@@ -213,16 +217,16 @@ def _check_size(member: _Member, next_header: int, name: str) -> None:
         raise PackError(f"{member.name!r} has an invalid size", path=name)
 
 
-def _mtime_ns(member: tarfile.TarInfo) -> int:
+def _mtime_ns(member: tarfile.TarInfo, tree: MemberTree) -> int:
     """Returns the modification time. It is read from the text of a PAX record, since a float would round it."""
-    text = member.pax_headers.get("mtime")
-    if text is not None:
-        seconds, _, fraction = text.partition(".")
-        digits = (fraction + "000000000")[:9]
-        if seconds.removeprefix("-").isdecimal() and digits.isdecimal():
-            below_second = int(digits)
-            whole = int(seconds) * _SECOND_NS
-            return whole - below_second if seconds.startswith("-") else whole + below_second
+    decimal = _DECIMAL_SECONDS.fullmatch(member.pax_headers.get("mtime", ""))
+    if decimal is not None:
+        sign, seconds, fraction = decimal.groups(default="")
+        time_ns = int(seconds) * _SECOND_NS + int((fraction + "000000000")[:9])
+        return -time_ns if sign else time_ns
+    if not math.isfinite(member.mtime):
+        tree.warn(_to_bytes(member.name), "the modification time is not a number; stored 1970-01-01")
+        return 0
     return int(member.mtime) * _SECOND_NS
 
 

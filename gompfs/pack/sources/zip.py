@@ -8,6 +8,7 @@ the same result everywhere.
 from __future__ import annotations
 
 import calendar
+import lzma
 import os
 import stat
 import struct
@@ -34,6 +35,8 @@ _ZIP_ERRORS = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
     zlib.error,
+    lzma.LZMAError,
+    UnicodeDecodeError,  # a name that is marked as UTF-8
     RuntimeError,  # a member that is encrypted, or of a compression method that zipfile does not support
     EOFError,
 )
@@ -91,7 +94,7 @@ class ZipSource:
         try:
             with zipfile.ZipFile(file) as archive:
                 self.total_size: int | None = sum(member.file_size for member in archive.infolist())
-        except (OSError, UnicodeDecodeError, *_ZIP_ERRORS) as error:
+        except (OSError, *_ZIP_ERRORS) as error:
             raise PackError(f"cannot read the zip archive: {error}", path=file) from error
 
     def entries(self) -> Iterator[SourceEntry]:
@@ -99,7 +102,7 @@ class ZipSource:
         tree = MemberTree(self.name, self.warnings, self._rules)
         try:
             archive = zipfile.ZipFile(self.name)
-        except (OSError, UnicodeDecodeError, *_ZIP_ERRORS) as error:
+        except (OSError, *_ZIP_ERRORS) as error:
             raise PackError(f"cannot read the zip archive: {error}", path=self.name) from error
         with archive:
             for member in archive.infolist():

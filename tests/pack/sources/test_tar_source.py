@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tree_helpers import Seen, list_directory, list_source, without_inodes
 
@@ -335,7 +335,22 @@ class TestDamage:
         with pytest.raises(PackError, match=r"archive\.tar: cannot read the tar archive"):
             list_source(source_of(data))
 
+    @pytest.mark.parametrize("mtime", ["nan", "inf", "-inf", "1e400", "9" * 5000])
+    def test_times_that_are_not_numbers(self, mtime: str, source_of: Callable[..., Source]) -> None:
+        source = source_of(make_tar([(member("a", pax_headers={"mtime": mtime}), b"")]))
+        assert list_source(source)[b"a"].mtime_ns == 0
+        assert "the modification time is not a number" in source.warnings[0]
+
+    @pytest.mark.parametrize("mode", [b"\xff" * 8, b"\x80" + b"\xff" * 7, b"\xff" + bytes(7)])
+    def test_modes_beyond_any_inode(self, mode: bytes, source_of: Callable[..., Source]) -> None:
+        data = bytearray(make_tar([(member("a"), b"")], tarfile.GNU_FORMAT))
+        data[100:108] = mode
+        data[148:156] = b" " * 8
+        data[148:156] = b"%06o\0 " % sum(data[:512])
+        assert list_source(source_of(bytes(data)))[b"a"].mode == stat.S_IFREG | mode[-1] | (mode[-2] & 0o17) << 8
+
     @settings(max_examples=300, deadline=None)
+    @example([(100, 255), (156, 0)])
     @given(st.lists(st.tuples(st.integers(0, 4 * 512 - 1), st.integers(0, 255)), min_size=1, max_size=6))
     def test_any_header_bytes(self, changes: list[tuple[int, int]]) -> None:
         """Headers with a valid checksum and random fields give entries or a clean error, without a hang."""

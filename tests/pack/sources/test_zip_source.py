@@ -98,13 +98,16 @@ def test_no_date(source_of: Callable[[bytes], Source]) -> None:
     assert list_source(source_of(bytes(data)))[b"f"].mtime_ns == 315_532_800 * 10**9
 
 
-def test_any_byte_flipped(source_of: Callable[[bytes], Source]) -> None:
+@pytest.mark.parametrize("flip", [0x41, 0xFF])
+@pytest.mark.parametrize("compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_any_byte_flipped(source_of: Callable[[bytes], Source], compression: int, flip: int) -> None:
     """Gives entries or a clean error, never another exception."""
-    data = make_zip([("d/", b"", stat.S_IFDIR | 0o755), ("d/f", b"content" * 20, stat.S_IFREG | 0o644)])
+    members = [("d/", b"", stat.S_IFDIR | 0o755), ("d/f", b"content" * 20, stat.S_IFREG | 0o644)]
+    data = make_zip(members, compression)
     outcomes = set()
-    for place in range(len(data)):
+    for position in range(len(data)):
         flipped = bytearray(data)
-        flipped[place] ^= 0x41
+        flipped[position] ^= flip
         try:
             outcomes.add(len(list_source(source_of(bytes(flipped)))))
         except PackError:

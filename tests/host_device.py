@@ -1,4 +1,4 @@
-"""A device for tests: NumPy replaces CuPy, and the kernels of kernels/cuda run as threads of the host."""
+"""A device for tests: NumPy replaces CuPy, and the kernels of kernels/ run as threads of the host."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class HostDevice:
         one_cta: bool = False,
         tile: Tile | None = None,
     ) -> None:
-        assert (Path(__file__).parents[1] / "kernels" / "cuda" / f"{source}.cu").exists()
+        assert (Path(__file__).parents[1] / "kernels" / f"{source}.cu").exists()
         if num_items == 0:
             return
         self.launched.add(kernel)

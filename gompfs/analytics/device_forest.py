@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.engine.array_device import Array, ArrayDevice
 
-_SOURCE_OF_NGRAMS = "grammar/ngrams"
+_SOURCE_OF_NGRAMS = "statistics/ngrams"
 _NODE = 1 << 31
 _BYTES_OF_AN_ITEM = 24  # bytes per edge or term: two numbers, and a second copy of both sorted for a direction
 _MAX_NARROW = 4096
@@ -132,7 +132,7 @@ class DeviceForest:
         """Sets parents and children. Returns the node of each element."""
         nodes = self.device.xp.empty(self._num_elements, np.uint32)
         arguments = (self._starts, self.num_nodes, self._num_elements, nodes)
-        self.device.launch("grammar/levels", "name_nodes", self._num_elements, *arguments)
+        self.device.launch("statistics/levels", "name_nodes", self._num_elements, *arguments)
         is_child = self._elements >= _NODE
         self.parents = nodes[is_child]
         self.children = self._elements[is_child] & np.uint32(_NODE - 1)

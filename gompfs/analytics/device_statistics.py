@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.analytics.device_forest import DeviceForest
 from gompfs.analytics.directions import BottomUp, TopDown
 from gompfs.analytics.tables import PairCounts

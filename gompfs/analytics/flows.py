@@ -11,7 +11,7 @@ from gompfs.analytics.tables import SOURCE_OF_TABLES, Tables
 from gompfs.engine.array_device import Array, ArrayDevice
 from gompfs.errors import StatsUnavailableError
 
-_SOURCE_OF_LEVELS = "grammar/levels"
+_SOURCE_OF_LEVELS = "statistics/levels"
 _MAX_ROUNDS = 1 << 16
 _TIMES_AVERAGE = 16
 """Several threads share a node that has more than this many times the average number of edges (G-TADOC section 4.1)."""

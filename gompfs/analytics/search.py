@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.analytics.report import FixedReport, PiecewiseReport, Report
 from gompfs.analytics.traversal import MAX_WORDS, files_in_order
 from gompfs.errors import OptionError, StatsUnavailableError

@@ -8,15 +8,15 @@ import numpy as np
 
 from gompfs.engine.array_device import Array, ArrayDevice
 
-SOURCE_OF_TABLES = "grammar/tables"
-_SOURCE_OF_PAIRS = "grammar/pairs"
+SOURCE_OF_TABLES = "statistics/tables"
+_SOURCE_OF_PAIRS = "statistics/pairs"
 BYTES_OF_A_SLOT = 24
 BYTES_OF_A_PAIR = 48
 """Device memory per pair while pairs are sorted and added up."""
 
 
 class Tables:
-    """One local table of (item, count) per owner; items are uint32. See kernels/cuda/grammar/tables.cuh."""
+    """One local table of (item, count) per owner; items are uint32. See kernels/statistics/tables.cuh."""
 
     def __init__(self, device: ArrayDevice, bounds: Array) -> None:
         """Makes empty tables. The table of each owner has space for `bounds[owner]` items (uint64)."""

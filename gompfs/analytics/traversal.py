@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.analytics.report import FirstLines, PiecewiseReport, Report
 from gompfs.analytics.temporary_files import free_space, temporary_directory
 from gompfs.engine.array_device import ArrayDevice

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from enum import Enum
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.analytics.report import PiecewiseReport
 from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar

@@ -1,6 +1,6 @@
 """Decoded blocks: a bounded cache that decodes each block once, and read-ahead for sequential and strided readers.
 
-`reader` holds the cached blocks, also for threads that read without the interpreter (kernels/cpu/reading). If the
+`reader` holds the cached blocks, also for threads that read without the interpreter (native/blocks). If the
 archive is a local file and the CPU decodes, `reader` decodes too. This module decodes everything else, and the blocks
 that `reader` failed to decode.
 """
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from gompfs._reading import BlockReader
+from gompfs._native.reading import BlockReader
 from gompfs.codec import BlockStatus
 from gompfs.engine import Engine
 from gompfs.model import Segment

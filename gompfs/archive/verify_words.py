@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents, file_sizes
 from gompfs.archive.text import TextStream

@@ -47,9 +47,6 @@ COMMAND_MODULES = {
 }
 
 
-_NATIVE_MODULES = ("gompfs._codec", "gompfs._grammar")
-
-
 def leave_on_sigterm() -> None:
     """Turn SIGTERM into SystemExit, so that a writer's cleanup code removes its unfinished files."""
 
@@ -86,10 +83,9 @@ class _Interrupts:
 
 
 def _cancel_native_work() -> None:
-    for name in _NATIVE_MODULES:
-        cancel = getattr(sys.modules.get(name), "cancel_all", None)
-        if cancel is not None:
-            cancel()
+    native = sys.modules.get("gompfs._native")  # loading it here would slow down commands that do not need it
+    if native is not None:
+        native.cancel_all()
 
 
 class Settings:

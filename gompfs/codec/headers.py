@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec.block import Buffer
 
 _FACTS = np.dtype(

@@ -1,11 +1,11 @@
-"""The CPU engine: the C++ decoders and encoders of kernels/cpu on all cores, with the GIL released."""
+"""The CPU engine: the C++ decoders and encoders of native/codec on all cores, with the GIL released."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
 from gompfs.engine.decode_work import DecodeWork

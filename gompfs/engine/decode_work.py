@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.forks import call_in_child
 
 

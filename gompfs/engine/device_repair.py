@@ -1,8 +1,8 @@
-"""Builds grammars on a device by batch Re-Pair: runs the rounds of kernels/cuda/grammar/repair.cu and manages memory.
+"""Builds grammars on a device by batch Re-Pair: runs the rounds of kernels/grammar/repair.cu and manages memory.
 
 The parts of a batch are processed together. Each round replaces frequent digrams by new rules. A part is finished when
 a round hardly shortens it. At the end, rules that do not pay are dissolved. The result equals that of the CPU's builder
-(kernels/cpu/grammar/repair.cpp).
+(native/grammar/repair.cpp).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gompfs.grammar import PartsInRules, PartsInText
 TILE = Tile(num_items=2048, num_threads=256, shared_bytes=8448)
 _ITEMS = Tile(num_items=256, num_threads=256)  # one thread per item
 _SOURCE = "grammar/repair"
-_MAX_ROUNDS = 32  # as in kernels/cpu/grammar/repair.cpp
+_MAX_ROUNDS = 32  # as in native/grammar/repair.cpp
 _LEAST_GAIN = 512  # a part is finished when a round shortens it by at most 1/512
 
 Words = NDArray[np.uint32]

@@ -14,7 +14,7 @@ from gompfs.engine.array_device import Array, ArrayDevice
 BYTES_OF_MASK = 32
 """The text on the device is padded with newlines to a multiple of this many bytes."""
 MAX_TEXT = 1 << 31
-_WORDS, _TABLE = "text/words", "text/word_table"
+_WORDS, _TABLE = "statistics/words", "statistics/word_table"
 _UNPLACED = 0xFFFFFFFF
 _IS_TOKEN = 1 << 31
 _NUM_SLOTS = 1 << 20
@@ -92,7 +92,7 @@ def count_before(device: ArrayDevice, words: Tokens, places: NDArray[np.uint32])
 class WordTable:
     """The distinct words of a series of texts, with their counts.
 
-    A hash table that also keeps the bytes of the words (kernels/cuda/text/word_table.cu). It compares the bytes, so
+    A hash table that also keeps the bytes of the words (kernels/statistics/word_table.cu). It compares the bytes, so
     hash collisions cause no errors. It needs 16 bytes per slot, keeps half of the slots free, and needs the bytes of
     the words in addition.
     """

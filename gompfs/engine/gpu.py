@@ -1,4 +1,4 @@
-"""The GPU engine: runs the CUDA kernels of kernels/cuda through CuPy."""
+"""The GPU engine: runs the CUDA kernels of kernels through CuPy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import cupy
 import numpy as np
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.headers import read_headers

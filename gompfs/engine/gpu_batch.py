@@ -16,7 +16,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
 from gompfs.codec.headers import read_headers

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import cupy
 import numpy as np
@@ -18,7 +19,7 @@ from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_sour
 from gompfs.errors import EngineUnavailableError
 from gompfs.options import GpuOptions
 
-KERNELS = {Codec.GOMPRESSO_BYTE: "decode_byte", Codec.GOMPRESSO_BIT: "decode_bit"}
+KERNELS = {Codec.GOMPRESSO_BYTE: "codec/decode_byte", Codec.GOMPRESSO_BIT: "codec/decode_bit"}
 PADDING = 256  # kernels may read this many bytes past the end of their input
 LEAST_PART_BYTES = 1 << 20
 _PART_BYTES = 32 << 20
@@ -178,7 +179,7 @@ def _compile(codec: Codec) -> tuple[cupy.RawKernel, int]:
     The kernel comes from CuPy's cache if it was compiled before.
     """
     module = cupy.RawModule(code=read_source(KERNELS[codec]), options=compile_options(), backend="nvrtc")
-    kernel = module.get_function(KERNELS[codec])
+    kernel = module.get_function(Path(KERNELS[codec]).name)
     kernel.max_dynamic_shared_size_bytes = _shared_bytes(codec)
     resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
         kernel.kernel.ptr, 32 * _WARPS_PER_CTA, _shared_bytes(codec)

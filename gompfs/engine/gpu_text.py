@@ -8,7 +8,7 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.engine.array_device import Array

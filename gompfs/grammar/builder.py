@@ -1,4 +1,4 @@
-"""Builds grammars through the C++ core (kernels/cpu/grammar)."""
+"""Builds grammars through the C++ core (native/grammar)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.grammar.grammar import KINDS, Grammar
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.errors import ArchiveFormatError
 from gompfs.model import GRAMMAR_BUILDERS
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
 
-from gompfs._codec import are_possible_places
-from gompfs._index import check_pages
+from gompfs._native.codec import are_possible_places
+from gompfs._native.index import check_pages
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.forks import ForkLock
 from gompfs.index.check import PRIMARY_KEYS, check_facts, find_problems, read_extents

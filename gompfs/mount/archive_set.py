@@ -1,7 +1,7 @@
 """Several archives in one mount: merged into one tree, or each in a directory of its own.
 
 The archives are numbered from 1. The upper bits of a node id hold the number of the archive, in the same way as they
-hold the number of a snapshot (see ReaderTable in kernels/cpu/reading). Requests for files, and for directories that
+hold the number of a snapshot (see ReaderTable in native/fuse). Requests for files, and for directories that
 only one archive has, go to the Operations of that archive. Merged directories have node ids of their own, whose upper
 bits are 0. The statistics of each archive are in stats/NAME, where NAME is the file name of the archive without its
 extension.
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable, StoredSizes
+from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable, StoredSizes
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode

@@ -7,7 +7,7 @@ import stat
 import threading
 from collections.abc import Sequence
 
-from gompfs._reading import ListingTable, StoredSizes, pack_listing
+from gompfs._native.reading import ListingTable, StoredSizes, pack_listing
 from gompfs.errors import GompfsError
 from gompfs.model import Inode
 from gompfs.mount.archive_set import ArchiveSet

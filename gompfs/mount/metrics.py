@@ -1,6 +1,6 @@
 """The virtual file `stats/metrics`: the counters of a mount in the text format of Prometheus.
 
-Reading it is cheap: the mount keeps these counters anyway, those of requests in C++ (kernels/cpu/reading).
+Reading it is cheap: the mount keeps these counters anyway, those of requests in C++ (native/fuse).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from gompfs import __version__
-from gompfs._reading import FIRST_TIME_LOG2
+from gompfs._native.reading import FIRST_TIME_LOG2
 from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.prometheus import MetricsText

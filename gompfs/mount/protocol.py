@@ -1,6 +1,6 @@
 """The kernel's FUSE protocol (linux/fuse.h, version 7): opcodes and the layouts of requests and replies.
 
-Replies that hold attributes are made in C++ (kernels/cpu/reading).
+Replies that hold attributes are made in C++ (native/fuse).
 """
 
 from __future__ import annotations

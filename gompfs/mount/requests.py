@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gompfs._reading import KeptReplies, answer_requests, attributes_reply, entry_reply
+from gompfs._native.reading import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.errors import GompfsError
 from gompfs.mount.archive_set import ArchiveSet
 from gompfs.mount.directories import Directories

@@ -1,6 +1,6 @@
 """The archive that a mount shows. With -o follow, the mount switches to a new snapshot when the archive's file changes.
 
-A node id contains the number of its snapshot (see ReaderTable in kernels/cpu/reading). So nodes of different snapshots
+A node id contains the number of its snapshot (see ReaderTable in native/fuse). So nodes of different snapshots
 are different to the kernel, and everything that it caches about them stays valid; files that are open stay readable.
 The exception is the root, which has the same node id in all snapshots: the kernel caches its names for one second only.
 """
@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from types import TracebackType
 
-from gompfs._reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
+from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.model import ROOT_INO

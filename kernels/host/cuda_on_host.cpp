@@ -4,7 +4,7 @@
 // resumes all fibers of a CTA in turn until every fiber has ended; a fiber gives control back when
 // it waits in meet(). AddressSanitizer is told about every switch of stacks, so that it checks the
 // right one.
-#include "cuda_on_host.h"
+#include "host/cuda_on_host.h"
 
 #include <ucontext.h>
 

@@ -12,7 +12,7 @@ import pytest
 from test_hostile_index import USING
 from tree_helpers import pack
 
-from gompfs._reading import BlockReader, ListingTable, pack_listing
+from gompfs._native.reading import BlockReader, ListingTable, pack_listing
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError
 from gompfs.model import Extent, PackedRows

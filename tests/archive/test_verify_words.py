@@ -14,7 +14,7 @@ import pytest
 from forged_index import forge_index
 from xxhash import xxh3_64_intdigest
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.archive import Archive
 from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, build_block

@@ -208,7 +208,7 @@ CALLS = """
 import os, signal, sys, threading, time
 from pathlib import Path
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.grammar import GrammarBuilder
 from gompfs.grammar.grammar import NO_RULES
 

@@ -14,12 +14,12 @@
 
 #include "codec/block.h"
 #include "common/little_endian.h"
-#include "format_constants.h"
 #include "grammar/builder.h"
-#include "grammar/statistics.h"
-#include "grammar/traversal.h"
-#include "grammar/word_count_report.h"
 #include "mutations.h"
+#include "shared/format_constants.h"
+#include "statistics/statistics.h"
+#include "statistics/traversal.h"
+#include "statistics/word_count_report.h"
 
 namespace {
 

@@ -5,14 +5,14 @@
 #include <cstring>
 #include <utility>
 
-#include "cuda/grammar/levels.cu"
-#include "cuda/grammar/ngrams.cu"
-#include "cuda/grammar/pairs.cu"
-#include "cuda/grammar/repair.cu"
-#include "cuda/grammar/tables.cu"
-#include "cuda/grammar/tokens.cu"
-#include "cuda/text/word_table.cu"
-#include "cuda/text/words.cu"
+#include "grammar/repair.cu"
+#include "grammar/tokens.cu"
+#include "statistics/levels.cu"
+#include "statistics/ngrams.cu"
+#include "statistics/pairs.cu"
+#include "statistics/tables.cu"
+#include "statistics/word_table.cu"
+#include "statistics/words.cu"
 
 namespace {
 

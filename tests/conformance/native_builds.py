@@ -10,10 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _INCLUDES = [
+    ROOT / "native",
     ROOT / "kernels",
-    ROOT / "kernels" / "cuda",
-    ROOT / "kernels" / "cpu",
-    ROOT / "kernels" / "shared",
+    ROOT / "tools" / "experiments" / "kernels",
     Path(__file__).parent,
 ]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
@@ -21,7 +20,7 @@ _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fn
 
 def core_sources(folders: str = "*") -> list[Path]:
     """Returns the sources of the C++ core, without the Python modules."""
-    return [path for path in sorted((ROOT / "kernels" / "cpu").glob(f"{folders}/*.cpp")) if path.name != "module.cpp"]
+    return [path for path in sorted((ROOT / "native").glob(f"{folders}/*.cpp")) if path.parent.name != "bindings"]
 
 
 def _compiler() -> str:

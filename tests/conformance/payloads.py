@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from gompfs import _codec
+from gompfs._native import codec as _codec
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.sequences import DecodedPayload
 from gompfs.engine import select_engine

@@ -17,11 +17,11 @@
 #include <numeric>
 #include <vector>
 
+#include "bit_strategies.cu"
+#include "byte_strategies.cu"
 #include "codec/codec.h"
-#include "cuda/bit_strategies.cu"
-#include "cuda/byte_strategies.cu"
-#include "cuda/decode_bit.cu"
-#include "cuda/decode_byte.cu"
+#include "codec/decode_bit.cu"
+#include "codec/decode_byte.cu"
 #include "mutations.h"
 
 namespace {
@@ -64,7 +64,7 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
     const std::size_t strategy_bytes =
         kernel == kEngine ? 0 : kNumWarps * gompfs::kStrategyBytesPerWarp;
     const std::size_t codec_bytes =
-        bit ? gompfs::kBitBytesPerCta + kNumWarps * gompfs::kBitBytesPerWarp
+        bit                 ? gompfs::kBitBytesPerCta + kNumWarps * gompfs::kBitBytesPerWarp
         : kernel == kEngine ? kNumWarps * gompfs::kByteBytesPerWarp
                             : 0;
     cuda_on_host::launch(1, kNumWarps * 32, strategy_bytes + codec_bytes, [&] {
@@ -142,10 +142,10 @@ bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size,
                    const Counters& counters) {
     const std::size_t literals_at = codec == gompfs::Codec::gompresso_bit ? 8 : 12;
     const unsigned long long rows = (number_at(payload, 4) + 31) / 32;
-    const unsigned long long rounds_of_a_row =
-        kernel == kSequential ? 32 : kernel == kElimination ? 32 >> payload[1] : 0;
-    const unsigned long long bytes =
-        std::accumulate(counters.begin() + 2, counters.end(), 0ull);
+    const unsigned long long rounds_of_a_row = kernel == kSequential    ? 32
+                                               : kernel == kElimination ? 32 >> payload[1]
+                                                                        : 0;
+    const unsigned long long bytes = std::accumulate(counters.begin() + 2, counters.end(), 0ull);
     return counters[0] == rows && bytes == size - number_at(payload, literals_at) &&
            (kernel == kMultiRound ? counters[1] <= 32 * rows
                                   : counters[1] == rounds_of_a_row * rows);
@@ -187,8 +187,8 @@ int fuzz(int num_mutations) {
                     content.resize(std::min<std::size_t>(content.size(), 2000));
                     size = content.size();
                     payload = gompfs::encode_payload(
-                        content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0,
-                                  2 + round / 50 % 4});
+                        content,
+                        {codec, 1 + round / 50 % 9, round / 50 % 3 != 0, 2 + round / 50 % 4});
                 } while (!payload);
                 Buffer content(size);
                 if (!agree(codec, *payload, size, valid) || !valid ||

@@ -72,7 +72,7 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
     compare(device, *texts(0)[1:], lengths=(3,), methods=[Method.LEVELS])
     monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
     compare(device, *texts(0)[1:], lengths=(3,))
-    folder = ROOT / "kernels" / "cuda" / "grammar"
+    folder = ROOT / "kernels" / "statistics"
     sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]
     pattern = r"__global__ void (?:__launch_bounds__\(\d+\)\s+)?(\w+)\("
     assert device.launched == {kernel for path in sources for kernel in re.findall(pattern, path.read_text())}

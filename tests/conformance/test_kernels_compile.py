@@ -11,19 +11,23 @@ import pytest
 from gompfs.engine.device_repair import TILE
 from gompfs.engine.kernel_source import (
     SHARED_BYTES,
-    STRATEGY_BYTES_PER_WARP,
     compile_options,
     kernel_folder,
     read_source,
 )
 
-FOLDER = kernel_folder() / "cuda"
-SOURCES = sorted(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.cu"))
+FOLDER = kernel_folder()
+EXPERIMENTS = Path(__file__).parents[2] / "tools" / "experiments" / "kernels"
+SOURCES = sorted(
+    (folder, str(path.relative_to(folder).with_suffix("")))
+    for folder in (FOLDER, EXPERIMENTS)
+    for path in folder.rglob("*.cu")
+)
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 # Only the compiler knows the kernels' sizes, so it checks those that Python assumes.
 CHECKS = {
-    "decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
-    "decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",
+    "codec/decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
+    "codec/decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",
 }
 
 
@@ -39,20 +43,20 @@ def nvrtc() -> ctypes.CDLL:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernel", SOURCES)
-def test_kernel_compiles(nvrtc: ctypes.CDLL, kernel: str, architecture: str) -> None:
-    source = read_source(kernel)
+@pytest.mark.parametrize(("folder", "kernel"), SOURCES, ids=[kernel for _, kernel in SOURCES])
+def test_kernel_compiles(nvrtc: ctypes.CDLL, folder: Path, kernel: str, architecture: str) -> None:
+    source = read_source(kernel, folder)
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
     elif kernel == "grammar/repair":
         source += TILES
     elif "strategies" in kernel:
-        source += f"static_assert(gompfs::kStrategyBytesPerWarp == {STRATEGY_BYTES_PER_WARP});"
+        source += "static_assert(gompfs::kStrategyBytesPerWarp == 128);"
     program = ctypes.c_void_p()
     created = nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), f"{kernel}.cu".encode(), 0, None, None)
     assert created == 0
-    options = [option.encode() for option in (*compile_options(), f"--gpu-architecture={architecture}")]
+    options = [option.encode() for option in (*compile_options(), f"-I{folder}", f"--gpu-architecture={architecture}")]
     status = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     size = ctypes.c_size_t()
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))

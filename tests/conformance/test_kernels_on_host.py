@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from bench_modules import bench_module
 from native_builds import ROOT, build_sanitized, core_sources
 from payloads import CODECS, CORPUS, contents, encode
+from tool_modules import tool_module
 
 from gompfs.codec import Codec
 from gompfs.codec.reference import read_payload
@@ -80,7 +80,7 @@ def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
 def test_rounds_are_counted(run_kernels: Path, codec: Codec) -> None:
     """Multi-round resolution counts the same rows, rounds and bytes as its model in Python."""
-    nested = bench_module("experiments.nested")
+    nested = tool_module("experiments.nested")
     texts = [(CORPUS / "carroll" / "alice29.txt").read_bytes()[: 1 << 15], bytes(5000)]
     texts += [nested.make_nested(depth, 1 << 14) for depth in nested.DEPTHS]
     payloads = [(encode(text, codec, 6, False)[1], len(text)) for text in texts]

@@ -6,7 +6,7 @@ import gc
 
 import numpy as np
 
-from gompfs._codec import BufferPool
+from gompfs._native.codec import BufferPool
 
 
 def address(view: memoryview) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from grammars import build, make_text
 from numpy.typing import NDArray
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.grammar import PartsInRules, PartsInText, RuleBuilder
 
 Texts = Sequence[bytes]

@@ -12,7 +12,7 @@ from grammars import build, counts_of, make_text, texts_of
 from numpy.typing import NDArray
 from part_batches import batches, section_of_core, sections_of_batch
 
-from gompfs import _grammar
+from gompfs._native import grammar as _grammar
 from gompfs.grammar import Grammar, GrammarBuilder, PartsInRules, PartsInText
 from gompfs.grammar.reference import split_words
 

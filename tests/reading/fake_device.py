@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 
-from gompfs._reading import BlockReader, KeptReplies, ListingTable, ReaderTable, answer_requests
+from gompfs._native.reading import BlockReader, KeptReplies, ListingTable, ReaderTable, answer_requests
 
 HEADER = struct.Struct("<IIQQIIIHH")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, request
 
-from gompfs._reading import BlockReader, ListingTable
+from gompfs._native.reading import BlockReader, ListingTable
 from gompfs.model import Inode
 
 LOOKUP, READ = 1, 15

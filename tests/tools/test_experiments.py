@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from bench_modules import ROOT, bench_module
+from tool_modules import ROOT, tool_module
 from tree_helpers import PACKAGE_PARENT
 
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
@@ -19,13 +19,13 @@ from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
 
 BLOCK_SIZE = 1 << 15
-EXPERIMENTS = bench_module("experiments").EXPERIMENTS
+EXPERIMENTS = tool_module("experiments").EXPERIMENTS
 CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
-nested = bench_module("experiments.nested")
-meters = bench_module("experiments.meters")
-rounds = bench_module("experiments.rounds")
-report = bench_module("report")
-plots = bench_module("plots")
+nested = tool_module("experiments.nested")
+meters = tool_module("experiments.meters")
+rounds = tool_module("experiments.rounds")
+report = tool_module("bench.report")
+plots = tool_module("bench.plots")
 
 
 def run_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -15,9 +15,9 @@ import click
 
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError
+from tools.experiments import EXPERIMENTS
 
 from .decode import measure_decode
-from .experiments import EXPERIMENTS
 from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
 from .packing import measure_pack
@@ -155,8 +155,9 @@ def experiments(
     require_gpu()
     if plots is not None:
         require_matplotlib()
+    from tools.experiments.run import run_experiments
+
     from .device import describe_device
-    from .experiments.run import run_experiments
 
     reports: list[Report] = []
     for report in run_experiments(names or EXPERIMENTS, paths, block_size, every, rounds, seconds):

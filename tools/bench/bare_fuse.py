@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
-from gompfs._reading import BlockReader, ReaderTable, StoredSizes
+from gompfs._native.reading import BlockReader, ReaderTable, StoredSizes
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse_binding import Session
 from gompfs.mount.kernel_tuning import set_read_ahead

@@ -1,0 +1,89 @@
+"""Native codecs (native/codec). Buffers are contiguous bytes-like objects; the GIL is released."""
+
+from collections.abc import Sequence
+
+from typing_extensions import Buffer
+
+class DecodeWork:
+    """Counts the blocks and bytes decoded, and the time that this took; safe for any number of threads."""
+
+    num_blocks: int
+    """Number of blocks decoded."""
+    num_bytes: int
+    """Number of bytes decoded."""
+    @property
+    def seconds(self) -> float:
+        """Time during which at least one batch was running."""
+
+    def begin(self) -> None:
+        """Begins a batch."""
+
+    def end(self, num_blocks: int, num_bytes: int) -> None:
+        """Ends a batch that decoded this much; 0 and 0 if it failed."""
+
+    def restart(self) -> None:
+        """Resets everything in the child of a fork, where batches of the parent would count as running for ever."""
+
+    def clear(self) -> None:
+        """Resets the counts. No batch may be running."""
+
+class BufferPool:
+    """Hands out memory, and reuses it once no view of it is left; safe for any number of threads."""
+
+    @property
+    def num_free_bytes(self) -> int:
+        """Number of bytes that wait to be reused."""
+
+    def allocate(self, size: int) -> memoryview:
+        """Returns `size` bytes of undefined content."""
+
+    def drop_free(self) -> None:
+        """Returns free memory to the system."""
+
+def encode_blocks(
+    stream: Buffer,
+    block_size: int,
+    codec: int,
+    level: int,
+    dependency_elimination: bool,
+    num_threads: int,
+    group_size_log2: int = 2,
+) -> list[bytes]:
+    """Cuts `stream` into blocks and encodes each, with header. A block is stored if no payload would be smaller.
+
+    Raises ValueError for a block size or a group size that the format does not have.
+    """
+
+def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int) -> bytes:
+    """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
+
+    Raises ValueError if `out` is too small.
+    """
+
+def read_headers(blocks: Sequence[Buffer]) -> bytes:
+    """Returns facts of each block, 24 bytes: four u32, then a u64.
+
+    They are the status (a BlockStatus), codec, payload size, uncompressed size, and the checksum. All except the status
+    are 0 if the header cannot be read. gompfs.codec.headers reads them as an array.
+    """
+
+def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
+    """Returns the number of bytes that each block decodes to by its header; 0 if it has no valid header."""
+
+def are_possible_places(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
+    """Returns whether blocks at these columns of archive_offset (u64) and compressed_size (u32) are possible.
+
+    They are if all sizes are possible and all blocks end at `data_end` or before.
+    """
+
+def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
+    """Checks blocks, and copies their payloads to the offsets `places` (u64 each) in `out`.
+
+    Returns a status for each block. The payload of a damaged block is not copied.
+    """
+
+def check_contents(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
+    """Returns a byte for each block: 1 if the decoded bytes at its offset (u64) in `out` match its checksum, else 0."""
+
+def decode_payload(codec: int, payload: Buffer, out: Buffer) -> bool:
+    """Decodes one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""

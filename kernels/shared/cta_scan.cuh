@@ -1,0 +1,50 @@
+// Prefix sums and maxima over the threads of a CTA, and the size of the tiles that a long array is
+// cut into.
+//
+// A scan takes two steps: a scan in each warp by shuffles, then every thread combines the results
+// of the lower warps from shared memory.
+#pragma once
+
+#include "shared/warp.cuh"
+
+namespace gompfs {
+
+constexpr u32 kTileThreads = 256;
+constexpr u32 kItemsPerThread = 8;
+constexpr u32 kTileItems = kTileThreads * kItemsPerThread;
+constexpr u32 kWarpsPerTile = kTileThreads / kWarpSize;
+
+struct Sum {
+    __device__ u32 operator()(u32 left, u32 right) const { return left + right; }
+};
+
+struct Maximum {
+    __device__ u32 operator()(u32 left, u32 right) const { return left > right ? left : right; }
+};
+
+// Combines the values of all threads before this one; 0 for the first thread. All kTileThreads
+// threads must call it. `scratch` is kWarpsPerTile words of shared memory, which can be used again
+// after the next barrier.
+template <class Combine>
+__device__ inline u32 scan_before(u32 value, u32* scratch, Combine combine) {
+    const int lane = lane_id();
+    const u32 warp = threadIdx.x / kWarpSize;
+    u32 inclusive = value;
+#pragma unroll
+    for (int step = 1; step < kWarpSize; step *= 2) {
+        const u32 below = __shfl_up_sync(kAllLanes, inclusive, step);
+        inclusive = lane >= step ? combine(below, inclusive) : inclusive;
+    }
+    if (lane == kWarpSize - 1) {
+        scratch[warp] = inclusive;
+    }
+    __syncthreads();
+    u32 before = 0;
+    for (u32 index = 0; index < warp; ++index) {
+        before = combine(before, scratch[index]);
+    }
+    const u32 below = __shfl_up_sync(kAllLanes, inclusive, 1);
+    return lane == 0 ? before : combine(before, below);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,81 @@
+// Decodes blocks of a local archive on the CPU, for threads that do not hold the interpreter's
+// lock.
+//
+// A source knows the archive offset and the compressed size of every block. Neighbouring blocks are
+// read with one pread and decoded one after another. The decoded blocks go into the cache (load) or
+// straight into the caller's memory (decode_into).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "blocks/block_cache.h"
+#include "codec/codec.h"
+#include "common/decode_work.h"
+
+namespace gompfs {
+
+// The blocks from first_block on, and their archive offsets and sizes; see gompfs.model.Segment.
+struct StoredSegment {
+    std::uint64_t first_block;
+    std::uint64_t uncompressed_size;
+    std::vector<std::uint64_t> archive_offsets;
+    std::vector<std::uint32_t> compressed_sizes;
+};
+
+class BlockSource {
+  public:
+    // Takes ownership of the descriptor and closes it in the destructor. Each segment must begin
+    // where the one before it ends.
+    BlockSource(int descriptor, std::uint64_t block_size, std::vector<StoredSegment> segments,
+                bool verify, std::shared_ptr<DecodeWork> work)
+        : descriptor_(descriptor),
+          block_size_(block_size),
+          segments_(std::move(segments)),
+          verify_(verify),
+          work_(std::move(work)) {}
+    ~BlockSource();
+    BlockSource(const BlockSource&) = delete;
+    BlockSource& operator=(const BlockSource&) = delete;
+
+    // Decodes blocks from `first` on, up to the first block before `end` that is cached or that
+    // another thread is decoding. Inserts the blocks into the cache and returns them in order, with
+    // nullptr for a block that cannot be read or is damaged. May stop before `end`.
+    std::vector<BlockCache::Block> load(BlockCache& cache, std::uint64_t first, std::uint64_t end);
+
+    // Decodes out.size() bytes of the stream from stream_offset on into `out`. Returns false if a
+    // block cannot be read or is damaged.
+    bool decode_into(std::uint64_t stream_offset, MutableBytes out) const;
+
+    // The most blocks that one call of load decodes.
+    std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
+
+  private:
+    // A run of this size is still in the processor's cache when its blocks are decoded.
+    static constexpr std::uint64_t kRunBytes = 1 << 20;
+
+    struct Place {
+        std::uint64_t archive_offset;
+        std::uint32_t compressed_size;
+        std::uint32_t uncompressed_size;
+    };
+
+    Place place_of(std::uint64_t number) const;
+    std::vector<Place> neighbours(std::uint64_t first, std::uint64_t end) const;
+    Bytes read_run(const std::vector<Place>& places) const;
+    static Bytes block_of(Bytes run, const Place& place, const Place& first);
+    bool decode(Bytes block, MutableBytes content) const;
+    bool decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+                          std::uint64_t stream_offset, MutableBytes out) const;
+
+    const int descriptor_;
+    const std::uint64_t block_size_;
+    const std::vector<StoredSegment> segments_;
+    const bool verify_;
+    const std::shared_ptr<DecodeWork> work_;
+};
+
+}  // namespace gompfs

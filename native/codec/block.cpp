@@ -1,0 +1,99 @@
+// Writes, parses and checks blocks; see block.h.
+//
+// A header ends with a checksum (XXH3, 64 bits) of all other bytes of the block. So a decoder only
+// ever sees payloads that are as they were written, or were forged. Decoders must be safe for both;
+// the checksum makes accidental damage detectable before decoding.
+#include "codec/block.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+
+#include "common/little_endian.h"
+#include "shared/format_constants.h"
+
+namespace gompfs {
+namespace {
+
+constexpr std::array<std::uint8_t, 4> kBlockMagic{'G', 'B', 'L', 'K'};
+constexpr std::size_t kFieldsSize = kBlockHeaderSize - sizeof(std::uint64_t);
+
+// The checksum of a block: of all its bytes except the checksum itself, which ends the header.
+std::uint64_t block_xxh3(Bytes block) {
+    XXH3_state_t state;
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, block.data(), kFieldsSize);
+    XXH3_64bits_update(&state, block.data() + kBlockHeaderSize, block.size() - kBlockHeaderSize);
+    return XXH3_64bits_digest(&state);
+}
+
+BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
+                           MutableBytes content) {
+    const BlockStatus status = check_block(header, block);
+    if (status != BlockStatus::ok) {
+        return status;
+    }
+    if (!decode_payload(header.codec, block.subspan(kBlockHeaderSize), content)) {
+        return BlockStatus::bad_payload;
+    }
+    return verify && !is_content(header, content) ? BlockStatus::bad_content : BlockStatus::ok;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
+    const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
+    const Bytes payload = encoded ? Bytes(*encoded) : content;
+    std::vector<std::uint8_t> block(kBlockMagic.begin(), kBlockMagic.end());
+    block.reserve(kBlockHeaderSize + payload.size());
+    append(block, static_cast<std::uint32_t>(encoded ? options.codec : Codec::stored));
+    append(block, static_cast<std::uint32_t>(payload.size()));
+    append(block, static_cast<std::uint32_t>(content.size()));
+    append(block, std::uint64_t{XXH3_64bits(content.data(), content.size())});
+    append(block, std::uint64_t{0});
+    block.insert(block.end(), payload.begin(), payload.end());
+    store(block.data() + kFieldsSize, block_xxh3(block));
+    return block;
+}
+
+std::optional<BlockHeader> parse_block_header(Bytes block) {
+    if (block.size() < kBlockHeaderSize ||
+        !std::equal(kBlockMagic.begin(), kBlockMagic.end(), block.begin())) {
+        return std::nullopt;
+    }
+    const std::uint8_t* fields = block.data() + kBlockMagic.size();
+    const auto codec = load<std::uint32_t>(fields);  // one byte, and three reserved bytes
+    const BlockHeader header{static_cast<Codec>(codec), load<std::uint32_t>(fields + 4),
+                             load<std::uint32_t>(fields + 8), load<std::uint64_t>(fields + 12),
+                             load<std::uint64_t>(fields + 20)};
+    if (codec > static_cast<std::uint32_t>(Codec::gompresso_bit) || header.uncompressed_size == 0 ||
+        header.uncompressed_size > kMaxBlockSize ||
+        header.payload_size > header.uncompressed_size) {
+        return std::nullopt;
+    }
+    return header;
+}
+
+BlockStatus check_block(const BlockHeader& header, Bytes block) {
+    if (block.size() != kBlockHeaderSize + std::size_t{header.payload_size}) {
+        return BlockStatus::bad_header;
+    }
+    return block_xxh3(block) == header.block_xxh3 ? BlockStatus::ok : BlockStatus::bad_checksum;
+}
+
+bool is_content(const BlockHeader& header, Bytes content) {
+    return XXH3_64bits(content.data(), content.size()) == header.content_xxh3;
+}
+
+BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify,
+                         MutableBytes content) {
+    const BlockStatus status = decode_checked(header, block, verify, content);
+    if (status != BlockStatus::ok) {
+        std::fill(content.begin(), content.end(), std::uint8_t{0});
+    }
+    return status;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,47 @@
+// Makes listings and file layouts from rows of the index, without a Python object per row. Throws
+// std::invalid_argument if the rows are inconsistent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "blocks/block_reader.h"
+#include "blocks/stored_sizes.h"
+#include "fuse/listing_table.h"
+
+namespace gompfs {
+
+// How a mount changes an archive's inode numbers, owners and modes.
+struct Mapping {
+    std::uint64_t first_node = 0;  // added to inode numbers
+    std::optional<std::uint32_t> uid, gid;
+    std::uint32_t umask = 0;
+};
+
+// The rows of whole directories, sorted by directory number and name, one row per entry. Each
+// column is text: names end with '/', the fields of all other columns with ','.
+struct DirectoryColumns {
+    std::string_view parents, names;
+    std::array<std::string_view, 8> fields;  // ino, mode, uid, gid, size, mtime_ns, nlink, rdev
+};
+
+// Returns the listings of the directories with inode numbers in [first, end), including the empty
+// directories in that range, which have no rows. `stored_sizes` is indexed by inode number.
+ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
+                                     std::uint64_t end, const Mapping& mapping,
+                                     const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
+
+// The columns ino, size, file_offset, stream_offset and extent size, in the same text form. One row
+// per extent, sorted by file and file_offset; a file without extents has one row with an extent
+// size of -1.
+using LayoutColumns = std::array<std::string_view, 5>;
+
+// Returns the layouts of the files with inode numbers below `end`.
+std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColumns& columns,
+                                                               std::uint64_t end);
+
+}  // namespace gompfs

@@ -1,0 +1,203 @@
+// The loop that answers the kernel's requests; see request_loop.h.
+//
+// Each thread reads one request at a time, tries to answer it from the tables (class Answers), and
+// otherwise calls the interpreter. A reply to a read is written with one writev from the cached
+// blocks, so file content is never copied in the process. If anything about a request is unusual,
+// it is forwarded: the interpreter is the complete implementation, this is the fast path.
+#include "fuse/request_loop.h"
+
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <vector>
+
+#include "fuse/request.h"
+#include "fuse/requester_core.h"
+
+namespace gompfs {
+
+namespace {
+
+constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
+
+template <typename Value>
+std::span<const std::uint8_t> bytes_of(const Value& value) {
+    return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
+}
+
+// Answers the requests of one thread.
+class Answers {
+  public:
+    Answers(int device, Sources sources, std::size_t max_reply)
+        : device_(device), sources_(sources), max_reply_(max_reply) {}
+
+    // Returns false if the interpreter must answer.
+    bool answer(const Request& request, const ReaderTable::Place& place) {
+        switch (request.header.opcode) {
+            case FUSE_READ:
+                return answer_read(request, place);
+            case FUSE_OPEN:
+            case FUSE_RELEASE:
+                return answer_open(request, place);
+            case FUSE_READDIRPLUS:
+                return answer_listing(request);
+            case FUSE_LOOKUP:
+                return answer_lookup(request);
+            case FUSE_FORGET:
+            case FUSE_BATCH_FORGET:
+                return true;  // nodes are never freed; the kernel expects no reply
+            default:
+                return answer_kept(request);
+        }
+    }
+
+  private:
+    bool answer_read(const Request& request, const ReaderTable::Place& place) {
+        const auto read = request.argument<fuse_read_in>();
+        pieces_.blocks.clear();
+        pieces_.pieces.assign(1, {});
+        pieces_.size = 0;
+        const bool is_there = read && place.reader &&
+                              place.reader->read(place.ino, read->offset, read->size, pieces_) &&
+                              pieces_.pieces.size() <= kMaxPieces;
+        if (is_there) {
+            send(request, 0, pieces_.pieces, pieces_.size);
+        }
+        pieces_.blocks.clear();
+        return is_there;
+    }
+
+    // Opens and closes small files, which need no file handle. The mount counts the handles of
+    // other files, so the interpreter opens and closes those.
+    bool answer_open(const Request& request, const ReaderTable::Place& place) {
+        if (request.header.opcode == FUSE_OPEN) {
+            fuse_open_out open{};
+            open.open_flags = FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;
+            const bool is_small = request.argument<fuse_open_in>() && place.reader &&
+                                  place.reader->is_small(place.ino);
+            if (is_small) {
+                send(request, 0, bytes_of(open));
+            }
+            return is_small;
+        }
+        const auto release = request.argument<fuse_release_in>();
+        const bool is_ours = release && release->fh == 0;
+        if (is_ours) {
+            send(request, 0, {});
+        }
+        return is_ours;
+    }
+
+    bool answer_listing(const Request& request) {
+        const auto read = request.argument<fuse_read_in>();
+        const auto listing = read ? sources_.listings.use(request.header.nodeid) : nullptr;
+        if (!listing) {
+            return false;
+        }
+        packed_.clear();
+        listing->pack(read->offset, std::min<std::size_t>(read->size, max_reply_), packed_);
+        send(request, 0, packed_);
+        return true;
+    }
+
+    // Names of the root are left to the interpreter: the root may have names that it does not list.
+    bool answer_lookup(const Request& request) {
+        const std::uint64_t node = request.header.nodeid;
+        if (node == FUSE_ROOT_ID || request.body().empty()) {
+            return false;
+        }
+        const auto listing = sources_.listings.use(node);
+        if (!listing || !listing->is_sorted()) {
+            sources_.listings.note_missed(node);
+            return false;
+        }
+        const std::string_view name = request.body().substr(0, request.body().size() - 1);
+        const InodeFields* inode = listing->find(name);
+        if (inode == nullptr && name.size() > NAME_MAX) {
+            return false;  // such a name is an error, not merely a missing entry
+        }
+        fuse_entry_out entry{};
+        entry.entry_valid = listing->cache_seconds();
+        if (inode != nullptr) {
+            entry = make_entry(*inode, listing->stored_size(*inode), listing->cache_seconds());
+        }
+        send(request, 0, bytes_of(entry));
+        return true;
+    }
+
+    bool answer_kept(const Request& request) {
+        const std::optional<KeptReply> reply = sources_.replies.find(request);
+        if (!reply) {
+            return false;
+        }
+        send(request, reply->error,
+             {reinterpret_cast<const std::uint8_t*>(reply->content.data()), reply->content.size()});
+        return true;
+    }
+
+    void send(const Request& request, std::int32_t error, std::span<const std::uint8_t> content) {
+        pieces_.pieces.assign(1, {});
+        pieces_.pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
+        send(request, error, pieces_.pieces, content.size());
+    }
+
+    // The first piece is reserved for the header.
+    void send(const Request& request, std::int32_t error, std::vector<iovec>& pieces,
+              std::size_t size) {
+        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), error,
+                               request.header.unique};
+        pieces[0] = {&header, sizeof header};
+        // Writing fails if the request was aborted in the meantime.
+        [[maybe_unused]] const ssize_t written =
+            writev(device_, pieces.data(), static_cast<int>(pieces.size()));
+    }
+
+    const int device_;
+    const Sources sources_;
+    const std::size_t max_reply_;
+    ReadPieces pieces_;
+    std::vector<std::uint8_t> packed_;
+};
+
+}  // namespace
+
+int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
+    std::vector<std::uint8_t> buffer(buffer_size);
+    Answers answers(device, sources, buffer_size);
+    RequesterCore core;
+    for (;;) {
+        const ssize_t size = ::read(device, buffer.data(), buffer.size());
+        if (size == 0) {
+            return 0;  // the device was replaced by one that is at its end, to stop this thread
+        }
+        if (size < 0) {
+            if (errno == ENOENT || errno == EAGAIN || errno == EINTR) {
+                continue;  // the request was interrupted before it was read
+            }
+            return errno == ENODEV ? 0 : errno;
+        }
+        const std::span request(buffer.data(), static_cast<std::size_t>(size));
+        const Request parsed(request);
+        const auto begin = std::chrono::steady_clock::now();
+        const auto place = sources.readers.find(parsed.header.nodeid);
+        const bool is_read = parsed.header.opcode == FUSE_READ;
+        const bool is_forwarded = !answers.answer(parsed, place);
+        if (is_forwarded) {
+            core.leave();
+            forward(request);
+        }
+        (place.reader ? place.reader : sources.readers.current())
+            ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
+        if (is_read) {
+            core.leave();
+        } else if (!is_forwarded) {
+            core.follow(parsed.header.pid);
+        }
+    }
+}
+
+}  // namespace gompfs

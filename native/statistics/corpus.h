@@ -1,0 +1,64 @@
+// The grammars of all segments as one text: words and files are numbered across segments.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "statistics/vocabulary.h"
+
+namespace gompfs {
+
+constexpr std::uint32_t kLeftOut = 0xffffffff;
+constexpr unsigned kMaxWordsOfNgram = 5;
+
+// An n-gram as a number: the ranks of its words, the first word in the highest bits. Keys sort as
+// the texts of the n-grams do, in which spaces join the words.
+using NgramKey = unsigned __int128;
+
+struct Corpus {
+    // A file of the statistics. Files are given in the order in which reports list them.
+    struct File {
+        std::uint64_t ino;
+        std::string path;
+    };
+
+    // Files whose inodes are not among `files` are left out. Throws std::invalid_argument if n
+    // words do not fit into a key, or if counts might not fit into 64 bits.
+    Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned n);
+
+    // The number of a file; kLeftOut if it is left out.
+    std::uint32_t file_number(std::uint64_t ino) const;
+    // The rank that a word (a number in the dictionary of a grammar) has in a key as the last word;
+    // inner_rank gives the rank of a word that other words follow.
+    std::uint32_t last_rank(std::size_t grammar, std::uint32_t word) const {
+        return words.rank(grammar, word);
+    }
+    std::uint32_t inner_rank(std::uint32_t rank) const {
+        return inner_ranks.empty() ? rank : inner_ranks[rank];
+    }
+    // inner_rank by rank; empty if both are equal.
+    const std::vector<std::uint32_t>& ranks_before_others() const { return inner_ranks; }
+    void append_ngram(std::string& text, NgramKey key) const;
+
+    std::vector<const Grammar*> grammars;
+    std::vector<File> files;
+    unsigned n;
+    unsigned bits;     // of a word in a key
+    Vocabulary words;  // of all grammars
+
+  private:
+    void check_num_tokens() const;
+    void rank_inner_words();
+    bool is_before_inside(std::uint32_t left, std::uint32_t right) const;
+
+    // Ranks for words that are followed by a space. A word that contains a byte below the space
+    // sorts before the shorter word that it begins with, once a space follows both. Empty if there
+    // is no such word.
+    std::vector<std::uint32_t> inner_ranks, words_of_inner_ranks;
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> files_by_ino_;
+};
+
+}  // namespace gompfs

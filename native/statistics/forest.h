@@ -1,0 +1,44 @@
+// The parts of grammars as one forest in arrays, for traversal on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "statistics/corpus.h"
+
+namespace gompfs {
+
+// An element of a forest is a word, or a node with this bit set.
+constexpr std::uint32_t kNode = 0x80000000;
+
+// The nodes are the files (their symbols in a root; a file that continues in the next part has a
+// node in both), then the rules of each part in their order, so children have higher numbers than
+// their parents. Rules that stand for no words and rules that no file of the forest uses are left
+// out.
+struct Forest {
+    std::vector<std::uint32_t> files;      // by file node: number of the file
+    std::vector<std::uint64_t> starts{0};  // CSR, by node
+    std::vector<std::uint32_t> elements;
+    // By node: 0 for files, else 1 + the largest depth of the nodes that use it.
+    std::vector<std::uint32_t> depths;
+    // By node: 0 without children, else 1 + the largest height of the children.
+    std::vector<std::uint32_t> heights;
+
+    std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(depths.size()); }
+};
+
+// A part, and the numbers of its dictionary's words by index (null: the indexes themselves).
+struct ForestPart {
+    const Part* part;
+    const std::vector<std::uint32_t>* ranks;
+};
+
+// Builds the forest of the files [begin, end), counted over the files of all parts.
+// file_number(ino) is kLeftOut for files that do not count. Throws std::invalid_argument if there
+// are too many nodes.
+Forest build_forest(const std::vector<ForestPart>& parts, std::uint64_t begin, std::uint64_t end,
+                    const std::function<std::uint32_t(std::uint64_t)>& file_number,
+                    unsigned num_threads);
+
+}  // namespace gompfs

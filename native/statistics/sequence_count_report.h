@@ -1,0 +1,46 @@
+// The report sequence count: n-grams by falling count.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "statistics/postings.h"
+#include "statistics/report.h"
+#include "statistics/streams.h"
+
+namespace gompfs {
+
+// Sorts n-grams by count with a stream for each small count; a merge of the runs supplies them in
+// byte order. n-grams with large counts are few and sorted in memory.
+class SequenceCountReport : public Report {
+  public:
+    SequenceCountReport(const Corpus& corpus, Postings& postings, unsigned num_threads);
+
+    std::size_t num_pieces() const override { return piece_starts_.size() - 1; }
+    std::string piece(std::size_t index) const override;
+
+  private:
+    static constexpr std::uint64_t kSmall = 1024;  // smaller counts have a stream each
+
+    struct NgramCount {
+        NgramKey key;
+        std::uint64_t count;
+    };
+    struct Chunk {
+        std::uint64_t count;
+        std::uint64_t place;
+        std::uint32_t size;
+    };
+
+    void distribute(Postings& postings, Streams& streams, unsigned num_threads);
+    void list_pieces(const Streams& streams);
+    void append_line(std::string& text, NgramKey key, std::uint64_t count) const;
+
+    const Corpus& corpus_;
+    const Spill& spill_;
+    std::vector<NgramCount> large_;  // these are in piece 0
+    std::vector<Chunk> chunks_;      // of all streams, highest count first
+    std::vector<std::size_t> piece_starts_;
+};
+
+}  // namespace gompfs

@@ -1,0 +1,35 @@
+// Decodes blocks of gompresso-byte with the match strategies of the Gompresso paper (Sitaridi et
+// al., ICPP 2016), to compare them: sequential copying (decode_byte_sc), multi-round resolution
+// (decode_byte_mrr) and dependency elimination (decode_byte_de). See strategies.cuh. The mount does
+// not use these kernels.
+//
+// Launch: as decode_byte.
+// Mapping: as decode_byte; lane i copies the match of sequence i of each row.
+// Reads: as decode_byte.
+// Writes: as decode_byte; adds to the kNumCounters numbers of counters.
+// Shared memory: kStrategyBytesPerWarp for each warp, then as decode_byte.
+// Requires: as decode_byte; decode_byte_de requires payloads with the dependency elimination flag.
+// Fails: as decode_byte.
+// Oracle: native/codec/byte_codec.cpp; the counters: tests/conformance/test_kernels_on_host.py
+//   (test_rounds_are_counted).
+// Caller: tools/experiments/strategy_blocks.py.
+#include "codec/byte_block.cuh"
+#include "strategies.cuh"
+
+namespace gompfs {
+
+class ByteBlockDecoder {
+  public:
+    __device__ explicit ByteBlockDecoder(void*) {}
+
+    template <class Rows>
+    __device__ bool operator()(const BlockTask& task, Rows& rows) const {
+        return decode_byte_block(task, rows);
+    }
+};
+
+}  // namespace gompfs
+
+GOMPFS_STRATEGY_KERNEL(decode_byte_sc, ByteBlockDecoder, sequential_copying)
+GOMPFS_STRATEGY_KERNEL(decode_byte_mrr, ByteBlockDecoder, multi_round_resolution)
+GOMPFS_STRATEGY_KERNEL(decode_byte_de, ByteBlockDecoder, dependency_elimination)

@@ -1,0 +1,101 @@
+"""Measures power while a job runs repeatedly, from energy counters; the CPU's counter is RAPL, read from Linux."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.bench.report import Cell, Report
+
+ENERGY_COLUMNS = ("GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB")
+NOT_READABLE = "not readable"
+_POWERCAP = Path("/sys/class/powercap")
+_SECONDS_TO_WARM_UP = 0.5
+_SECONDS_BETWEEN_READINGS = 0.05  # the job does not run while a counter is read
+
+Meter = Callable[[], float]
+"""Returns joules since an arbitrary start; the value increases in steps."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """The runs of a job per second, and the watts by meter; None for a meter that did not change."""
+
+    runs_per_second: float
+    watts: dict[str, float | None]
+
+
+def cpu_meter(root: Path = _POWERCAP) -> Meter | None:
+    """Returns a meter for the energy of all CPU packages; None if it is not readable."""
+    zones = sorted(root.glob("intel-rapl:*"))  # AMD CPUs use this name too
+    try:
+        packages = [_Package(zone) for zone in zones if zone.name.count(":") == 1]  # more colons: a part of a package
+    except OSError:
+        return None
+    return (lambda: sum(package.joules() for package in packages)) if packages else None
+
+
+class _Package:
+    """The energy counter of one package, in microjoules, which wraps to 0 from time to time."""
+
+    def __init__(self, zone: Path) -> None:
+        self._counter = zone / "energy_uj"
+        self._range = int((zone / "max_energy_range_uj").read_text())
+        self._last = int(self._counter.read_text())
+        self._total = 0
+
+    def joules(self) -> float:
+        """Returns the joules since this object was created."""
+        now = int(self._counter.read_text())
+        self._total += (now - self._last) % (self._range + 1)
+        self._last = now
+        return self._total / 1e6
+
+
+def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds: float) -> Load:
+    """Runs a job repeatedly for `seconds`, after a warm-up; the job must wait for the work that it starts."""
+    _repeat(job, _SECONDS_TO_WARM_UP)
+    steps: dict[str, list[tuple[float, float]]] = {name: [] for name in meters}
+    started = time.perf_counter()
+    runs = 0
+    while time.perf_counter() - started < seconds:
+        runs += _repeat(job, _SECONDS_BETWEEN_READINGS)
+        for name, meter in meters.items():
+            joules = meter()
+            if not steps[name] or joules != steps[name][-1][1]:
+                steps[name].append((time.perf_counter(), joules))
+    elapsed = time.perf_counter() - started
+    return Load(runs / elapsed, {name: _power(found) for name, found in steps.items()})
+
+
+def add_load(
+    report: Report, label: str, size: int, job: Callable[[], object], meters: Mapping[str, Meter], seconds: float
+) -> None:
+    """Measures a job that produces `size` bytes, and adds a row for it."""
+    load = measure_load(job, meters, seconds)
+    speed = load.runs_per_second * size / 1e9
+    cells: list[Cell] = [speed or None]
+    for name in ("GPU", "CPU"):
+        watts = load.watts.get(name)
+        cells += [NOT_READABLE if watts is None else watts, watts / speed if watts is not None and speed else None]
+    report.add(label, *cells)
+
+
+def _repeat(job: Callable[[], object], seconds: float) -> int:
+    """Runs a job repeatedly for at least `seconds`; returns the number of runs."""
+    started = time.perf_counter()
+    runs = 0
+    while time.perf_counter() - started < seconds:
+        job()
+        runs += 1
+    return runs
+
+
+def _power(steps: list[tuple[float, float]]) -> float | None:
+    """Returns the watts from the first step of the counter to the last; earlier values began at an unknown time."""
+    if len(steps) < 3:
+        return None
+    (start, before), (end, after) = steps[1], steps[-1]
+    return (after - before) / (end - start)

@@ -184,8 +184,8 @@ class ArchiveFiles:
         each n-gram. `num_words` is the length of n-grams, 1 to 5. A search without results yields nothing. Raises
         OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
         """
-        from gompfs.analytics import records
         from gompfs.mount.virtual_files import StatsQuery, check_name, compute
+        from gompfs.statistics import records
 
         try:
             kind = check_name(name)

@@ -115,7 +115,7 @@ def stats_command(
             for piece in report:
                 write_bytes(piece)
             return
-        from gompfs.analytics import records
+        from gompfs.statistics import records
 
         if name == "info":
             print_json(next(records(kind, report)))
@@ -132,8 +132,8 @@ def _print_names(as_json: bool) -> None:
 
 def _build_grammars(path: str, engine: str) -> int:
     """Add missing grammars to an archive as a new generation. Returns their compressed size; 0 if none were missing."""
-    from gompfs.archive.text import text_without_grammar
     from gompfs.pack import add_grammars
+    from gompfs.statistics.content import text_without_grammar
 
     leave_on_sigterm()
     with opened(path, engine=engine) as archive:

@@ -15,8 +15,8 @@ from gompfs.cli.progress import progress_bar
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
-    from gompfs.archive.verify import Damage, VerifyReport
     from gompfs.model import Problem
+    from gompfs.verify import Damage, VerifyReport
 
 
 @click.command("verify")
@@ -31,7 +31,7 @@ def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str
     Prints a line for each damaged block with the files that it belongs to, then a line for each problem of the index,
     of the grammars, or of the bytes after the last generation. If there is any line, the exit status is 1.
     """
-    from gompfs.archive.verify import verify_archive
+    from gompfs.verify import verify_archive
 
     with opened(archive, engine=engine, with_warnings=False) as opened_archive:
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.decode_work import DecodeWork
 from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
-    from gompfs.engine.array_device import ArrayDevice
-    from gompfs.engine.text_device import TextDevice
+    from gompfs.gpu.arrays import ArrayDevice
+    from gompfs.gpu.text import TextDevice
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ class AutoEngine:
         if self._lost_gpu is not None or num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
             return None
         try:
-            from gompfs.engine.gpu_arrays import GpuArrays
+            from gompfs.gpu.cupy_arrays import GpuArrays
 
             with self._lock:
                 memory = self._options.memory if self._options is not None else None

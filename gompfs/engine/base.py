@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
-from gompfs.engine.decode_work import DecodeWork
+from gompfs.codec.decode_work import DecodeWork
 
 if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
-    from gompfs.engine.array_device import ArrayDevice
-    from gompfs.engine.text_device import TextDevice
+    from gompfs.gpu.arrays import ArrayDevice
+    from gompfs.gpu.text import TextDevice
     from gompfs.grammar import RuleBuilder
 
 

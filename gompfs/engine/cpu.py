@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
 from gompfs.codec.block import Buffer
-from gompfs.engine.decode_work import DecodeWork
+from gompfs.codec.decode_work import DecodeWork
 
 _STATUSES = tuple(BlockStatus)
 

@@ -12,15 +12,15 @@ import numpy as np
 from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.headers import read_headers
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.decode_work import DecodeWork
-from gompfs.engine.device_repair import build_rules
-from gompfs.engine.gpu_arrays import GpuArrays
-from gompfs.engine.gpu_batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
-from gompfs.engine.gpu_device import PADDING, Device, pinned_array
-from gompfs.engine.gpu_text import GpuText
 from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
+from gompfs.gpu.cupy_arrays import GpuArrays
+from gompfs.gpu.cupy_text import GpuText
+from gompfs.gpu.device import PADDING, Device, pinned_array
+from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 

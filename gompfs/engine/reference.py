@@ -8,8 +8,8 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, CodecOptions, EncodedBlock, check_block
 from gompfs.codec.block import Buffer
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.reference import PayloadError, decode_payload
-from gompfs.engine.decode_work import DecodeWork
 from gompfs.errors import EngineUnavailableError
 
 

@@ -136,7 +136,7 @@ def _serve(
     on_ready: Callable[[], None],
     on_stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    from gompfs.mount.virtual_files import load_analytics
+    from gompfs.mount.virtual_files import load_statistics
 
     # A mount creates many small objects and frees few: with the default thresholds, the garbage collector takes a tenth
     # of the time of a walk.
@@ -151,7 +151,7 @@ def _serve(
             set_read_ahead(mountpoint, options.readahead)
             content.follow()
             on_ready()
-            _load_later(load_analytics)
+            _load_later(load_statistics)
 
         try:
             session.serve(content, ready)
@@ -180,7 +180,7 @@ def _made_directory(mountpoint: str) -> Iterator[None]:
 def _load_later(load: Callable[[], None]) -> None:
     """Import the modules for statistics a little later, since the import blocks the interpreter for a while."""
     timer = threading.Timer(_SECONDS_BEFORE_LOADING, load)
-    timer.name, timer.daemon = "gompfs-load-analytics", True
+    timer.name, timer.daemon = "gompfs-load-statistics", True
     timer.start()
 
 

@@ -26,7 +26,7 @@ class Spool:
         rest = memoryview(piece)[in_memory:]
         if len(rest):
             if self._file is None:
-                from gompfs.analytics.temporary_files import temporary_file
+                from gompfs.statistics.temporary_files import temporary_file
 
                 self._file = temporary_file()
             while len(rest):

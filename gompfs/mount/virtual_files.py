@@ -18,9 +18,9 @@ from gompfs.mount.metrics import metrics
 from gompfs.mount.spool import Spool
 
 if TYPE_CHECKING:
-    from gompfs.analytics import Report, SortOrder, Traversal
-    from gompfs.archive.text import ContentText
     from gompfs.grammar import Grammar
+    from gompfs.statistics import Report, SortOrder, Traversal
+    from gompfs.statistics.content import ContentText
 
 
 class KeptGrammars:
@@ -96,9 +96,9 @@ def describe_passthrough(archive: Archive) -> str | None:
     return None if describe is None else describe()
 
 
-def load_analytics() -> None:
+def load_statistics() -> None:
     """Import the modules that the first statistic would have to wait for otherwise."""
-    import gompfs.analytics.device_statistics  # noqa: F401
+    import gompfs.statistics.device_postings  # noqa: F401
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:
@@ -122,7 +122,7 @@ def _content(archive: Archive, grammars: Sequence[Grammar], query: StatsQuery) -
 
     `grammars` are all grammars of the archive.
     """
-    from gompfs.archive.text import ContentText
+    from gompfs.statistics.content import ContentText
 
     if len(grammars) == len(archive.segments):
         return ContentText(archive, ())
@@ -173,21 +173,21 @@ _EVERYTHING = StatsQuery()
 
 def wordcount(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """Returns `word<TAB>count` lines, by count descending, then by word."""
-    from gompfs.analytics import SortOrder
+    from gompfs.statistics import SortOrder
 
     return _word_count_report(archive, query, SortOrder.BY_COUNT)
 
 
 def sort(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """Returns `word<TAB>count` lines by word."""
-    from gompfs.analytics import SortOrder
+    from gompfs.statistics import SortOrder
 
     return _word_count_report(archive, query, SortOrder.BY_WORD)
 
 
 def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
     """Returns a traversal on the device that the engine chooses for this amount of work, or on the CPU."""
-    from gompfs.analytics import Traversal
+    from gompfs.statistics import Traversal
 
     num_symbols = sum(grammar.num_symbols for grammar in grammars)
     return Traversal(device=archive.engine.array_device(num_symbols))
@@ -195,7 +195,7 @@ def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
 
 def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """Returns `word<TAB>path<TAB>path...` lines by word."""
-    from gompfs.analytics import inverted_index_report
+    from gompfs.statistics import inverted_index_report
 
     grammars, paths = _text(archive, query)
     return inverted_index_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
@@ -203,7 +203,7 @@ def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """Returns `path<TAB>count word<TAB>count word...` lines by path, words by count descending, then by word."""
-    from gompfs.analytics import term_vector_report
+    from gompfs.statistics import term_vector_report
 
     grammars, paths = _text(archive, query)
     return term_vector_report(grammars, paths, top=query.top, traversal=_traversal(archive, grammars))
@@ -211,7 +211,7 @@ def term_vector(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 def sequence_count(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
     """Returns `w1 w2 w3<TAB>count` lines, by count descending, then by the words."""
-    from gompfs.analytics import sequence_count_report
+    from gompfs.statistics import sequence_count_report
 
     grammars, paths = _text(archive, query)
     how = _traversal(archive, grammars)
@@ -223,7 +223,7 @@ def ranked_inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> 
 
     The files of a line are by count descending, then by path.
     """
-    from gompfs.analytics import ranked_inverted_index_report
+    from gompfs.statistics import ranked_inverted_index_report
 
     grammars, paths = _text(archive, query)
     how = _traversal(archive, grammars)
@@ -235,7 +235,7 @@ def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
     For a single file too, the scores compare it with all other files.
     """
-    from gompfs.analytics import DEFAULT_TOP, FixedReport, escape_path, tfidf_report
+    from gompfs.statistics import DEFAULT_TOP, FixedReport, escape_path, tfidf_report
 
     grammars, paths = _text(archive, query, with_others=True)
     how = _traversal(archive, grammars)
@@ -249,7 +249,7 @@ def tfidf(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
 
 def phrase(archive: Archive, query: StatsQuery) -> Report:
     """Returns `path<TAB>count` lines of the files with the words in a row, by count descending, then by path."""
-    from gompfs.analytics import phrase_report
+    from gompfs.statistics import phrase_report
 
     grammars, paths = _text(archive, query)
     return phrase_report(grammars, paths, query.words, top=query.top)
@@ -257,7 +257,7 @@ def phrase(archive: Archive, query: StatsQuery) -> Report:
 
 def words(archive: Archive, query: StatsQuery) -> Report:
     """Returns the words of a file from index `begin` up to `end`, one per line."""
-    from gompfs.analytics import END, words_report
+    from gompfs.statistics import END, words_report
 
     if query.ino is None:
         raise OptionError("words needs a file")
@@ -268,10 +268,10 @@ def words(archive: Archive, query: StatsQuery) -> Report:
 def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) -> Report:
     from concurrent.futures import ThreadPoolExecutor
 
-    from gompfs.analytics import Traversal, word_count_report
-    from gompfs.analytics.device_statistics import count_words
     from gompfs.archive.arrays import inode_numbers
     from gompfs.grammar import CountedWords
+    from gompfs.statistics import Traversal, word_count_report
+    from gompfs.statistics.device_postings import count_words
 
     sections = _grammar_sections(archive)
     # A device only if the user asked for it: otherwise the CPU counts while it reads.
@@ -313,7 +313,7 @@ def _text(
 
     With `with_others`, the files that the query does not count are included.
     """
-    from gompfs.analytics import check_memory
+    from gompfs.statistics import check_memory
 
     counted = _counted_inos(archive, query)
     scope = replace(query, ino=None) if with_others else query
@@ -427,8 +427,8 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
     `name` is a path in `stats`: a task, `info`, `metrics`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or
     `words`, which no mount shows.
     """
-    from gompfs.analytics import FixedReport
     from gompfs.mount.arenas import share_arenas
+    from gompfs.statistics import FixedReport
 
     share_arenas()
     kind, _, rest = name.partition(b"/")

@@ -35,7 +35,7 @@
 // Fails: never.
 // Oracle: native/grammar/repair.cpp (tests/conformance/test_grammar_kernels_on_host.py,
 //   tests/grammar/test_gpu_grammars.py).
-// Caller: gompfs/engine/device_repair.py.
+// Caller: gompfs/gpu/repair.py.
 #include "shared/cta_scan.cuh"
 
 namespace gompfs {

@@ -15,7 +15,7 @@
 // Fails: never.
 // Oracle: native/grammar/tokenizer.cpp (tests/conformance/test_grammar_kernels_on_host.py,
 //   tests/grammar/test_gpu_grammars.py).
-// Caller: number_words in gompfs/engine/device_tokens.py.
+// Caller: number_words in gompfs/gpu/tokens.py.
 #include "shared/grid.cuh"
 
 using gompfs::u32;

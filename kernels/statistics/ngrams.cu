@@ -17,7 +17,7 @@
 //   fit in 128 bits.
 // Fails: never.
 // Oracle: native/statistics/ngrams.cpp (tests/conformance/test_device_traversal.py).
-// Caller: DeviceForest in gompfs/analytics/device_forest.py.
+// Caller: DeviceForest in gompfs/gpu/forest.py.
 #include "statistics/forest.cuh"
 
 namespace gompfs {

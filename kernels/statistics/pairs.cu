@@ -13,7 +13,7 @@
 // Requires: owner, item and count fit in the bits that the shifts leave for them.
 // Fails: never.
 // Oracle: the reports of the CPU (tests/conformance/test_device_traversal.py).
-// Caller: add_up in gompfs/analytics/tables.py.
+// Caller: add_up in gompfs/gpu/tables.py.
 #include "statistics/forest.cuh"
 
 using gompfs::u32;

@@ -17,7 +17,7 @@
 // Requires: an acyclic graph; tables at least as large as the first pass says.
 // Fails: sets *overflow if a table is full; the item is dropped and the caller must check the flag.
 // Oracle: native/statistics/traversal.cpp (tests/conformance/test_device_traversal.py).
-// Caller: gompfs/analytics/flows.py and tables.py.
+// Caller: gompfs/gpu/flows.py and tables.py.
 #include "statistics/tables.cuh"
 
 namespace gompfs {

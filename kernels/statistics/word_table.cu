@@ -19,7 +19,7 @@
 // Requires: num_slots is a power of two above max_taken; fewer than 2^31 words.
 // Fails: find_slots sets counters[1] if the table is full; never otherwise.
 // Oracle: native/grammar/word_table.h (tests/conformance/test_device_words.py).
-// Caller: WordTable in gompfs/engine/device_words.py.
+// Caller: WordTable in gompfs/gpu/words.py.
 #include "shared/grid.cuh"
 
 using gompfs::u32;

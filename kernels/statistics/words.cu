@@ -13,7 +13,7 @@
 // Requires: text padded with newlines to a multiple of 32 bytes; fewer than 2^32 bytes of it.
 // Fails: never; bytes that are not valid UTF-8 belong to no word (rule `letters`).
 // Oracle: native/grammar/tokenizer.cpp (tests/conformance/test_device_words.py).
-// Caller: gompfs/engine/device_words.py.
+// Caller: gompfs/gpu/words.py.
 #include "shared/grid.cuh"
 
 using gompfs::u32;

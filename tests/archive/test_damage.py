@@ -14,7 +14,6 @@ from tree_helpers import files_of_block, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.archive.verify import verify_archive
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, build_block, parse_block_header
 from gompfs.errors import (
     ArchiveFormatError,
@@ -24,6 +23,7 @@ from gompfs.errors import (
     UnsupportedVersionError,
 )
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, LocalFile, Superblock, last_footer
+from gompfs.verify import verify_archive
 
 
 def overwrite(path: Path, archive_offset: int, data: bytes) -> None:

@@ -18,7 +18,6 @@ import pytest
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
 from gompfs.errors import (
     ArchiveFormatError,
@@ -32,6 +31,7 @@ from gompfs.format import LocalFile, last_footer
 from gompfs.mount.operations import Operations
 from gompfs.options import MountOptions, PackOptions
 from gompfs.pack import add_to_archive, open_source
+from gompfs.verify import verify_archive
 
 Forge = Callable[..., Path]
 

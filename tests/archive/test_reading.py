@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from tree_helpers import list_archive, list_directory, pack
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, EntryNotFoundError, EntryTypeError
+from gompfs.verify import verify_archive
 
 
 def source_files(tree: Path) -> list[tuple[str, bytes]]:

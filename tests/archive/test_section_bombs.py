@@ -10,8 +10,8 @@ import pytest
 from test_index_bombs import run_in_bounds
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.errors import CorruptIndexError, GompfsError
+from gompfs.verify import verify_archive
 
 BLOCK_SIZE = 16 << 10
 Forge = Callable[..., Path]

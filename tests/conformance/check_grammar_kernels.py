@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from part_batches import Texts, batches, section_of_core, sections_of_batch
 
-from gompfs.engine.device_repair import build_rules, join_parts, split_parts
+from gompfs.gpu.repair import build_rules, join_parts, split_parts
 from gompfs.grammar import GrammarBuilder, PartsInRules, PartsInText
 from gompfs.model import WORD_RULES
 

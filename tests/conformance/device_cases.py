@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 from archive_builder import grammar_part, grammar_section
 
-from gompfs.analytics import (
+from gompfs.gpu.arrays import ArrayDevice
+from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.statistics import (
     Direction,
     Method,
     PhaseTimes,
@@ -24,9 +26,7 @@ from gompfs.analytics import (
     sequence_count_report,
     term_vector_report,
 )
-from gompfs.analytics.device_statistics import count_words
-from gompfs.engine.array_device import ArrayDevice
-from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.statistics.device_postings import count_words
 
 Files = Sequence[tuple[int, bytes]]
 Case = tuple[str, list[Grammar], dict[int, bytes]]

@@ -17,7 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, build_library, sanitizer_environment
 
-from gompfs.analytics import (
+from gompfs.archive import Archive
+from gompfs.engine.auto import AutoEngine
+from gompfs.engine.cpu import CpuEngine
+from gompfs.errors import StatsUnavailableError
+from gompfs.mount.virtual_files import TASKS, compute
+from gompfs.statistics import (
     Direction,
     Method,
     PhaseTimes,
@@ -25,11 +30,6 @@ from gompfs.analytics import (
     inverted_index_report,
     ranked_inverted_index_report,
 )
-from gompfs.archive import Archive
-from gompfs.engine.auto import AutoEngine
-from gompfs.engine.cpu import CpuEngine
-from gompfs.errors import StatsUnavailableError
-from gompfs.mount.virtual_files import TASKS, compute
 
 KERNELS = Path(__file__).with_name("host_kernels.cpp")
 MIB = 1 << 20
@@ -70,7 +70,7 @@ def test_any_segments(device: HostDevice, contents: list, builder: str, left_out
 def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit of four items for narrow levels, the kernels for wide levels run too."""
     compare(device, *texts(0)[1:], lengths=(3,), methods=[Method.LEVELS])
-    monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.statistics.device_forest._MAX_NARROW", 4)
     compare(device, *texts(0)[1:], lengths=(3,))
     folder = ROOT / "kernels" / "statistics"
     sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]
@@ -111,7 +111,7 @@ def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> N
     compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,), methods=[Method.LEVELS])
     assert "add_tables" not in device.launched
     name, grammars, paths = chain(100)
-    monkeypatch.setattr("gompfs.analytics.flows._MAX_ROUNDS", 50)
+    monkeypatch.setattr("gompfs.statistics.flows._MAX_ROUNDS", 50)
     for direction in Direction:
         how = Traversal(direction, Method.ROUNDS, device=device)
         with pytest.raises(StatsUnavailableError, match="nested more than"):

@@ -18,13 +18,14 @@ from text_device_on_host import HostTextDevice
 from word_cases import BATCH_BYTES, BLOCK_SIZE, RULES, check_table, compare, odd_files, pack_files
 
 from gompfs.archive import Archive
-from gompfs.archive.text import ContentText
-from gompfs.engine import device_words, select_engine
+from gompfs.engine import select_engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, CorruptIndexError, StatsUnavailableError
+from gompfs.gpu import words as gpu_words
 from gompfs.mount.virtual_files import TASKS, StatsQuery, compute
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
+from gompfs.statistics.content import ContentText
 
 KERNELS = Path(__file__).with_name("host_kernels.cpp")
 
@@ -73,11 +74,11 @@ def test_words_are_sorted(
     device: HostTextDevice, monkeypatch: pytest.MonkeyPatch, words: list[bytes], max_rounds: int
 ) -> None:
     """Words are sorted in rounds of 8 bytes; the host sorts words with a long common prefix."""
-    monkeypatch.setattr(device_words, "_MAX_ROUNDS", max_rounds)
+    monkeypatch.setattr(gpu_words, "_MAX_ROUNDS", max_rounds)
     different = [word for word in dict.fromkeys(words) if word]
     starts = np.cumsum([0, *map(len, different)]).astype(np.uint64)
     pool = np.frombuffer(b"".join(different), np.uint8).copy()
-    order = device_words.sort_words(device, pool, starts)
+    order = gpu_words.sort_words(device, pool, starts)
     assert [different[place] for place in order.tolist()] == sorted(different)
 
 

@@ -14,12 +14,12 @@ from manifests import GOLDEN, entry_lines, frame_lines, num_links, read_manifest
 from tree_helpers import list_archive
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.engine import Engine, select_engine
 from gompfs.grammar.reference import split_words
 from gompfs.mount.virtual_files import wordcount
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
+from gompfs.verify import verify_archive
 
 ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
 ENGINES = ["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)]

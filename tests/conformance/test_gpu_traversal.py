@@ -7,10 +7,10 @@ import random
 import pytest
 from device_cases import build, cases, compare
 
-from gompfs.analytics import Direction
 from gompfs.engine import select_engine
-from gompfs.engine.array_device import ArrayDevice
+from gompfs.gpu.arrays import ArrayDevice
 from gompfs.options import GpuOptions
+from gompfs.statistics import Direction
 
 pytestmark = pytest.mark.gpu
 
@@ -28,7 +28,7 @@ def test_same_bytes_as_the_cpu(device: ArrayDevice) -> None:
 
 
 def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gompfs.analytics.device_forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.statistics.device_forest._MAX_NARROW", 4)
     for name, grammars, paths in cases():
         compare(device, grammars, paths, name, lengths=(3,))
 

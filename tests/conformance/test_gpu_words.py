@@ -9,12 +9,12 @@ import pytest
 from word_cases import BATCH_BYTES, RULES, check_table, compare, make_text, odd_files, pack_files
 
 from gompfs.archive import Archive
-from gompfs.archive.text import ContentText
 from gompfs.engine import Engine, select_engine
-from gompfs.engine.text_device import TextDevice
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
+from gompfs.gpu.text import TextDevice
 from gompfs.mount.virtual_files import TASKS, compute
 from gompfs.options import GpuOptions
+from gompfs.statistics.content import ContentText
 
 pytestmark = pytest.mark.gpu
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from gompfs.engine.device_repair import TILE
-from gompfs.engine.kernel_source import (
+from gompfs.gpu.kernels import (
     SHARED_BYTES,
     compile_options,
     kernel_folder,
     read_source,
 )
+from gompfs.gpu.repair import TILE
 
 FOLDER = kernel_folder()
 EXPERIMENTS = Path(__file__).parents[2] / "tools" / "experiments" / "kernels"

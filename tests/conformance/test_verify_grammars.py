@@ -8,8 +8,8 @@ from pathlib import Path
 from archive_builder import ArchiveBuilder, grammar_part, grammar_section
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, build_block
+from gompfs.verify import verify_archive
 
 
 def test_grammars_that_contradict_the_index(tmp_path: Path) -> None:

@@ -21,27 +21,29 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from text_device_on_host import HostTextDevice
 
-from gompfs.analytics import (
+from gompfs.archive import Archive
+from gompfs.engine import select_engine
+from gompfs.gpu import words as gpu_words
+from gompfs.gpu.arrays import ArrayDevice
+from gompfs.gpu.text import TextDevice
+from gompfs.gpu.words import WordTable, padded_size
+from gompfs.grammar import CountedWords
+from gompfs.grammar.reference import split_words
+from gompfs.grammar.word_characters import word_character_bitmap
+from gompfs.options import PackOptions
+from gompfs.pack import open_source, pack_archive
+from gompfs.statistics import (
     Report,
     SortOrder,
+    device_content,
     inverted_index_report,
     ranked_inverted_index_report,
     sequence_count_report,
     term_vector_report,
     word_count_report,
 )
-from gompfs.archive import Archive, device_text
-from gompfs.archive.device_text import DeviceText
-from gompfs.archive.text import ContentText
-from gompfs.engine import device_words, select_engine
-from gompfs.engine.array_device import ArrayDevice
-from gompfs.engine.device_words import WordTable, padded_size
-from gompfs.engine.text_device import TextDevice
-from gompfs.grammar import CountedWords
-from gompfs.grammar.reference import split_words
-from gompfs.grammar.word_characters import word_character_bitmap
-from gompfs.options import PackOptions
-from gompfs.pack import open_source, pack_archive
+from gompfs.statistics.content import ContentText
+from gompfs.statistics.device_content import DeviceText
 
 RULES = ("whitespace", "letters")
 BLOCK_SIZE = 16 << 10
@@ -80,7 +82,7 @@ def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, 
     The result must not depend on whether words of more than 199 bytes are handled by the host or by the device.
     """
     for long_word in (199, 1 << 16):
-        with constant(device_words, "_LONG_WORD", long_word):
+        with constant(gpu_words, "_LONG_WORD", long_word):
             _check_table(device, word_rule, hash_bits, seed, size)
 
 
@@ -150,7 +152,7 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
     paths = archive.paths()
     of_host, of_device, of_counts = (ContentText(archive, archive.inode_numbers()) for _ in range(3))
     grammars = list(of_host.grammars())
-    with constant(device_text, "_BATCH_BYTES", batch_bytes):
+    with constant(device_content, "_BATCH_BYTES", batch_bytes):
         on_device = [DeviceText(archive, of_device, device).grammar()]
         counted = [CountedWords(*DeviceText(archive, of_counts, device).word_counts())]
     assert sorted(of_host.binary_files) == sorted(of_device.binary_files) == sorted(of_counts.binary_files)

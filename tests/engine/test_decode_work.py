@@ -8,8 +8,8 @@ import time
 import pytest
 
 from gompfs.codec import Codec, CodecOptions
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine import Engine, select_engine
-from gompfs.engine.decode_work import DecodeWork
 
 
 def test_concurrent_batches_count_their_time_once() -> None:

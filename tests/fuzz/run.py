@@ -141,15 +141,6 @@ def _scratch_of(options: Options) -> str | None:
 
 def _prepare() -> None:
     """Makes the seeds, reads them once, and imports everything that commands use, so that children inherit it."""
-    import gompfs.analytics
-    import gompfs.archive.extract
-    import gompfs.archive.verify
-    import gompfs.cli.contents
-    import gompfs.cli.info
-    import gompfs.cli.ls
-    import gompfs.cli.stats
-    import gompfs.cli.verify
-    import gompfs.mount.virtual_files  # noqa: F401
 
     for seed in SEEDS:
         _original_contents(seed)

@@ -15,11 +15,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gompfs.archive import Archive
-from gompfs.archive.text import text_without_grammar
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_grammars, add_to_archive, open_source, pack_archive
+from gompfs.statistics.content import text_without_grammar
 
 _TESTS = Path(__file__).parents[1]
 _TEXT = (_TESTS.parent / "examples" / "corpus" / "carroll" / "alice29.txt").read_bytes()

@@ -18,9 +18,9 @@ from run import Options, Result, run_campaign
 from seeds import SEEDS, read_seed
 
 from gompfs.archive import Archive
-from gompfs.archive import verify as verify_module
 from gompfs.errors import GompfsError
 from gompfs.index.reader import IndexReader
+from gompfs.verify import archive_check
 
 NUM_MUTANTS = 200
 
@@ -65,7 +65,7 @@ def test_mutants_get_as_far_as_their_structure(tmp_path: Path) -> None:
         try:
             with Archive(path) as archive:
                 num_opened += 1
-                damages = verify_module.verify_archive(archive).damages
+                damages = archive_check.verify_archive(archive).damages
                 reasons += [damage.status.name for damage in damages]
         except GompfsError as error:
             reasons.append(error.message)

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from grammars import BUILDERS, WORD_RULES, build, make_text
 
-from gompfs.analytics import (
+from gompfs.errors import ArchiveFormatError
+from gompfs.grammar import CountedWords, Grammar
+from gompfs.grammar.reference import word_counts
+from gompfs.statistics import (
     Direction,
     SortOrder,
     Traversal,
@@ -21,9 +24,6 @@ from gompfs.analytics import (
     term_vector_report,
     word_count_report,
 )
-from gompfs.errors import ArchiveFormatError
-from gompfs.grammar import CountedWords, Grammar
-from gompfs.grammar.reference import word_counts
 
 TEXT = b"to be or not to be that is the question, to be or not to be " * 3
 FILES = [(7, TEXT), (3, b""), (9, b"the question is that: to be or to be"), (12, TEXT + b"p" * 300 + b" " + b"p" * 299)]

@@ -14,8 +14,8 @@ from mount_states import observe, observe_anew
 from tree_helpers import pack
 
 from gompfs.archive import Archive
+from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine import select_engine
-from gompfs.engine.decode_work import DecodeWork
 from gompfs.mount.metrics import metrics
 from gompfs.mount.observe import observe_mounts
 from gompfs.mount.prometheus import MetricsText, parse_metrics

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from tree_helpers import pack
 
-from gompfs.analytics import Report, temporary_files
 from gompfs.errors import StatsUnavailableError
 from gompfs.mount import spool, virtual_files
 from gompfs.mount.virtual_files import NotReadyError, VirtualFile
+from gompfs.statistics import Report, temporary_files
 
 FUSE_APIS = ("low", "high")
 

@@ -36,7 +36,7 @@ from gompfs.format import SUPERBLOCK_SIZE
 
 BLOCK_SIZE = 64 << 10
 COMMANDS = ("pack", "add", "stats")
-for _module in ("pack", "pack.packer", "pack.grammars", "archive.text", "analytics", "engine.cpu", "format.walk"):
+for _module in ("pack", "pack.packer", "pack.grammars", "statistics", "engine.cpu", "format.walk"):
     import_module(f"gompfs.{_module}")
 for _module in set(COMMAND_MODULES.values()):
     import_module(f"gompfs.cli.{_module}")

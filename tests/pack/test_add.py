@@ -16,7 +16,6 @@ from test_packer import FailingSource, MemoryEntry, extract
 from tree_helpers import add, files_of_block, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
@@ -24,6 +23,7 @@ from gompfs.format import FOOTER_SIZE
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
 from gompfs.pack.repair import repair_archive
+from gompfs.verify import verify_archive
 
 STORED = CodecOptions(Codec.STORED)
 

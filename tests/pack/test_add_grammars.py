@@ -12,8 +12,6 @@ import pytest
 from tree_helpers import add, list_archive, pack
 
 from gompfs.archive import Archive
-from gompfs.archive.text import ContentText, text_without_grammar
-from gompfs.archive.verify import verify_archive
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptBlockError, PackError
 from gompfs.grammar import Grammar, GrammarCollector
@@ -21,6 +19,8 @@ from gompfs.model import GRAMMAR_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack import add_grammars, add_to_archive, open_source
 from gompfs.pack.grammars import SegmentText
+from gompfs.statistics.content import ContentText, text_without_grammar
+from gompfs.verify import verify_archive
 
 ROOTS = ("first", "second", "third")
 

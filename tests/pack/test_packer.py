@@ -20,7 +20,6 @@ from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.archive.verify import verify_archive
 from gompfs.cli.application import run
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
@@ -29,6 +28,7 @@ from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 from gompfs.pack.new_file import NewFile, TemporaryIndex
 from gompfs.pack.sources import SourceEntry
+from gompfs.verify import verify_archive
 
 CAPTURED = {"capture_output": True, "check": False, "env": {**os.environ, "PYTHONPATH": PACKAGE_PARENT}}
 

@@ -12,10 +12,10 @@ import pytest
 from tree_helpers import add, list_archive, pack
 
 from gompfs.archive import Archive
-from gompfs.archive.verify import verify_archive
 from gompfs.cli.application import run
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
 from gompfs.pack.repair import repair_archive
+from gompfs.verify import verify_archive
 
 
 @pytest.fixture

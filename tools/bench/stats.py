@@ -17,7 +17,13 @@ from pathlib import Path
 
 import click
 
-from gompfs.analytics import (
+from gompfs.archive import Archive
+from gompfs.engine import Engine, select_engine
+from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.arrays import ArrayDevice
+from gompfs.grammar import CountedWords, Grammar
+from gompfs.model import GRAMMAR_SECTION
+from gompfs.statistics import (
     Direction,
     PhaseTimes,
     SortOrder,
@@ -28,14 +34,8 @@ from gompfs.analytics import (
     term_vector_report,
     word_count_report,
 )
-from gompfs.analytics import Report as Text
-from gompfs.archive import Archive
-from gompfs.archive.text import ContentText
-from gompfs.engine import Engine, select_engine
-from gompfs.engine.array_device import ArrayDevice
-from gompfs.errors import EngineUnavailableError
-from gompfs.grammar import CountedWords, Grammar
-from gompfs.model import GRAMMAR_SECTION
+from gompfs.statistics import Report as Text
+from gompfs.statistics.content import ContentText
 
 from .blocks import regular_files
 from .programs import GOMPFS, environment

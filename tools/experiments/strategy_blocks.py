@@ -11,7 +11,7 @@ import cupy
 import numpy as np
 
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, parse_block_header
-from gompfs.engine.kernel_source import SHARED_BYTES, compile_options, read_source
+from gompfs.gpu.kernels import SHARED_BYTES, compile_options, read_source
 
 from .rounds import Rounds
 

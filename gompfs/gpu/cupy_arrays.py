@@ -1,0 +1,107 @@
+"""A GPU that computes with arrays for statistics and for building grammars. It does not decode."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import cupy
+from numpy.typing import NDArray
+
+from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.arrays import Tile, as_argument
+from gompfs.gpu.device import pinned_array
+from gompfs.gpu.kernels import compile_options, read_source
+
+_THREADS_PER_CTA = 256
+_THREADS_OF_ONE_CTA = 1024
+_CTAS_PER_PROCESSOR = 8
+_MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including CUDA and the decoder
+
+
+class GpuArrays:
+    """See ArrayDevice: one CUDA device, used through CuPy. `peak_bytes` is the most device memory used so far."""
+
+    xp = cupy
+
+    def __init__(self, number: int = 0, memory: int = 0) -> None:
+        """Uses the CUDA device `number` and at most `memory` bytes of it (0: half of the free memory, up to 2.25 GiB).
+
+        Raises EngineUnavailableError if the device cannot be used.
+        """
+        self._number = number
+        self._lock = threading.RLock()
+        self._context = cupy.cuda.Device(number)
+        self._modules: dict[str, cupy.RawModule] = {}
+        self._kernels: dict[tuple[str, str], cupy.RawKernel] = {}
+        self.peak_bytes = 0
+        try:
+            with self._context as device:
+                self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
+                self.memory = memory or min(device.mem_info[0] // 2, _MOST_MEMORY)
+                self._pool = cupy.cuda.MemoryPool()
+                self._pool.set_limit(size=self.memory)
+                self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_PROCESSOR
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+
+    def upload(self, array: NDArray[Any]) -> cupy.ndarray:
+        """See ArrayDevice.upload. From pinned memory, the copy needs no intermediate buffer."""
+        copy = cupy.empty(array.shape, array.dtype)
+        copy.set(array)  # cupy.asarray would make a pinned copy and keep it
+        return copy
+
+    def download(self, array: cupy.ndarray, *, pinned: bool = False) -> NDArray[Any]:
+        """See ArrayDevice.download."""
+        out = pinned_array(array.nbytes).view(array.dtype).reshape(array.shape) if pinned else None
+        host: NDArray[Any] = cupy.asnumpy(array, out=out)
+        return host
+
+    def launch(
+        self,
+        source: str,
+        kernel: str,
+        num_items: int,
+        *arguments: object,
+        one_cta: bool = False,
+        tile: Tile | None = None,
+    ) -> None:
+        """See ArrayDevice.launch."""
+        if num_items == 0:
+            return
+        threads = tile.num_threads if tile else _THREADS_OF_ONE_CTA if one_cta else _THREADS_PER_CTA
+        grid = -(-num_items // (tile.num_items if tile else threads))
+        if not tile:
+            grid = 1 if one_cta else min(grid, self._max_ctas)
+        if (source, kernel) not in self._kernels:
+            self._kernels[source, kernel] = self._module(source).get_function(kernel)
+        shared = tile.shared_bytes if tile else 0
+        self._kernels[source, kernel](
+            (grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared
+        )
+
+    def _module(self, source: str) -> cupy.RawModule:
+        if source not in self._modules:
+            code = read_source(source)
+            self._modules[source] = cupy.RawModule(code=code, options=compile_options(), backend="nvrtc")
+        return self._modules[source]
+
+    def synchronize(self) -> None:
+        """See ArrayDevice.synchronize."""
+        cupy.cuda.get_current_stream().synchronize()
+
+    def __enter__(self) -> GpuArrays:
+        """See ArrayDevice. Memory comes from a pool of this object, so that it can be freed at the end."""
+        self._lock.acquire()
+        self._context.__enter__()
+        self._allocator = cupy.cuda.using_allocator(self._pool.malloc)
+        self._allocator.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """See ArrayDevice."""
+        self._allocator.__exit__(None, None, None)
+        self.peak_bytes = max(self.peak_bytes, self._pool.total_bytes())
+        self._pool.free_all_blocks()
+        self._context.__exit__(None, None, None)
+        self._lock.release()

@@ -1,0 +1,73 @@
+"""A GPU that keeps the content of decoded blocks in its memory, so that kernels can process the text there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs._native import codec as _codec
+from gompfs.codec import BlockStatus
+from gompfs.codec.block import Buffer
+from gompfs.codec.decode_work import DecodeWork
+from gompfs.gpu.arrays import Array
+from gompfs.gpu.batch import OUTPUT_ALIGNMENT, Batch, Part, fetch_statuses, lay_out
+from gompfs.gpu.cupy_arrays import GpuArrays
+from gompfs.gpu.device import PADDING, Device
+
+
+class GpuText(GpuArrays):
+    """See TextDevice. It shares the device of a GPU engine and decodes between the engine's batches."""
+
+    def __init__(
+        self, device: Device, num_threads: int, decode_work: Mapping[str, DecodeWork], memory: int = 0
+    ) -> None:
+        """Uses the GPU of `device`. `num_threads` host threads check payloads; `decode_work` is the engine's."""
+        super().__init__(device.number, memory)
+        self._device = device
+        self._num_threads = num_threads
+        self._decode_work = decode_work
+
+    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
+        """See TextDevice.decode_blocks."""
+        batch = DeviceBatch(blocks, self._num_threads)
+        cupy.cuda.get_current_stream().synchronize()  # work that used the output's memory before is complete
+        pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
+        with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
+            batch.decode(self._device, self._decode_work)
+        return batch.output, batch.places, batch.statuses
+
+
+class DeviceBatch(Batch):
+    """Blocks that are decoded into one array in device memory, each at a multiple of OUTPUT_ALIGNMENT bytes."""
+
+    def __init__(self, blocks: Sequence[Buffer], num_threads: int) -> None:
+        """Allocates the array (`output`, uint8) with the current allocator."""
+        self._take(blocks, num_threads)
+        self._is_direct = True
+        self.places, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
+        self.output = cupy.empty(size + PADDING, cupy.uint8)
+
+    @property
+    def statuses(self) -> NDArray[np.uint8]:
+        """One BlockStatus per block (uint8)."""
+        return self._statuses.astype(np.uint8)
+
+    def _decode_stored(self, index: int) -> None:
+        content = np.empty(int(self._sizes[index]), np.uint8)
+        status = _codec.decode_blocks([self._blocks[index]], content.data, False, 1)[0]
+        self._statuses[index] = status
+        if status == BlockStatus.OK and content.size:
+            start = int(self.places[index])
+            self.output[start : start + content.size].set(content)
+
+    def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
+        return self.places[indexes], 0
+
+    def _output_of(self, part: Part) -> cupy.ndarray:
+        return self.output
+
+    def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+        fetch_statuses(part, statuses)

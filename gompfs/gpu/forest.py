@@ -1,0 +1,208 @@
+"""A forest of rules in device memory, and the terms of its nodes: words or n-grams (G-TADOC section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs._native import grammar as _grammar
+from gompfs.gpu.arrays import Array, ArrayDevice
+
+_SOURCE_OF_NGRAMS = "statistics/ngrams"
+_NODE = 1 << 31
+_BYTES_OF_AN_ITEM = 24  # bytes per edge or term: two numbers, and a second copy of both sorted for a direction
+_MAX_NARROW = 4096
+"""A level with at most this many edges, nodes or table slots is narrow.
+
+One CTA processes consecutive narrow levels in a single launch.
+"""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Items sorted by level. The items of level i are starts[i] up to, but not including, starts[i + 1].
+
+    `starts` (int64) is on the host; `device_starts` (uint64) is a copy on the device.
+    """
+
+    starts: NDArray[np.int64]
+    device_starts: Array
+
+    @classmethod
+    def of(cls, device: ArrayDevice, ordered_levels: Array, num_levels: int) -> Levels:
+        """Makes the levels of items that are sorted by level; `ordered_levels` is the level of each item."""
+        xp = device.xp
+        starts = xp.searchsorted(ordered_levels, xp.arange(num_levels + 1, dtype=ordered_levels.dtype))
+        return cls(device.download(starts).astype(np.int64), starts.astype(np.uint64))
+
+    def items(self, first: int, last: int) -> tuple[int, int]:
+        """Returns where the items of the levels from `first` up to `last`, exclusive, begin and end."""
+        return int(self.starts[first]), int(self.starts[last])
+
+    def runs(self, costs: NDArray[np.int64] | None = None) -> list[tuple[int, int, bool]]:
+        """Groups levels into launches. Returns (first, last, is_narrow) per launch, `last` being exclusive.
+
+        If is_narrow, one CTA processes the levels one after another; otherwise there is one level. `costs` is the work
+        per level, by default its number of items.
+        """
+        is_narrow = (np.diff(self.starts) if costs is None else costs) <= _MAX_NARROW
+        runs = []
+        first = 0
+        for last in [*(np.flatnonzero(is_narrow[1:] != is_narrow[:-1]) + 1).tolist(), is_narrow.size]:
+            if first < last and is_narrow[first]:
+                runs.append((first, last, True))
+            else:
+                runs += [(level, level + 1, False) for level in range(first, last)]
+            first = last
+        return runs
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges (pairs of uint32 node numbers), sorted by the level of their targets."""
+
+    sources: Array
+    targets: Array
+    levels: Levels
+
+    @classmethod
+    def of(cls, device: ArrayDevice, sources: Array, targets: Array, levels_of_nodes: Array) -> Edges:
+        """Sorts the edges from `sources` to `targets`.
+
+        The level of each target must be above the level of its source.
+        """
+        levels = levels_of_nodes[targets]
+        order = device.xp.argsort(levels)
+        num_levels = int(levels.max()) + 1 if levels.size else 0
+        return cls(sources[order], targets[order], Levels.of(device, levels[order], num_levels))
+
+
+class DeviceForest:
+    """A forest with its terms. A term is a word of the text, or an n-gram numbered in the order of the n-gram keys.
+
+    Files are the first nodes, rules follow. `parents` and `children` (uint32) are the edges. `term_nodes` and `terms`
+    (uint32) have an entry for each occurrence of a term in a node. Terms are below `num_terms`.
+    """
+
+    def __init__(self, device: ArrayDevice, forest: _grammar.Forest) -> None:
+        """Uploads a forest. It has no terms until `use_words` or `use_ngrams` is called."""
+        self.device = device
+        self.num_files = forest.files.size
+        self.num_nodes = forest.depths.size
+        self.files = device.upload(forest.files)
+        self.depths = device.upload(forest.depths)
+        self.heights = device.upload(forest.heights)
+        self.keys: tuple[Array, ...] = ()
+        self.num_terms = 0
+        self._num_elements = forest.elements.size
+        self._starts = device.upload(forest.starts)
+        self._elements = device.upload(forest.elements)
+
+    @property
+    def num_bytes(self) -> int:
+        """The device memory in bytes, including edges and terms sorted for one direction."""
+        return 16 * self.num_nodes + _BYTES_OF_AN_ITEM * int(self.parents.size + self.terms.size)
+
+    def use_words(self, num_words: int) -> None:
+        """Makes words the terms; their numbers are below `num_words`."""
+        nodes = self._find_edges()
+        is_word = self._elements < _NODE
+        self.term_nodes = nodes[is_word]
+        self.terms = self._elements[is_word]
+        self.num_terms = num_words
+        self._drop_elements()
+
+    def use_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
+        """Makes n-grams of `num_words` words the terms.
+
+        The key of an n-gram is the concatenation of its word numbers, each of `bits` bits. `inner_ranks` renumbers the
+        words that precede others in an n-gram; if empty, they keep their numbers. Sets `keys` to the keys by term:
+        (high, low) or (low,), each uint64.
+        """
+        high, low, self.term_nodes = self._find_ngrams(self._find_edges(), num_words - 1, bits, inner_ranks)
+        self._drop_elements()
+        halves = (low,) if num_words * bits <= 64 else (high, low)
+        del high, low
+        self.terms, self.keys = _number(self.device, halves)
+        self.num_terms = self.keys[0].size
+
+    def _find_edges(self) -> Array:
+        """Sets parents and children. Returns the node of each element."""
+        nodes = self.device.xp.empty(self._num_elements, np.uint32)
+        arguments = (self._starts, self.num_nodes, self._num_elements, nodes)
+        self.device.launch("statistics/levels", "name_nodes", self._num_elements, *arguments)
+        is_child = self._elements >= _NODE
+        self.parents = nodes[is_child]
+        self.children = self._elements[is_child] & np.uint32(_NODE - 1)
+        return nodes
+
+    def _drop_elements(self) -> None:
+        del self._starts, self._elements
+
+    def _find_ngrams(
+        self, node_of_elements: Array, capacity: int, bits: int, inner_ranks: NDArray[np.uint32]
+    ) -> tuple[Array, Array, Array]:
+        """Returns the high and low halves of the n-gram keys, and the node of each n-gram."""
+        device, xp = self.device, self.device.xp
+        ends = self._find_ends(capacity)
+        counts = xp.empty(self._num_elements, np.uint32)
+        forest = (self._starts, self._elements, node_of_elements, self._num_elements)
+        elements = (*forest, np.uint32(capacity), *ends)
+        device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self._num_elements, *elements, counts)
+        places = xp.cumsum(counts, dtype=np.uint64)
+        total = int(places[-1]) if places.size else 0
+        places -= counts
+        del counts
+        high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
+        nodes = xp.empty(total, np.uint32)
+        ranks = device.upload(inner_ranks) if inner_ranks.size else None
+        arguments = (*elements, np.uint32(bits), ranks, places, high, low, nodes)
+        device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self._num_elements, *arguments)
+        return high, low, nodes
+
+    def _find_ends(self, capacity: int) -> tuple[Array, Array, Array]:
+        """Returns the head and tail buffers of the rules, `capacity` words each, and how many words each buffer has.
+
+        See G-TADOC section 4.3.
+        """
+        device, xp = self.device, self.device.xp
+        heights = self.heights[self.num_files :]
+        order = xp.argsort(heights)
+        num_levels = int(heights.max()) + 1 if heights.size else 0
+        levels = Levels.of(device, heights[order], num_levels)
+        nodes = (order + self.num_files).astype(np.uint32)
+        heads, tails = (xp.empty(self.num_nodes * capacity, np.uint32) for _ in range(2))
+        ends = (heads, tails, xp.zeros(self.num_nodes, np.uint32))
+        common = (np.uint32(capacity), *ends)
+        rules = (self._starts, self._elements, nodes)
+        for first, last, is_narrow in levels.runs():
+            begin, end = levels.items(first, last)
+            if is_narrow:
+                arguments = (*rules, levels.device_starts, first, last, *common)
+                device.launch(_SOURCE_OF_NGRAMS, "find_ends_of_levels", end - begin, *arguments, one_cta=True)
+            else:
+                device.launch(_SOURCE_OF_NGRAMS, "find_ends", end - begin, *rules, begin, end, *common)
+        return ends
+
+
+def _number(device: ArrayDevice, halves: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+    """Returns the rank of each key among the distinct keys (uint32), and the distinct keys in order.
+
+    `halves` are the 64-bit parts of the keys, highest first.
+    """
+    xp = device.xp
+    if not halves[0].size:
+        return xp.empty(0, np.uint32), halves
+    order = xp.argsort(halves[-1])
+    for half in halves[-2::-1]:
+        order = order[xp.argsort(half[order], kind="stable")]
+    ordered = [half[order] for half in halves]
+    is_new = xp.zeros(order.size, bool)
+    is_new[:1] = True
+    for half in ordered:
+        is_new[1:] |= half[1:] != half[:-1]
+    numbers = xp.empty(order.size, np.uint32)
+    numbers[order] = xp.cumsum(is_new, dtype=np.uint32) - np.uint32(1)
+    return numbers, tuple(half[is_new] for half in ordered)

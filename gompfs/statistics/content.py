@@ -1,0 +1,175 @@
+"""The words of files, read from the stream: for statistics of files that no grammar covers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive.archive import Archive
+from gompfs.archive.block_service import Block
+from gompfs.codec import BlockStatus
+from gompfs.errors import CorruptBlockError, StatsUnavailableError
+from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
+from gompfs.model import GRAMMAR_SECTION, WORD_RULES
+from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
+
+if TYPE_CHECKING:
+    from gompfs.statistics.device_content import DeviceText
+
+_BATCH_BYTES = 16 << 20
+_WHOLE_FILE_SIZE = 1 << 20
+_TEXT_OF_GRAMMAR = 512 << 20
+
+
+class ContentText:
+    """The words of some files of an archive, in grammars without rules. Binary files are left out."""
+
+    def __init__(self, archive: Archive, inos: Collection[int]) -> None:
+        """Read the regular files among `inos`. Raises CorruptIndexError if the index is damaged."""
+        self._archive = archive
+        self.layout, self.binary_files = locate_text(archive, inos)
+        """The files to read, and the inodes of the binary files found so far. Files with holes count as binary."""
+
+    @property
+    def word_rule(self) -> str:
+        """The word rule of the archive, one of WORD_RULES. Raises StatsUnavailableError if the index names another."""
+        words = self._archive.meta.get("words", WORD_RULES[0])
+        if words not in WORD_RULES:
+            raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self._archive.path)
+        return words
+
+    @property
+    def num_bytes(self) -> int:
+        """The total size of the files."""
+        return int(self.layout.sizes.sum())
+
+    def word_counts(self, num_threads: int = 0) -> list[tuple[Grammar, NDArray[np.uint64]]]:
+        """Returns all words in grammars that hold nothing else, each with the counts of its words (uint64).
+
+        Memory holds the dictionaries of all grammars, and one whole grammar. Raises the same errors as `grammars`.
+        """
+        on_device = self._on_device()
+        if on_device is not None:
+            return [on_device.word_counts()]
+        num_threads = num_threads or len(os.sched_getaffinity(0))
+        counted = []
+        for grammar in self._host_grammars(num_threads):
+            counted.append((grammar, grammar.word_counts(num_threads=num_threads)))
+            grammar.drop_parts()
+        return counted
+
+    def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
+        """Yields all words in order, in grammars without rules. A file may continue in the next grammar.
+
+        The stream is decoded once, in batches; on the engine's device, if it is used to split text of this size into
+        words. Raises CorruptBlockError if a file lies in a damaged block.
+        """
+        on_device = self._on_device()
+        if on_device is not None:
+            yield on_device.grammar()
+        else:
+            yield from self._host_grammars(num_threads)
+
+    def _on_device(self) -> DeviceText | None:
+        if not self.layout.inos.size or self._archive.verifies_content:
+            return None
+        device = self._archive.engine.text_device(self.num_bytes)
+        if device is None:
+            return None
+        from gompfs.statistics.device_content import DeviceText
+
+        return DeviceText(self._archive, self, device)
+
+    def _host_grammars(self, num_threads: int) -> Iterator[Grammar]:
+        """Yields a grammar for each 512 MiB of text, approximately."""
+        if not self.layout.inos.size:
+            return
+        collector = GrammarCollector(GrammarBuilder(NO_RULES, self.word_rule, num_threads))
+        num_bytes = 0
+        for piece_size in self.collect(collector):
+            num_bytes += piece_size
+            if num_bytes >= _TEXT_OF_GRAMMAR:
+                yield collector.take()
+                num_bytes = 0
+        yield collector.take()
+
+    def collect(self, collector: GrammarCollector) -> Iterator[int]:
+        """Pass all files to a collector. Yields the size of each piece. Raises the same errors as `grammars`."""
+        stream = TextStream(self._archive, self.layout)
+        for file, (ino, size) in enumerate(zip(self.layout.inos.tolist(), self.layout.sizes.tolist(), strict=True)):
+            pieces = stream.pieces(file)
+            if size <= _WHOLE_FILE_SIZE:
+                whole = list(pieces)
+                collector.add_file(ino, whole[0] if len(whole) == 1 else b"".join(whole))
+                yield size
+                continue
+            collector.begin_file(ino)
+            for piece in pieces:
+                collector.add_bytes(piece)
+                yield len(piece)
+            collector.end_file()
+        self.binary_files += collector.binary_files
+
+
+def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
+    """Returns the text of each segment that has no grammar, by segment number.
+
+    Files without extents, which consist of one hole, are assigned to the first of these segments.
+    """
+    having = {section.segment for section in archive.sections if section.kind == GRAMMAR_SECTION}
+    inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
+    if not inos:
+        return {}
+    ends = np.cumsum([len(segment.places) for segment in archive.segments]) * archive.block_size
+    for ino in archive.inode_numbers():
+        extents = archive.extents(ino)
+        segment = int(np.searchsorted(ends, extents[0].stream_offset, "right")) if extents else min(inos)
+        if segment in inos:
+            inos[segment].append(ino)
+    return {segment: ContentText(archive, files) for segment, files in inos.items()}
+
+
+class TextStream:
+    """Decodes the blocks that files lie in, batch by batch."""
+
+    def __init__(self, archive: Archive, layout: TextLayout) -> None:
+        self._archive = archive
+        self._layout = layout
+        self._starts = layout.starts.tolist()
+        self._runs = list(zip(layout.stream_offsets.tolist(), layout.run_sizes.tolist(), strict=True))
+        first = layout.stream_offsets // archive.block_size
+        last = (layout.stream_offsets + layout.run_sizes - 1) // archive.block_size
+        self._wanted: NDArray[np.bool_] = np.zeros(archive.num_blocks + 1, np.bool_)
+        self._wanted[union(first, last)] = True
+        self._blocks: list[Block] = []
+        self._first = 0
+
+    def pieces(self, file: int) -> Iterator[memoryview]:
+        """Yields the bytes of a file of the layout, block by block."""
+        archive = self._archive
+        for stream_offset, size in self._runs[self._starts[file] : self._starts[file + 1]]:
+            end = stream_offset + size
+            while stream_offset < end:
+                number, start = divmod(stream_offset, archive.block_size)
+                block = self._block(number)
+                if block.status is not BlockStatus.OK:
+                    path = archive.path_of(int(self._layout.inos[file]))
+                    raise CorruptBlockError(block.status.reason, archive=archive.path, path=path, block=number)
+                piece = block.content[start : start + end - stream_offset]
+                if not piece:
+                    raise outside(archive, int(self._layout.inos[file]), "its segment")
+                yield piece
+                stream_offset += len(piece)
+
+    def _block(self, number: int) -> Block:
+        if not self._first <= number < self._first + len(self._blocks):
+            self._blocks = []  # frees the memory for the next batch
+            batch = max(self._archive.engine.batch_bytes, _BATCH_BYTES) // self._archive.block_size
+            count = int(np.argmin(self._wanted[number : number + batch])) or batch
+            count = min(count, self._archive.num_blocks - number)
+            self._first, self._blocks = number, self._archive.decode_stream_blocks(number, count)
+        return self._blocks[number - self._first]

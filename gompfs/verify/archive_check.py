@@ -1,0 +1,192 @@
+"""Checks an archive against docs/format.md: blocks, index and grammars. Reports the files that are affected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from gompfs.archive.archive import Archive
+from gompfs.archive.arrays import all_extents
+from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
+from gompfs.errors import CorruptIndexError, StatsUnavailableError
+from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
+from gompfs.verify.grammar_check import GrammarCheck
+
+_BATCH_BYTES = 16 << 20
+# Limit for the paths that a report names for damaged blocks. In a forged index, each of a million files may touch every
+# block.
+_MAX_TOUCHED = 1 << 20
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A damaged block. For a block of the stream, `section` is None and `paths` are the files in the block."""
+
+    block: int
+    status: BlockStatus
+    section: str | None = None
+    paths: tuple[bytes, ...] = ()
+
+
+@dataclass
+class VerifyReport:
+    """The result of a verification; sizes in bytes. `paths` maps the inodes of problems to paths."""
+
+    num_blocks: int = 0
+    compressed_size: int = 0
+    uncompressed_size: int = 0
+    damages: list[Damage] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    paths: dict[int, bytes] = field(default_factory=dict)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the archive is undamaged and conforms to the format."""
+        return not self.damages and not self.problems
+
+
+def verify_archive(archive: Archive, progress: Callable[[int], None] | None = None) -> VerifyReport:
+    """Decode all blocks and compare them with their checksums; check the index, the grammars, earlier generations.
+
+    `progress` is called with the uncompressed bytes of each step. The checks that opening an archive makes are not
+    repeated. Only one grammar is in memory at a time. The text of its files is decoded a second time and compared with
+    the grammar word by word.
+    """
+    return _Verification(archive, progress or (lambda _size: None)).run()
+
+
+class _Verification:
+    """One run over an archive."""
+
+    def __init__(self, archive: Archive, progress: Callable[[int], None]) -> None:
+        self._archive = archive
+        self._progress = progress
+        self._report = VerifyReport()
+
+    def run(self) -> VerifyReport:
+        """Check everything. Returns the report."""
+        report = self._report
+        report.problems += self._archive.problems()
+        # If the index contradicts itself, grammars cannot be compared with its files.
+        is_sound = not report.problems
+        self._check_overlaps()
+        for segment in self._archive.segments:
+            self._check_segment(segment)
+        self._name_touched_files()
+        damaged_blocks = {damage.block for damage in report.damages}
+        grammars = GrammarCheck(self._archive, damaged_blocks, with_files=is_sound)
+        for section in self._archive.sections:
+            self._check_section(section, grammars)
+        report.problems += grammars.finish()
+        if any(problem.ino is not None for problem in report.problems):
+            report.paths = self._paths
+        return report
+
+    def _check_segment(self, segment: Segment) -> None:
+        """Check the blocks of a segment's part of the stream."""
+        self._check_alignment("", segment.first_block, segment.places)
+        for number, status in self._damaged(segment.places):
+            self._report.damages.append(Damage(segment.first_block + number, status))
+
+    def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
+        """Check the blocks of a section and, if it is a grammar, its content."""
+        name = f"{section.kind} of segment {section.segment}"
+        is_grammar = section.kind == GRAMMAR_SECTION
+        content = bytearray()
+        try:
+            self._archive.check_section(section)
+        except CorruptIndexError as error:
+            self._report.problems.append(Problem(error.message))
+            return
+        self._check_alignment(f"section {name}: ", 0, section.places)
+        damaged = self._damaged(section.places, content.extend if is_grammar else None)
+        self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
+        if is_grammar and not damaged:
+            self._report.problems += grammars.take_section(section.segment, content)
+
+    def _damaged(
+        self, places: BlockPlaces, take: Callable[[memoryview], None] | None = None
+    ) -> list[tuple[int, BlockStatus]]:
+        """Returns the damaged blocks of `places`, and adds all of them to the report.
+
+        `take` gets the content of good blocks.
+        """
+        archive, report = self._archive, self._report
+        damaged: list[tuple[int, BlockStatus]] = []
+        batch = max(_BATCH_BYTES // archive.block_size, 1)
+        for first in range(0, len(places), batch):
+            numbers = range(first, min(first + batch, len(places)))
+            blocks = archive.decode_places(places, numbers, verify=True)
+            for number, block in enumerate(blocks, first):
+                if block.status is not BlockStatus.OK:
+                    damaged.append((number, block.status))
+                elif take is not None:
+                    take(block.content)
+            done = first * archive.block_size
+            self._progress(min(places.uncompressed_size - done, batch * archive.block_size))
+        report.num_blocks += len(places)
+        report.compressed_size += places.compressed_size
+        report.uncompressed_size += places.uncompressed_size
+        return damaged
+
+    def _check_overlaps(self) -> None:
+        """Check that two blocks either are the same or share no bytes."""
+        every = [segment.places for segment in self._archive.segments]
+        every += [section.places for section in self._archive.sections]
+        begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.archive_offsets) for places in every)])
+        sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.compressed_sizes) for places in every)])
+        blocks = np.unique(np.stack([begins, sizes.astype(np.uint64)], axis=1), axis=0)
+        ends = np.maximum.accumulate(blocks.sum(axis=1))
+        overlapping = np.flatnonzero(blocks[1:, 0] < ends[:-1])
+        if len(overlapping):
+            others = f", and {len(overlapping) - 1} others overlap" if len(overlapping) > 1 else ""
+            offset = blocks[overlapping[0] + 1, 0]
+            self._report.problems.append(Problem(f"the block at archive offset {offset} overlaps another{others}"))
+
+    def _check_alignment(self, prefix: str, first_block: int, places: BlockPlaces) -> None:
+        odd = np.flatnonzero(np.asarray(places.archive_offsets) % BLOCK_ALIGNMENT)
+        if len(odd):
+            others = f", nor do {len(odd) - 1} others" if len(odd) > 1 else ""
+            reason = f"{prefix}block {first_block + odd[0]} does not start at a multiple of {BLOCK_ALIGNMENT}{others}"
+            self._report.problems.append(Problem(reason))
+
+    def _name_touched_files(self) -> None:
+        """Add to each damaged block of the stream the paths of the files that have bytes in it."""
+        damages = self._report.damages
+        if not damages:
+            return
+        blocks = np.unique(np.array([damage.block for damage in damages], np.int64))
+        try:
+            extents = all_extents(self._archive)
+        except CorruptIndexError:
+            return
+        begins, sizes = (np.clip(extents[:, column], 0, 1 << 62) for column in (2, 3))
+        first = np.searchsorted(blocks, begins // self._archive.block_size)
+        last = np.searchsorted(blocks, (begins + sizes - 1) // self._archive.block_size, side="right")
+        named: dict[int, set[bytes]] = {}
+        num_named = 0
+        for row in np.flatnonzero(first < last).tolist():
+            path = self._paths.get(int(extents[row, 0]))
+            if path is None:
+                continue
+            touched = blocks[first[row] : last[row]].tolist()
+            for block in touched[: max(_MAX_TOUCHED - num_named, 0)]:
+                named.setdefault(block, set()).add(path)
+            num_named += len(touched)
+        self._report.damages = [
+            replace(damage, paths=tuple(sorted(named.get(damage.block, ())))) for damage in damages
+        ]
+        if num_named > _MAX_TOUCHED:
+            reason = f"damaged blocks affect files {num_named} times; only {_MAX_TOUCHED} of these are listed"
+            self._report.problems.append(Problem(reason))
+
+    @cached_property
+    def _paths(self) -> dict[int, bytes]:
+        """One path of each inode; empty if the names cannot be read, which is reported as a separate problem."""
+        try:
+            return self._archive.paths()
+        except (CorruptIndexError, StatsUnavailableError):
+            return {}

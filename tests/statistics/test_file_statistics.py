@@ -1,0 +1,245 @@
+"""Inverted index, term vector, sequence count and ranked inverted index, compared byte for byte with plain Python."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+import statistics_oracle as oracle
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gompfs.statistics.traversal as traversal_module
+from gompfs.errors import OptionError, StatsUnavailableError
+from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.statistics import (
+    Direction,
+    Report,
+    Traversal,
+    escape_path,
+    inverted_index_report,
+    ranked_inverted_index_report,
+    sequence_count_report,
+    term_vector_report,
+    unescape_path,
+)
+
+MIB = 1 << 20
+BUILDERS = ("repair", "sequitur")
+TRAVERSALS = [
+    Traversal(sequential=True),
+    *(Traversal(direction, num_threads=num_threads) for direction in Direction for num_threads in (1, 3)),
+]
+# Words that contain bytes below the space sort differently alone than before other words.
+words = st.sampled_from([b"a", b"a\x01", b"a\x1fb", b"ab", b"b", b"\xff", b"\0", b"z" * 300, b"~"])
+segments = st.lists(st.lists(st.lists(words, max_size=20), max_size=5), max_size=3)
+Files = Sequence[tuple[int, bytes]]
+
+
+def build(files: Files, builder: str = "repair", word_rule: str = "whitespace") -> Grammar:
+    grammar_builder = GrammarBuilder(builder, word_rule, num_threads=1)
+    grammar_builder.add_files(files)
+    return Grammar.from_bytes(b"".join(grammar_builder.finish()))
+
+
+def path_of(ino: int) -> bytes:
+    """Returns a path; the order of paths differs from that of inodes."""
+    return b"%03d/file" % (ino * 37 % 1000)
+
+
+def check(
+    grammars: Sequence[Grammar],
+    files: Files,
+    lengths: Sequence[int] = (1, 2, 3, 4, 5),
+    word_rule: str = "whitespace",
+    traversals: Sequence[Traversal] = TRAVERSALS,
+) -> None:
+    """Checks that all tasks give the expected lines by all ways of traversal. Files without a path are not counted."""
+    paths = {ino: path_of(ino) for ino, _ in files}
+    texts = [(path_of(ino), content) for ino, content in files]
+    of_words = oracle.ngrams_of(texts, 1, word_rule)
+    for traversal in traversals:
+        assert inverted_index_report(grammars, paths, traversal=traversal).read() == oracle.inverted_index(of_words)
+        assert term_vector_report(grammars, paths, traversal=traversal).read() == oracle.term_vector(of_words)
+    for num_words in lengths:
+        ngrams = oracle.ngrams_of(texts, num_words, word_rule)
+        counts, ranked = oracle.sequence_count(ngrams), oracle.ranked_inverted_index(ngrams)
+        for how in traversals:
+            assert sequence_count_report(grammars, paths, num_words=num_words, traversal=how).read() == counts
+            assert ranked_inverted_index_report(grammars, paths, num_words=num_words, traversal=how).read() == ranked
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=segments, builders=st.tuples(*[st.sampled_from(BUILDERS)] * 3), left_out=st.sets(st.integers(1, 15)))
+def test_any_segments(texts: list[list[list[bytes]]], builders: tuple[str, ...], left_out: set[int]) -> None:
+    inos = itertools.count(1)
+    files = [[(next(inos), b" ".join(text)) for text in segment] for segment in texts]
+    grammars = [build(segment, builder) for segment, builder in zip(files, builders, strict=False)]
+    check(grammars, [(ino, content) for segment in files for ino, content in segment if ino not in left_out])
+
+
+@settings(max_examples=40, deadline=None)
+@given(text=st.lists(st.sampled_from([b"a", b"b"]), max_size=200), builder=st.sampled_from(BUILDERS))
+def test_repetitive_text(text: list[bytes], builder: str) -> None:
+    """Nested rules that are shorter than the sequences; the same text twice, and cut."""
+    files = [(1, b" ".join(text)), (2, b" ".join(text)), (3, b" ".join(text[: len(text) // 2]))]
+    check([build(files, builder)], files)
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_odd_files(builder: str) -> None:
+    """Empty files, a single word, no newline at the end, long words, invalid UTF-8, equal files."""
+    rng = random.Random(11)
+    noise = rng.randbytes(3000)
+    files = [
+        (1, b""),
+        (2, b" \n\t\v\f\r" * 100),
+        (3, b"word"),
+        (4, b"two words"),
+        (5, b"a last line\nwithout its end"),
+        (6, b"x" * 70_000 + b" y " + b"x" * 70_000),
+        (7, noise),
+        (8, noise),
+        (9, b"run " * 1000),
+    ]
+    check([build(files, builder)], files)
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_many_tiny_files(builder: str) -> None:
+    """No sequence spans two files."""
+    rng = random.Random(12)
+    files = [(ino, b" ".join(b"%d" % rng.randrange(6) for _ in range(rng.randrange(9)))) for ino in range(1, 900)]
+    check([build(files, builder)], files, lengths=(2, 3))
+
+
+def test_words_of_letters() -> None:
+    files = [(1, "Ein Wört, ein Satz; ein Wört.".encode()), (2, b"don't \xff don't, don't")]
+    check([build(files, word_rule="letters")], files, word_rule="letters")
+
+
+@pytest.fixture(scope="module")
+def over_parts() -> tuple[Files, list[Grammar]]:
+    """22 MB of long words: a file over three parts, with others before and after it."""
+    rng = random.Random(13)
+    vocabulary = [b"%03d" % number * 150 for number in range(300)]
+
+    def text(size: int) -> bytes:
+        return b" ".join(vocabulary[min(int(rng.paretovariate(0.6)) - 1, 299)] for _ in range(size // 450))
+
+    files = [(1, text(MIB)), (2, text(18 * MIB)), (3, b""), (4, text(MIB)), (5, b"the end")]
+    return files, [build(files, builder) for builder in BUILDERS]
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], builder: str) -> None:
+    files, grammars = over_parts
+    grammar = grammars[BUILDERS.index(builder)]
+    assert [part.continues for part in grammar.parts()] == [False, True, True]
+    check([grammar], files, lengths=(3, 5))
+    check([grammar], [files[1]], lengths=(3,), traversals=TRAVERSALS[:2])
+    check([grammar], [file for file in files if file[0] != 2], lengths=(3,), traversals=TRAVERSALS[:2])
+
+
+@pytest.mark.parametrize("builder", BUILDERS)
+def test_parts_of_fewer_words_than_a_sequence(builder: str) -> None:
+    """A file whose words are longer than parts, so that its sequences span several parts."""
+    long = b" ".join(b"%d" % number * (9 * MIB) for number in (1, 2, 1))
+    files = [(1, long + b" end of it"), (2, b"end of it")]
+    grammar = build(files, builder)
+    assert len(list(grammar.parts())) >= 3
+    check([grammar], files, lengths=(3, 5), traversals=TRAVERSALS[:3])
+
+
+def test_top() -> None:
+    """`top` limits words in a term vector, files in a ranked inverted index, and lines otherwise."""
+    rng = random.Random(14)
+    files = [(ino, b" ".join(b"%d" % rng.randrange(5) for _ in range(50))) for ino in range(1, 30)]
+    grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
+    named = [(path_of(ino), content) for ino, content in files]
+    of_words, ngrams = oracle.ngrams_of(named), oracle.ngrams_of(named, 3)
+
+    def first(lines: bytes, top: int) -> bytes:
+        return b"".join(lines.splitlines(keepends=True)[:top])
+
+    for top in (1, 2, 4, 1000, 2**60):
+        assert inverted_index_report(grammars, paths, top=top).read() == first(oracle.inverted_index(of_words), top)
+        assert term_vector_report(grammars, paths, top=top).read() == oracle.term_vector(of_words, top)
+        assert sequence_count_report(grammars, paths, top=top).read() == first(oracle.sequence_count(ngrams), top)
+        ranked = ranked_inverted_index_report(grammars, paths, top=top)
+        assert ranked.read() == oracle.ranked_inverted_index(ngrams, top)
+
+
+MakeReport = Callable[..., Report]
+reports: list[MakeReport] = [
+    inverted_index_report,
+    term_vector_report,
+    sequence_count_report,
+    ranked_inverted_index_report,
+]
+
+
+@pytest.mark.parametrize("report", reports)
+def test_nothing_to_report(report: MakeReport) -> None:
+    for traversal in TRAVERSALS:
+        assert report([], {}, traversal=traversal).read() == b""
+        assert report([build([])], {1: b"f"}, traversal=traversal).read() == b""
+        assert report([build([(1, b"all of it left out")])], {2: b"f"}, traversal=traversal).read() == b""
+
+
+@pytest.mark.parametrize("report", reports)
+def test_space_is_bounded(report: MakeReport) -> None:
+    files = [(ino, b" ".join(b"%d" % (ino + number) for number in range(200))) for ino in range(1, 50)]
+    grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
+    enough = report(grammars, paths).read()
+    for sequential, limit in itertools.product((False, True), (1, 500)):
+        with pytest.raises(StatsUnavailableError, match="more temporary space"):
+            report(grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
+    assert report(grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
+
+
+@pytest.mark.parametrize("report", reports)
+@pytest.mark.parametrize("in_memory", [0, 3000, 1 << 16])
+def test_postings_in_a_file(
+    report: MakeReport, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spilling postings does not change the result. The file is in $TMPDIR and has no name."""
+    rng = random.Random(15)
+    texts = (b" ".join(b"%d" % rng.randrange(5000) for _ in range(rng.randrange(3000))) for _ in range(60))
+    files = list(enumerate(texts, 1))
+    grammars, paths = [build(files[:30]), build(files[30:])], {ino: path_of(ino) for ino, _ in files}
+    expected = report(grammars, paths).read()
+    monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
+    found = report(grammars, paths, traversal=Traversal(in_memory=in_memory))
+    assert found.read() == found.read() == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("report", reports)
+def test_a_file_that_cannot_be_made(report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This gives an error of the system, not a short report."""
+    monkeypatch.setattr(traversal_module, "temporary_directory", lambda: "/proc/self/nowhere")
+    monkeypatch.setattr(traversal_module, "free_space", lambda _directory: 1 << 40)
+    with pytest.raises(OSError, match="No such file"):
+        report([build([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
+
+
+@pytest.mark.parametrize("num_words", [-1, 0, 6])
+def test_invalid_numbers_of_words(num_words: int) -> None:
+    for report in (sequence_count_report, ranked_inverted_index_report):
+        with pytest.raises(OptionError, match="1 to 5"):
+            report([], {}, num_words=num_words)
+        with pytest.raises(OptionError, match="-1"):
+            report([], {}, top=-1)
+
+
+@given(st.binary())
+def test_paths_are_escaped(path: bytes) -> None:
+    field = escape_path(path)
+    assert b"\t" not in field
+    assert b"\n" not in field
+    assert unescape_path(field) == path

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from gompfs.mount.observe import MountState, observe_mounts
+from gompfs.mount.system.observe import MountState, observe_mounts
 
 
 def observe(place: Path) -> MountState:

@@ -76,7 +76,7 @@ def mount_command(
       fsname=NAME            source name to show in /proc/mounts
     """
     from gompfs.mount.service import mount_archives
-    from gompfs.mount.umount import clear_dead_mounts
+    from gompfs.mount.system.umount import clear_dead_mounts
     from gompfs.options import MountOptions
 
     options = MountOptions.parse(",".join(mount_options))
@@ -102,7 +102,7 @@ def mount_command(
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
     """Unmount each MOUNTPOINT, even if the daemon of the mount has died or hangs."""
-    from gompfs.mount.umount import unmount
+    from gompfs.mount.system.umount import unmount
 
     failed = False
     for mountpoint in mountpoints:

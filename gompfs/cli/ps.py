@@ -11,7 +11,7 @@ from gompfs.cli.parameters import json_option
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
-    from gompfs.mount.observe import MountState
+    from gompfs.mount.system.observe import MountState
 
 _HEADINGS = ("archive", "mountpoint", "pid", "engine", "cache", "hits", "uptime", "state")
 _UNKNOWN = "-"
@@ -26,7 +26,7 @@ def ps_command(*, as_json: bool) -> None:
     (mounted with this option), dead or no answer (the daemon died or hangs), or not permitted (another user's mount
     without allow_other).
     """
-    from gompfs.mount.observe import observe_mounts
+    from gompfs.mount.system.observe import observe_mounts
 
     states = observe_mounts()
     if as_json:
@@ -37,7 +37,7 @@ def ps_command(*, as_json: bool) -> None:
 
 def mount_facts(state: MountState) -> dict[str, Any]:
     """The facts of one mount by JSON key; sizes in bytes, uptime in seconds, None for unknown values."""
-    from gompfs.mount.observe import SERVING
+    from gompfs.mount.system.observe import SERVING
 
     facts: dict[str, Any] = {
         "archive": state.label("archive") or state.mount.source,

@@ -14,7 +14,7 @@ from gompfs.cli.parameters import IntegerRange, MountPoint, NumberRange
 from gompfs.errors import display_path
 
 if TYPE_CHECKING:
-    from gompfs.mount.observe import MountState
+    from gompfs.mount.system.observe import MountState
 
 _HEADINGS = (
     *("mountpoint", "engine", "reads/s", "read/s", "hits"),
@@ -50,7 +50,7 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
 
     The first figures cover the time since the mount started; later figures cover the time since the last refresh.
     """
-    from gompfs.mount.mount_table import resolve_mountpoint
+    from gompfs.mount.system.mount_table import resolve_mountpoint
 
     places = [resolve_mountpoint(place) for place in mountpoints]
     if not sys.stdout.isatty():
@@ -70,7 +70,7 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
 
 def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterator[list[tuple[str, ...]]]:
     """Yields the rows of each refresh."""
-    from gompfs.mount.observe import observe_mounts
+    from gompfs.mount.system.observe import observe_mounts
 
     before: dict[tuple[str, str | None], MountState] = {}
     done = 0
@@ -85,7 +85,7 @@ def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterato
 
 
 def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
-    from gompfs.mount.observe import SERVING
+    from gompfs.mount.system.observe import SERVING
 
     place = display_path(now.mount.mountpoint)
     if now.state != SERVING:

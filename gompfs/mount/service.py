@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs.errors import GompfsError, MountError, OptionError, display_path
-from gompfs.mount.crash_watcher import CrashWatcher
-from gompfs.mount.kernel_tuning import set_read_ahead
-from gompfs.mount.mount_table import resolve_mountpoint
-from gompfs.mount.notify import notify
-from gompfs.mount.umount import check_mountpoint
+from gompfs.mount.system.crash_watcher import CrashWatcher
+from gompfs.mount.system.kernel_tuning import set_read_ahead
+from gompfs.mount.system.mount_table import resolve_mountpoint
+from gompfs.mount.system.notify import notify
+from gompfs.mount.system.umount import check_mountpoint
 from gompfs.options import MountOptions, join_source
 
 if TYPE_CHECKING:
-    from gompfs.mount.archive_set import ArchiveSet
-    from gompfs.mount.fuse_binding import Session
-    from gompfs.mount.high_level import HighLevelSession
-    from gompfs.mount.snapshots import Snapshots
+    from gompfs.mount.fuse.high_level import HighLevelSession
+    from gompfs.mount.fuse.session import Session
+    from gompfs.mount.tree.archive_set import ArchiveSet
+    from gompfs.mount.tree.snapshots import Snapshots
 
 log = logging.getLogger("gompfs")
 
@@ -187,10 +187,10 @@ def _load_later(load: Callable[[], None]) -> None:
 def _session(mountpoint: str, source: str, options: MountOptions) -> Session | HighLevelSession:
     """Returns the connection to the kernel that `options.api` selects."""
     if options.api == "high":
-        from gompfs.mount.high_level import HighLevelSession
+        from gompfs.mount.fuse.high_level import HighLevelSession
 
         return HighLevelSession(mountpoint, source, options)
-    from gompfs.mount.fuse_binding import Session
+    from gompfs.mount.fuse.session import Session
 
     return Session(mountpoint, source, options)
 
@@ -199,8 +199,8 @@ def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet
     """Open what the mount shows. All archives share one engine, and the cache size is divided among them."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
-    from gompfs.mount.archive_set import ArchiveSet
-    from gompfs.mount.snapshots import Snapshots
+    from gompfs.mount.tree.archive_set import ArchiveSet
+    from gompfs.mount.tree.snapshots import Snapshots
 
     if options.passthrough_size and (options.several or options.follow or options.subdir):
         raise OptionError("passthrough_size works only with one archive, without subdir and follow")

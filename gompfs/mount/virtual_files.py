@@ -427,7 +427,7 @@ def compute(name: bytes, archive: Archive, query: StatsQuery = _EVERYTHING) -> R
     `name` is a path in `stats`: a task, `info`, `metrics`, `word/WORD`, `phrase/W1 W2 W3` or `files/PATH/TASK`; or
     `words`, which no mount shows.
     """
-    from gompfs.mount.arenas import share_arenas
+    from gompfs.mount.system.arenas import share_arenas
     from gompfs.statistics import FixedReport
 
     share_arenas()

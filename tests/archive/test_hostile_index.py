@@ -28,7 +28,7 @@ from gompfs.errors import (
     StatsUnavailableError,
 )
 from gompfs.format import LocalFile, last_footer
-from gompfs.mount.operations import Operations
+from gompfs.mount.tree.operations import Operations
 from gompfs.options import MountOptions, PackOptions
 from gompfs.pack import add_to_archive, open_source
 from gompfs.verify import verify_archive

@@ -11,8 +11,8 @@ import pytest
 
 from gompfs.cli.output import human_duration
 from gompfs.cli.top import _HEADINGS, _row
-from gompfs.mount.mount_table import MountEntry
-from gompfs.mount.observe import MountState
+from gompfs.mount.system.mount_table import MountEntry
+from gompfs.mount.system.observe import MountState
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from pathlib import Path
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.errors import GompfsError
-from gompfs.mount.protocol import Opcode
-from gompfs.mount.requests import RequestLoop
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.protocol import Opcode
+from gompfs.mount.fuse.requests import RequestLoop
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 _HEADER = struct.Struct("<IIQQIIIHH")

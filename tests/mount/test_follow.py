@@ -13,8 +13,8 @@ from forged_index import forge_index
 from tree_helpers import add, pack
 
 from gompfs.archive import Archive
-from gompfs.mount.observe import observe_mounts
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.system.observe import observe_mounts
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 FUSE_APIS = ("low", "high")

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from tree_helpers import PACKAGE_PARENT, pack
 
-from gompfs.mount.kernel_mount import KernelMount
-from gompfs.mount.mount_table import mount_at, resolve_mountpoint
-from gompfs.mount.umount import DaemonState, daemon_state, unmount
+from gompfs.mount.fuse.kernel_mount import KernelMount
+from gompfs.mount.system.mount_table import mount_at, resolve_mountpoint
+from gompfs.mount.system.umount import DaemonState, daemon_state, unmount
 from gompfs.options import MountOptions
 
 MAX_SECONDS = 20  # 2 s on an idle machine; commands with the defect never ended

@@ -14,8 +14,8 @@ from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.errors import MountError
-from gompfs.mount.high_level import HighLevelSession
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.high_level import HighLevelSession
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 FUSE_APIS = ("high",)

@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from gompfs.mount import memory_files
-from gompfs.mount.memory_files import MemoryFiles
+from gompfs.mount.system import memory_files
+from gompfs.mount.system.memory_files import MemoryFiles
 
 SIZE = (5 << 20) + 100
 

@@ -17,8 +17,8 @@ from gompfs.archive import Archive
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine import select_engine
 from gompfs.mount.metrics import metrics
-from gompfs.mount.observe import observe_mounts
 from gompfs.mount.prometheus import MetricsText, parse_metrics
+from gompfs.mount.system.observe import observe_mounts
 
 CONTENT = random.Random(3).randbytes(400_000)
 

@@ -15,8 +15,8 @@ import pytest
 from tree_helpers import PACKAGE_PARENT, add, pack
 
 from gompfs.errors import MountError
-from gompfs.mount.mount_table import mount_at
-from gompfs.mount.umount import is_stale
+from gompfs.mount.system.mount_table import mount_at
+from gompfs.mount.system.umount import is_stale
 
 FUSE_APIS = ("low", "high")
 
@@ -255,7 +255,7 @@ def test_a_torn_archive_mounts_with_a_warning(mount, archive: Path) -> None:
 
 
 def test_unmounting_nothing(tmp_path: Path) -> None:
-    from gompfs.mount.umount import unmount
+    from gompfs.mount.system.umount import unmount
 
     with pytest.raises(MountError, match="nothing is mounted here"):
         unmount(str(tmp_path))

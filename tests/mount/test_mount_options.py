@@ -15,7 +15,7 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE
 from gompfs.errors import OptionError
-from gompfs.mount.mount_table import mount_at
+from gompfs.mount.system.mount_table import mount_at
 from gompfs.options import MountOptions
 
 FUSE_APIS = ("low", "high")

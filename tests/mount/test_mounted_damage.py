@@ -22,7 +22,7 @@ from gompfs.errors import (
     StatsUnavailableError,
     SymlinkLoopError,
 )
-from gompfs.mount.errno_map import errno_of, is_expected
+from gompfs.mount.fuse.errno_map import errno_of, is_expected
 
 FUSE_APIS = ("low", "high")
 

@@ -18,8 +18,8 @@ import pytest
 from tree_helpers import pack
 
 from gompfs.archive import Archive
-from gompfs.mount.passthrough import start_passthrough
-from gompfs.mount.protocol import Feature, init_reply
+from gompfs.mount.fuse.passthrough import start_passthrough
+from gompfs.mount.fuse.protocol import Feature, init_reply
 from gompfs.mount.virtual_files import describe_passthrough
 
 MIB = 1 << 20

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tree_helpers import PACKAGE_PARENT, pack
 
-from gompfs.mount.mount_table import mount_at
+from gompfs.mount.system.mount_table import mount_at
 
 UNITS = Path(__file__).parents[2] / "systemd"
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")

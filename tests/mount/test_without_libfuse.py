@@ -103,7 +103,7 @@ def test_the_high_level_interface_says_that_libfuse_is_missing(archive: Path, pl
 
 
 def test_the_default_loads_no_libfuse() -> None:
-    script = "import sys, gompfs.mount.fuse_binding; print('mfusepy' in sys.modules)"
+    script = "import sys, gompfs.mount.fuse.session; print('mfusepy' in sys.modules)"
     command = [sys.executable, "-P", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert done.stdout == "False\n"

@@ -14,10 +14,10 @@ from typing import cast
 
 from gompfs._native.reading import BlockReader, ReaderTable, StoredSizes
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.fuse_binding import Session
-from gompfs.mount.kernel_tuning import set_read_ahead
-from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.fuse.session import Session
+from gompfs.mount.system.kernel_tuning import set_read_ahead
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 _FILE_INO = 2

@@ -15,7 +15,7 @@ from gompfs.errors import MountError
 
 _PIPE = 3  # the descriptor number of the pipe in the shell
 _WAIT = f'trap "" HUP INT TERM; cd /; read -r _ <&{_PIPE} || exec "$@" {_PIPE}<&-'
-_CLEAR = "import sys; from gompfs.mount.umount import clear_dead_mounts; clear_dead_mounts(sys.argv[1])"
+_CLEAR = "import sys; from gompfs.mount.system.umount import clear_dead_mounts; clear_dead_mounts(sys.argv[1])"
 
 
 class CrashWatcher:
@@ -23,7 +23,7 @@ class CrashWatcher:
 
     def __init__(self, mountpoint: str) -> None:
         reading, self._pipe = os.pipe()
-        package_parent = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        package_parent = os.path.abspath(os.path.join(os.path.dirname(__file__), "../../.."))
         clear = [sys.executable, "-c", _CLEAR, mountpoint]
         actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
         try:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from gompfs.mount.mount_table import MountEntry, read_mount_table
 from gompfs.mount.prometheus import Samples, parse_metrics
-from gompfs.mount.questions import ask
+from gompfs.mount.system.mount_table import MountEntry, read_mount_table
+from gompfs.mount.system.questions import ask
 
 _STATISTICS = ".gompfs/stats"
 _METRICS = "metrics"

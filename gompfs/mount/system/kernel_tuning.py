@@ -6,7 +6,7 @@ import errno
 import logging
 import os
 
-from gompfs.mount.mount_table import mount_at
+from gompfs.mount.system.mount_table import mount_at
 
 log = logging.getLogger(__name__)
 

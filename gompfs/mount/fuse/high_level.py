@@ -21,14 +21,14 @@ from typing import Any, TypeVar
 
 from gompfs.errors import MountError
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.archive_set import ArchiveSet
-from gompfs.mount.errno_map import errno_of, is_expected
-from gompfs.mount.fuse_options import fuse_options
-from gompfs.mount.joining import join_threads
-from gompfs.mount.libfuse import mfusepy
-from gompfs.mount.operations import visible_xattrs
-from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.errno_map import errno_of, is_expected
+from gompfs.mount.fuse.fuse_options import fuse_options
+from gompfs.mount.fuse.libfuse import mfusepy
+from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.system.joining import join_threads
+from gompfs.mount.tree.archive_set import ArchiveSet
+from gompfs.mount.tree.operations import visible_xattrs
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
 from gompfs.options import MountOptions
 
@@ -50,7 +50,7 @@ Result = TypeVar("Result")
 
 
 class HighLevelSession:
-    """One mount, from mounting to unmounting. It has the interface of fuse_binding.Session."""
+    """One mount, from mounting to unmounting. It has the interface of session.Session."""
 
     def __init__(self, mountpoint: str, source: str, options: MountOptions) -> None:
         """Prepare to mount at `mountpoint`. `source` is the name shown in the mount table."""

@@ -15,10 +15,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from gompfs.errors import MountError
-from gompfs.mount.archive_set import ArchiveSet
-from gompfs.mount.joining import join_threads
-from gompfs.mount.kernel_mount import KernelMount
-from gompfs.mount.protocol import (
+from gompfs.mount.fuse.kernel_mount import KernelMount
+from gompfs.mount.fuse.protocol import (
     BUFFER_SIZE,
     REPLY_HEADER,
     REQUEST_HEADER,
@@ -26,13 +24,15 @@ from gompfs.mount.protocol import (
     Opcode,
     init_reply,
 )
-from gompfs.mount.requests import RequestLoop
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.requests import RequestLoop
+from gompfs.mount.system.joining import join_threads
+from gompfs.mount.tree.archive_set import ArchiveSet
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.mount.virtual_files import tell_passthrough
 from gompfs.options import MountOptions
 
 if TYPE_CHECKING:
-    from gompfs.mount.passthrough import PassthroughFiles
+    from gompfs.mount.fuse.passthrough import PassthroughFiles
 
 _NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for cache misses only
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -104,7 +104,7 @@ class Session:
         if not self._passthrough_size:
             tell_passthrough(content.only, lambda: "off")
             return None
-        from gompfs.mount.passthrough import start_passthrough
+        from gompfs.mount.fuse.passthrough import start_passthrough
 
         return start_passthrough(content.only, device, self._passthrough_size, features)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
 from gompfs.model import ROOT_INO, Extent, Inode
-from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.tree import MAX_NAME_SIZE, Tree
+from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.tree.tree import MAX_NAME_SIZE, Tree
 from gompfs.mount.virtual_files import tell_fuse_api
 from gompfs.options import MountOptions
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 
 from gompfs._native.reading import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.errors import GompfsError
-from gompfs.mount.archive_set import ArchiveSet
-from gompfs.mount.directories import Directories
-from gompfs.mount.errno_map import errno_of, is_expected
-from gompfs.mount.operations import visible_xattrs
-from gompfs.mount.protocol import (
+from gompfs.mount.fuse.directories import Directories
+from gompfs.mount.fuse.errno_map import errno_of, is_expected
+from gompfs.mount.fuse.protocol import (
     BUFFER_SIZE,
     CACHE_SECONDS,
     INTERRUPT_REQUEST,
@@ -30,11 +28,13 @@ from gompfs.mount.protocol import (
     XATTR_SIZE_REPLY,
     Opcode,
 )
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.tree.archive_set import ArchiveSet
+from gompfs.mount.tree.operations import visible_xattrs
+from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.mount.virtual_files import NotReadyError
 
 if TYPE_CHECKING:
-    from gompfs.mount.passthrough import PassthroughFiles
+    from gompfs.mount.fuse.passthrough import PassthroughFiles
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ import stat
 
 from gompfs._native.reading import mount_read_only, unmount
 from gompfs.errors import MountError
-from gompfs.mount.fuse_options import SUBTYPE, fuse_options
-from gompfs.mount.fusermount import fusermount_mount, fusermount_unmount, has_fusermount
-from gompfs.mount.mount_table import mount_at
+from gompfs.mount.fuse.fuse_options import SUBTYPE, fuse_options
+from gompfs.mount.system.fusermount import fusermount_mount, fusermount_unmount, has_fusermount
+from gompfs.mount.system.mount_table import mount_at
 from gompfs.options import MountOptions
 
 _DEVICE = "/dev/fuse"

@@ -12,8 +12,8 @@ import os
 from enum import Enum
 
 from gompfs.errors import MountError
-from gompfs.mount.mount_table import MountEntry, mount_at, resolve_mountpoint
-from gompfs.mount.questions import ask
+from gompfs.mount.system.mount_table import MountEntry, mount_at, resolve_mountpoint
+from gompfs.mount.system.questions import ask
 
 _SECONDS = 1.0  # timeout for the answer of a daemon
 _ERRORS = {errno.EBUSY: "target is busy", errno.EPERM: "unmounting is not permitted here"}
@@ -94,7 +94,7 @@ def unmount(mountpoint: str, *, lazy: bool = False, force: bool = False) -> None
 
 def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
     if os.geteuid() != 0:
-        from gompfs.mount.fusermount import fusermount_unmount
+        from gompfs.mount.system.fusermount import fusermount_unmount
 
         if force:
             _abort(mount)

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
-from gompfs.mount.memory_files import MemoryFiles
-from gompfs.mount.protocol import Feature, open_reply
+from gompfs.mount.fuse.protocol import Feature, open_reply
+from gompfs.mount.system.memory_files import MemoryFiles
 from gompfs.mount.virtual_files import NotReadyError, tell_passthrough
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from gompfs._native.reading import ListingTable, StoredSizes, pack_listing
 from gompfs.errors import GompfsError
 from gompfs.model import Inode
-from gompfs.mount.archive_set import ArchiveSet
-from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.snapshots import Snapshots
+from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.tree.archive_set import ArchiveSet
+from gompfs.mount.tree.snapshots import Snapshots
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.model import ROOT_INO
-from gompfs.mount.operations import Operations
+from gompfs.mount.tree.operations import Operations
 from gompfs.mount.virtual_files import forget_grammars, keep_grammars
 from gompfs.options import MountOptions
 

@@ -21,10 +21,10 @@ from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable, S
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.operations import Operations
-from gompfs.mount.protocol import CACHE_SECONDS
-from gompfs.mount.snapshots import warn
-from gompfs.mount.tree import PRIVATE, STATS
+from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.tree.operations import Operations
+from gompfs.mount.tree.snapshots import warn
+from gompfs.mount.tree.tree import PRIVATE, STATS
 from gompfs.mount.virtual_files import forget_grammars, keep_grammars
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL
 from gompfs.options import MountOptions

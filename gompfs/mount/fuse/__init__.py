@@ -1,0 +1,1 @@
+"""The connection to the kernel: requests and replies, through /dev/fuse directly or through libfuse."""

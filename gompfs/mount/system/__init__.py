@@ -1,0 +1,1 @@
+"""The operating system around a mount: mount table, unmounting, tuning, systemd, memory."""

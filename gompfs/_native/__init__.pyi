@@ -3,10 +3,11 @@
 Cancelled work raises KeyboardInterrupt. A failed system call raises OSError.
 """
 
+from gompfs._native import blocks as blocks
 from gompfs._native import codec as codec
+from gompfs._native import fuse as fuse
 from gompfs._native import grammar as grammar
 from gompfs._native import index as index
-from gompfs._native import reading as reading
 
 def cancel_all() -> None:
     """Stops all work of this module in all threads, which then raises KeyboardInterrupt."""

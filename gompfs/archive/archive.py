@@ -12,8 +12,8 @@ from operator import add, attrgetter
 from types import TracebackType
 from typing import TypeVar
 
+from gompfs._native.blocks import StoredSizes
 from gompfs._native.codec import BufferPool, uncompressed_sizes
-from gompfs._native.reading import StoredSizes
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine, select_engine

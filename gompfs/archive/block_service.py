@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from gompfs._native.reading import BlockReader
+from gompfs._native.blocks import BlockReader
 from gompfs.codec import BlockStatus
 from gompfs.engine import Engine
 from gompfs.model import Segment

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from gompfs import __version__
-from gompfs._native.reading import FIRST_TIME_LOG2
+from gompfs._native.blocks import FIRST_TIME_LOG2
 from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.prometheus import MetricsText

@@ -31,6 +31,21 @@ void add_submodule(nb::module_& module, const char* name, void (*bind)(nb::modul
     bind(submodule);
 }
 
+void bind_blocks(nb::module_& module) {
+    module.doc() = "Reads of decoded blocks.";
+    bind_stored_sizes(module);
+    bind_block_reader(module);
+}
+
+void bind_fuse(nb::module_& module) {
+    module.doc() = "The FUSE server of a mount.";
+    bind_reader_table(module);
+    bind_listing_table(module);
+    bind_reply_cache(module);
+    bind_request_loop(module);
+    bind_kernel_mount(module);
+}
+
 }  // namespace
 }  // namespace gompfs
 
@@ -42,5 +57,6 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(module, "codec", gompfs::bind_codec);  // defines HeldBytes and DecodeWork
     gompfs::add_submodule(module, "grammar", gompfs::bind_grammar);
     gompfs::add_submodule(module, "index", gompfs::bind_index);
-    gompfs::add_submodule(module, "reading", gompfs::bind_reading);
+    gompfs::add_submodule(module, "blocks", gompfs::bind_blocks);  // defines StoredSizes
+    gompfs::add_submodule(module, "fuse", gompfs::bind_fuse);
 }

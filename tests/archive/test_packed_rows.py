@@ -12,7 +12,8 @@ import pytest
 from test_hostile_index import USING
 from tree_helpers import pack
 
-from gompfs._native.reading import BlockReader, ListingTable, pack_listing
+from gompfs._native.blocks import BlockReader
+from gompfs._native.fuse import ListingTable, pack_listing
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError
 from gompfs.model import Extent, PackedRows

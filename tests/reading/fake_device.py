@@ -7,7 +7,8 @@ import socket
 import struct
 import threading
 
-from gompfs._native.reading import BlockReader, KeptReplies, ListingTable, ReaderTable, answer_requests
+from gompfs._native.blocks import BlockReader
+from gompfs._native.fuse import KeptReplies, ListingTable, ReaderTable, answer_requests
 
 HEADER = struct.Struct("<IIQQIIIHH")
 

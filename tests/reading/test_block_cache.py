@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from gompfs._native.reading import BlockReader
+from gompfs._native.blocks import BlockReader
 
 BLOCK_SIZE = 1 << 12
 
@@ -105,7 +105,7 @@ def test_memory_is_freed_when_the_cache_shrinks() -> None:
     program = """
 import os
 from pathlib import Path
-from gompfs._native.reading import BlockReader
+from gompfs._native.blocks import BlockReader
 
 def print_resident():
     print(int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"))

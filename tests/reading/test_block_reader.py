@@ -14,7 +14,8 @@ import pytest
 from fake_device import Device, reply
 from fake_device import request as any_request
 
-from gompfs._native.reading import SNAPSHOT_SHIFT, BlockReader
+from gompfs._native.blocks import BlockReader
+from gompfs._native.fuse import SNAPSHOT_SHIFT
 
 BLOCK_SIZE = 1 << 12
 NUM_BLOCKS = 40

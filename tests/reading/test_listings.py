@@ -13,14 +13,7 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, reply, request
 
-from gompfs._native.reading import (
-    SNAPSHOT_SHIFT,
-    KeptReplies,
-    ListingTable,
-    attributes_reply,
-    entry_reply,
-    pack_listing,
-)
+from gompfs._native.fuse import SNAPSHOT_SHIFT, KeptReplies, ListingTable, attributes_reply, entry_reply, pack_listing
 from gompfs.model import Inode
 
 LOOKUP, FORGET, GETATTR, STATFS, GETXATTR, LISTXATTR, READDIRPLUS = 1, 2, 3, 17, 22, 23, 44

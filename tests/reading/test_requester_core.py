@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, request
 
-from gompfs._native.reading import BlockReader, ListingTable
+from gompfs._native.blocks import BlockReader
+from gompfs._native.fuse import ListingTable
 from gompfs.model import Inode
 
 LOOKUP, READ = 1, 15

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable
 from typing import cast
 
-from gompfs._native.reading import BlockReader, ReaderTable, StoredSizes
+from gompfs._native.blocks import BlockReader, StoredSizes
+from gompfs._native.fuse import ReaderTable
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse.protocol import CACHE_SECONDS
 from gompfs.mount.fuse.session import Session

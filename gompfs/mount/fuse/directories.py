@@ -7,7 +7,8 @@ import stat
 import threading
 from collections.abc import Sequence
 
-from gompfs._native.reading import ListingTable, StoredSizes, pack_listing
+from gompfs._native.blocks import StoredSizes
+from gompfs._native.fuse import ListingTable, pack_listing
 from gompfs.errors import GompfsError
 from gompfs.model import Inode
 from gompfs.mount.fuse.protocol import CACHE_SECONDS

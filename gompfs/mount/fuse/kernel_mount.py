@@ -7,7 +7,7 @@ import os
 import select
 import stat
 
-from gompfs._native.reading import mount_read_only, unmount
+from gompfs._native.fuse import mount_read_only, unmount
 from gompfs.errors import MountError
 from gompfs.mount.fuse.fuse_options import SUBTYPE, fuse_options
 from gompfs.mount.system.fusermount import fusermount_mount, fusermount_unmount, has_fusermount

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gompfs._native.reading import KeptReplies, answer_requests, attributes_reply, entry_reply
+from gompfs._native.fuse import KeptReplies, answer_requests, attributes_reply, entry_reply
 from gompfs.errors import GompfsError
 from gompfs.mount.fuse.directories import Directories
 from gompfs.mount.fuse.errno_map import errno_of, is_expected

@@ -100,7 +100,7 @@ def _unmount(mount: MountEntry, *, lazy: bool, force: bool = False) -> None:
             _abort(mount)
         fusermount_unmount(mount.mountpoint, lazy=lazy)
         return
-    from gompfs._native.reading import unmount as umount2
+    from gompfs._native.fuse import unmount as umount2
 
     number = umount2(os.fsencode(mount.mountpoint), lazy, force)
     if number != 0:

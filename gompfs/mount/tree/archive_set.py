@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 
-from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable, StoredSizes
+from gompfs._native.blocks import StoredSizes
+from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode

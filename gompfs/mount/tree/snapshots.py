@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from types import TracebackType
 
-from gompfs._native.reading import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
+from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.model import ROOT_INO

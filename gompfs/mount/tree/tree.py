@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from gompfs._native.reading import SNAPSHOT_SHIFT
+from gompfs._native.fuse import SNAPSHOT_SHIFT
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows

@@ -110,7 +110,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         for label, codec in facts["codecs"].items()
     ]
     rows += [(f"segment {part['segment']}", _part(part)) for part in facts["segments"]]
-    rows += [(f"section {part['kind']} of {part['segment']}", _part(part)) for part in facts["sections"]]
+    rows += [(f"section {part['kind']}, segment {part['segment']}", _part(part)) for part in facts["sections"]]
     width = max(len(name) for name, _ in rows)
     return [f"{name:<{width}}  {value}" for name, value in rows]
 

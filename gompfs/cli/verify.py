@@ -75,6 +75,10 @@ def _as_json(archive: str, report: VerifyReport) -> dict[str, Any]:
     }
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def _print_report(archive: str, report: VerifyReport, quiet: bool) -> None:
     name = display_path(archive)
     for damage in report.damages:
@@ -84,9 +88,9 @@ def _print_report(archive: str, report: VerifyReport, quiet: bool) -> None:
     summary = []
     if report.damages:
         files = {path for damage in report.damages for path in damage.paths}
-        summary.append(f"{len(report.damages)} damaged blocks, {len(files)} files affected")
+        summary.append(f"{_counted(len(report.damages), 'damaged block')}, {_counted(len(files), 'file')} affected")
     if report.problems:
-        summary.append(f"{len(report.problems)} problems")
+        summary.append(_counted(len(report.problems), "problem"))
     if summary:
         print_line(f"{name}: {', '.join(summary)}".encode())
     elif not quiet:

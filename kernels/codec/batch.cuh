@@ -18,7 +18,7 @@ constexpr u8 kStatusOk = 0;
 constexpr u8 kStatusBadPayload = 3;
 
 // The arguments of a decoding kernel. Payloads begin at multiples of 16 in `compressed`, which can
-// be read for 64 bytes past the last payload. Outputs begin at multiples of 16 in `output`.
+// be read for 256 bytes past the last payload. Outputs begin at multiples of 16 in `output`.
 struct Batch {
     const u8* compressed;
     const u64* payload_offsets;

@@ -58,7 +58,7 @@ def test_verify_lists_damaged_blocks(gompfs, damaged):
     assert result.errors == ""
     assert f"block {block}: " in result.lines[0]
     assert result.lines[0].endswith("affects docs/b.txt")
-    assert result.lines[1].endswith("1 damaged blocks, 1 files affected")
+    assert result.lines[1].endswith("1 damaged block, 1 file affected")
     report = json.loads(gompfs("verify", "--json", archive).output)
     assert [(damage["block"], damage["paths"]) for damage in report["damages"]] == [(block, ["docs/b.txt"])]
 
@@ -103,7 +103,7 @@ def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp
     assert (found.status, found.errors) == (1, "")
     assert found.lines == [
         f"{archive}: the {num_bytes} bytes after generation 1 are not a complete generation: {reason}",
-        f"{archive}: 1 problems",
+        f"{archive}: 1 problem",
     ]
     report = json.loads(gompfs("verify", "--json", archive).output)
     assert [(problem["inode"], problem["path"]) for problem in report["problems"]] == [(None, None)]

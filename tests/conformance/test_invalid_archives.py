@@ -80,7 +80,7 @@ def test_verify(ask: Ask, name: str, engine: str) -> None:
     found = ask("verify", name, "-q", "--engine", engine)
     lines, summary = expected.get("problems", []), []
     if "verify" in expected:
-        lines, summary = [expected["verify"], *lines], ["1 damaged blocks, 1 files affected"]
+        lines, summary = [expected["verify"], *lines], ["1 damaged block, 1 file affected"]
     if "problems" in expected:
         summary.append(f"{len(expected['problems'])} problems")
     if summary:

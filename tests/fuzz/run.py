@@ -49,8 +49,8 @@ from watch import Watch
 
 _TESTS = Path(__file__).parents[1]
 # Address space in addition to the memory limit: mapped but untouched pages, and 128 MiB of stack and heap per thread.
-# Three extension modules each start one thread per processor.
-_ADDRESSES = (3 << 30) + 3 * (os.cpu_count() or 1) * (128 << 20)
+# The pool of workers and the grammar builder each start one thread per processor.
+_ADDRESSES = (3 << 30) + 2 * (os.cpu_count() or 1) * (128 << 20)
 
 
 @dataclass

@@ -82,7 +82,8 @@ def test_verify(ask: Ask, name: str, engine: str) -> None:
     if "verify" in expected:
         lines, summary = [expected["verify"], *lines], ["1 damaged block, 1 file affected"]
     if "problems" in expected:
-        summary.append(f"{len(expected['problems'])} problems")
+        number = len(expected["problems"])
+        summary.append(f"{number} problem{'' if number == 1 else 's'}")
     if summary:
         text = "\n".join([*lines, ", ".join(summary), ""])
         assert found == Answer(1, text.encode(), [])

@@ -23,20 +23,20 @@ class ReaderTable:
         """Removes a snapshot's reader. Its nodes are unknown from then on."""
 
 class ListingTable:
-    """The directory listings that a mount keeps, and requests to list directories ahead."""
+    """The cache of directory listings of a mount, and requests to list directories ahead."""
 
     num_bytes: int
-    """Memory that the kept listings take."""
+    """Memory that the cached listings take."""
     def __init__(self, max_bytes: int) -> None:
         """Makes a table of up to `max_bytes` bytes. The oldest listings are dropped first."""
 
     def __contains__(self, node: int) -> bool:
-        """Returns whether the listing of a directory is kept."""
+        """Returns whether the listing of a directory is cached."""
 
-    def entries(self, node: int, position: int, room: int) -> bytes | None:
-        """Returns the entries of a directory from `position` on as READDIRPLUS replies, in at most `room` bytes.
+    def entries(self, node: int, position: int, capacity: int) -> bytes | None:
+        """Returns the entries of a directory from `position` on as READDIRPLUS replies, in at most `capacity` bytes.
 
-        Returns None if the listing is not kept.
+        Returns None if the listing is not cached.
         """
 
     def insert(
@@ -46,7 +46,7 @@ class ListingTable:
         cache_seconds: int,
         stored_sizes: StoredSizes = ...,
     ) -> None:
-        """Keeps the listing of a directory. The kernel may cache its entries for `cache_seconds`.
+        """Caches the listing of a directory. The kernel may cache its entries for `cache_seconds`.
 
         `stored_sizes` is indexed by inode number.
         """
@@ -61,7 +61,7 @@ class ListingTable:
         num_following: int,
         stored_sizes: StoredSizes = ...,
     ) -> None:
-        """Keeps the listings of the directories with inode numbers `first` to `end` - 1, from rows of the index.
+        """Caches the listings of the directories with inode numbers `first` to `end` - 1, from rows of the index.
 
         `mapping` is the number to add to inode numbers, the user and the group to show (or None), and a umask. The
         first use of one of these listings requests the directories from `end` on, with `num_following` entries; 0 for
@@ -77,14 +77,14 @@ class ListingTable:
     def close(self) -> None:
         """Ends all waits of `wait_wanted`."""
 
-class KeptReplies:
+class ReplyCache:
     """Replies of the interpreter that stay true for the life of a mount, by request."""
 
     def __init__(self, max_bytes: int) -> None:
         """Makes a table of up to `max_bytes` bytes. When it is full, all replies are dropped."""
 
     def insert(self, request: bytes, error: int, content: bytes) -> None:
-        """Keeps a reply to the same request on the same node; `error` is 0 or a negative errno."""
+        """Caches a reply to the same request on the same node; `error` is 0 or a negative errno."""
 
     def set_nodes_with_xattrs(self, nodes: Sequence[int]) -> None:
         """Sets the nodes that have extended attributes, sorted; no other node has any."""
@@ -94,7 +94,7 @@ def pack_listing(
     children: Iterable[tuple[bytes, Inode]],
     cache_seconds: int,
     position: int,
-    room: int,
+    capacity: int,
     stored_sizes: StoredSizes = ...,
 ) -> bytes:
     """Returns the entries of a directory as `ListingTable.entries` does, without keeping them."""
@@ -112,7 +112,7 @@ def answer_requests(
     device: int,
     readers: ReaderTable,
     listings: ListingTable,
-    replies: KeptReplies,
+    replies: ReplyCache,
     buffer_size: int,
     answer: Callable[[bytes], None],
 ) -> int:

@@ -41,21 +41,22 @@ std::shared_ptr<const Listing> listing_of(std::uint64_t node, nb::iterable child
     return listing;
 }
 
-nb::bytes entries_of(const Listing& listing, std::uint64_t position, std::size_t room) {
+nb::bytes entries_of(const Listing& listing, std::uint64_t position, std::size_t capacity) {
     std::vector<std::uint8_t> packed;
-    listing.pack(position, room, packed);
+    listing.pack(position, capacity, packed);
     return nb::bytes(packed.data(), packed.size());
 }
 
 nb::bytes pack_listing(std::uint64_t node, nb::iterable children, std::uint32_t cache_seconds,
-                       std::uint64_t position, std::size_t room, const StoredSizes& stored_sizes) {
-    return entries_of(*listing_of(node, children, cache_seconds, stored_sizes), position, room);
+                       std::uint64_t position, std::size_t capacity,
+                       const StoredSizes& stored_sizes) {
+    return entries_of(*listing_of(node, children, cache_seconds, stored_sizes), position, capacity);
 }
 
-std::optional<nb::bytes> kept_listing(ListingTable& table, std::uint64_t node,
-                                      std::uint64_t position, std::size_t room) {
+std::optional<nb::bytes> cached_listing(ListingTable& table, std::uint64_t node,
+                                        std::uint64_t position, std::size_t capacity) {
     const auto listing = table.use(node);
-    return listing ? std::make_optional(entries_of(*listing, position, room)) : std::nullopt;
+    return listing ? std::make_optional(entries_of(*listing, position, capacity)) : std::nullopt;
 }
 
 using MappingFields = std::tuple<std::uint64_t, std::optional<std::uint32_t>,
@@ -73,8 +74,7 @@ void insert_columns(ListingTable& table, const Columns& columns, std::uint64_t f
     }
     const auto mapping = std::make_from_tuple<Mapping>(fields);
     const nb::gil_scoped_release release;
-    ListingTable::Batch batch =
-        read_directories(views, first, end, mapping, stored_sizes, cache_seconds);
+    ListingBatch batch = read_directories(views, first, end, mapping, stored_sizes, cache_seconds);
     table.insert(std::move(batch), num_following ? std::make_optional(WantedListing{
                                                        mapping.first_node + end, num_following})
                                                  : std::nullopt);
@@ -94,7 +94,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> wait_wanted(ListingTable&
 void bind_listing_table(nb::module_& module) {
     nb::class_<ListingTable>(module, "ListingTable")
         .def(nb::init<std::size_t>(), "max_bytes"_a)
-        .def("entries", &gompfs::kept_listing, "node"_a, "position"_a, "room"_a)
+        .def("entries", &gompfs::cached_listing, "node"_a, "position"_a, "capacity"_a)
         .def(
             "insert",
             [](ListingTable& table, std::uint64_t node, nb::iterable children,
@@ -117,7 +117,7 @@ void bind_listing_table(nb::module_& module) {
         .def("__contains__", &ListingTable::contains)
         .def_prop_ro("num_bytes", &ListingTable::num_bytes);
     module.def("pack_listing", &gompfs::pack_listing, "node"_a, "children"_a, "cache_seconds"_a,
-               "position"_a, "room"_a, "stored_sizes"_a = StoredSizes());
+               "position"_a, "capacity"_a, "stored_sizes"_a = StoredSizes());
 }
 
 }  // namespace gompfs

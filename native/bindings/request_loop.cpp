@@ -12,9 +12,9 @@
 #include "bindings/bindings.h"
 #include "bindings/inode.h"
 #include "fuse/attributes.h"
-#include "fuse/kept_replies.h"
 #include "fuse/listing_table.h"
 #include "fuse/reader_table.h"
+#include "fuse/reply_cache.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -48,7 +48,7 @@ nb::bytes attributes_reply(nb::handle inode, std::uint32_t cache_seconds,
     return bytes_of(reply);
 }
 
-int run(int device, const ReaderTable& readers, ListingTable& listings, const KeptReplies& replies,
+int run(int device, const ReaderTable& readers, ListingTable& listings, const ReplyCache& replies,
         std::size_t buffer_size, nb::callable answer) {
     const nb::gil_scoped_release release;
     return answer_requests(device, {readers, listings, replies}, buffer_size,

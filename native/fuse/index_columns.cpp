@@ -138,7 +138,7 @@ class Rows {
 };
 
 // Adds listings for the directories in the range that have no rows, because they are empty.
-void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t end,
+void add_empty(ListingBatch& batch, std::uint64_t first, std::uint64_t end,
                std::uint32_t cache_seconds) {
     std::unordered_set<std::uint64_t> listed;
     std::vector<std::uint64_t> subdirectories;
@@ -159,12 +159,12 @@ void add_empty(ListingTable::Batch& batch, std::uint64_t first, std::uint64_t en
 
 }  // namespace
 
-ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                                     std::uint64_t end, const Mapping& mapping,
-                                     const StoredSizes& stored_sizes, std::uint32_t cache_seconds) {
+ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t first,
+                              std::uint64_t end, const Mapping& mapping,
+                              const StoredSizes& stored_sizes, std::uint32_t cache_seconds) {
     first += mapping.first_node;
     end += mapping.first_node;
-    ListingTable::Batch batch;
+    ListingBatch batch;
     Rows rows(columns, mapping);
     std::shared_ptr<Listing> listing;
     std::uint64_t parent = 0;

@@ -31,9 +31,9 @@ struct DirectoryColumns {
 
 // Returns the listings of the directories with inode numbers in [first, end), including the empty
 // directories in that range, which have no rows. `stored_sizes` is indexed by inode number.
-ListingTable::Batch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                                     std::uint64_t end, const Mapping& mapping,
-                                     const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
+ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t first,
+                              std::uint64_t end, const Mapping& mapping,
+                              const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
 
 // The columns ino, size, file_offset, stream_offset and extent size, in the same text form. One row
 // per extent, sorted by file and file_offset; a file without extents has one row with an extent

@@ -43,13 +43,14 @@ void Listing::add(std::string_view name, const InodeFields& inode, std::uint64_t
     }
 }
 
-void Listing::pack(std::uint64_t position, std::size_t room, std::vector<std::uint8_t>& out) const {
+void Listing::pack(std::uint64_t position, std::size_t capacity,
+                   std::vector<std::uint8_t>& out) const {
     for (std::size_t index = position; index < inodes_.size(); ++index) {
         const InodeFields& inode = inodes_[index];
         const std::string_view name = name_at(index);
         const std::size_t start = out.size();
         const std::size_t size = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + name.size());
-        if (start + size > room) {
+        if (start + size > capacity) {
             return;
         }
         fuse_direntplus packed{};

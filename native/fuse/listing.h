@@ -28,9 +28,9 @@ class Listing {
     void add(std::string_view name, const InodeFields& inode) { add(name, inode, inode.size); }
     void add(std::string_view name, const InodeFields& inode, std::uint64_t stored_size);
 
-    // Appends the entries from `position` on in READDIRPLUS format, as many as fit into `room`
+    // Appends the entries from `position` on in READDIRPLUS format, as many as fit into `capacity`
     // bytes.
-    void pack(std::uint64_t position, std::size_t room, std::vector<std::uint8_t>& out) const;
+    void pack(std::uint64_t position, std::size_t capacity, std::vector<std::uint8_t>& out) const;
 
     // Returns the inode of a name; nullptr if there is none, or if the entries were not added in
     // the order of their names.

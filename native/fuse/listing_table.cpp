@@ -1,4 +1,4 @@
-// Implements the table of kept listings; see listing_table.h.
+// Implements the cache of listings; see listing_table.h.
 //
 // The table is bounded by bytes and drops listings in the order of insertion. The request for the
 // next batch (Following) is shared by all listings of a batch and taken once, by an atomic
@@ -15,7 +15,7 @@ constexpr std::uint64_t kEntriesForNames = 64;
 
 }  // namespace
 
-ListingTable::Kept ListingTable::use(std::uint64_t node) {
+ListingPointer ListingTable::use(std::uint64_t node) {
     Entry entry;
     {
         const std::shared_lock lock(mutex_);
@@ -36,7 +36,7 @@ bool ListingTable::contains(std::uint64_t node) const {
     return entries_.contains(node);
 }
 
-void ListingTable::insert(Batch batch, std::optional<WantedListing> following) {
+void ListingTable::insert(ListingBatch batch, std::optional<WantedListing> following) {
     std::shared_ptr<Following> shared;
     if (following) {
         shared = std::make_shared<Following>(*following);

@@ -1,4 +1,4 @@
-// The directory listings that a mount keeps, and the directories to list ahead of a program that
+// The cache of directory listings of a mount, and the directories to list ahead of a program that
 // walks the tree.
 //
 // Directories that are adjacent in the index are read from it as a batch. The first use of any
@@ -29,26 +29,28 @@ struct WantedListing {
     std::uint64_t num_entries;
 };
 
+using ListingPointer = std::shared_ptr<const Listing>;
+
+// Listings of adjacent directories, with their nodes.
+using ListingBatch = std::vector<std::pair<std::uint64_t, ListingPointer>>;
+
 // Listings by node. The first use of a listing of a batch requests the next batch. Safe for any
 // number of threads.
 class ListingTable {
   public:
-    using Kept = std::shared_ptr<const Listing>;
-    using Batch = std::vector<std::pair<std::uint64_t, Kept>>;
-
-    // Keeps listings of up to max_bytes bytes; the oldest are dropped first.
+    // Caches listings of up to max_bytes bytes; the oldest are evicted first.
     explicit ListingTable(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
     // Returns the listing of a directory, to read its entries or find a name; nullptr if it is not
-    // kept.
-    Kept use(std::uint64_t node);
+    // cached.
+    ListingPointer use(std::uint64_t node);
     bool contains(std::uint64_t node) const;
 
-    // Keeps listings. Requests `following` once one of them is used.
-    void insert(Batch batch, std::optional<WantedListing> following);
+    // Caches listings. Requests `following` once one of them is used.
+    void insert(ListingBatch batch, std::optional<WantedListing> following);
 
-    // Reports a name looked up in a directory whose listing is not kept. The second such name in a
-    // row requests the listing.
+    // Reports a name looked up in a directory whose listing is not cached. The second such name in
+    // a row requests the listing.
     void note_missed(std::uint64_t node);
 
     // Requests that a directory, and the directories after it in the index, are listed ahead, up to
@@ -68,7 +70,7 @@ class ListingTable {
         std::atomic<bool> is_taken = false;
     };
     struct Entry {
-        Kept listing;
+        ListingPointer listing;
         std::shared_ptr<Following> following;
     };
 

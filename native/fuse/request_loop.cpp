@@ -15,8 +15,8 @@
 #include <climits>
 #include <vector>
 
+#include "fuse/core_follower.h"
 #include "fuse/request.h"
-#include "fuse/requester_core.h"
 
 namespace gompfs {
 
@@ -51,7 +51,7 @@ class Answers {
             case FUSE_BATCH_FORGET:
                 return true;  // nodes are never freed; the kernel expects no reply
             default:
-                return answer_kept(request);
+                return answer_from_cache(request);
         }
     }
 
@@ -129,8 +129,8 @@ class Answers {
         return true;
     }
 
-    bool answer_kept(const Request& request) {
-        const std::optional<KeptReply> reply = sources_.replies.find(request);
+    bool answer_from_cache(const Request& request) {
+        const std::optional<CachedReply> reply = sources_.replies.find(request);
         if (!reply) {
             return false;
         }
@@ -168,7 +168,7 @@ class Answers {
 int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
     std::vector<std::uint8_t> buffer(buffer_size);
     Answers answers(device, sources, buffer_size);
-    RequesterCore core;
+    CoreFollower core_follower;
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());
         if (size == 0) {
@@ -187,15 +187,15 @@ int answer_requests(int device, Sources sources, std::size_t buffer_size, const 
         const bool is_read = parsed.header.opcode == FUSE_READ;
         const bool is_forwarded = !answers.answer(parsed, place);
         if (is_forwarded) {
-            core.leave();
+            core_follower.leave();
             forward(request);
         }
         (place.reader ? place.reader : sources.readers.current())
             ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
         if (is_read) {
-            core.leave();
+            core_follower.leave();
         } else if (!is_forwarded) {
-            core.follow(parsed.header.pid);
+            core_follower.follow(parsed.header.pid);
         }
     }
 }

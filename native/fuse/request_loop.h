@@ -1,5 +1,6 @@
 // Takes requests of the kernel from a FUSE device and answers those that need no interpreter: reads
-// of available blocks, listings and lookups in kept directories, and requests whose reply was kept.
+// of available blocks, listings and lookups in cached directories, and requests whose reply is
+// cached.
 // All other requests are forwarded to the interpreter.
 #pragma once
 
@@ -8,9 +9,9 @@
 #include <functional>
 #include <span>
 
-#include "fuse/kept_replies.h"
 #include "fuse/listing_table.h"
 #include "fuse/reader_table.h"
+#include "fuse/reply_cache.h"
 
 namespace gompfs {
 
@@ -18,7 +19,7 @@ namespace gompfs {
 struct Sources {
     const ReaderTable& readers;
     ListingTable& listings;
-    const KeptReplies& replies;
+    const ReplyCache& replies;
 };
 
 // Called with a request that the interpreter must answer.

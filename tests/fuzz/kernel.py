@@ -26,7 +26,7 @@ _REPLY = struct.Struct("<IiQ")
 _ATTRIBUTES = struct.Struct("<6Q10I")  # ino, size, blocks, times; nanoseconds, mode, nlink, uid, gid, rdev, ...
 _ENTRY_SIZE, _ATTRIBUTES_AT = 128, 40
 _DIRENT = struct.Struct("<QQII")
-_ROOM = 32 << 10
+_CAPACITY = 32 << 10
 _PIECE = 128 << 10
 MAX_REQUESTS = 4000
 
@@ -74,7 +74,7 @@ class Kernel:
     def entries(self, node: int) -> Iterator[tuple[bytes, int, int, int]]:
         """Yields name, node, mode and size of each entry."""
         position = 0
-        while reply := self.ask(Opcode.READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, _ROOM, 0, 0, 0, 0)):
+        while reply := self.ask(Opcode.READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, _CAPACITY, 0, 0, 0, 0)):
             at = 0
             while at < len(reply):
                 _, position, length, _ = _DIRENT.unpack_from(reply, at + _ENTRY_SIZE)

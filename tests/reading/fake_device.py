@@ -8,7 +8,7 @@ import struct
 import threading
 
 from gompfs._native.blocks import BlockReader
-from gompfs._native.fuse import KeptReplies, ListingTable, ReaderTable, answer_requests
+from gompfs._native.fuse import ListingTable, ReaderTable, ReplyCache, answer_requests
 
 HEADER = struct.Struct("<IIQQIIIHH")
 
@@ -30,7 +30,7 @@ class Device:
         self,
         reader: BlockReader | None = None,
         listings: ListingTable | None = None,
-        replies: KeptReplies | None = None,
+        replies: ReplyCache | None = None,
         num_threads: int = 1,
     ) -> None:
         self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -38,7 +38,7 @@ class Device:
         self.forwarded: list[bytes] = []
         self.readers = ReaderTable()
         self.readers.insert(0, reader or BlockReader(0, 1 << 12, 0))
-        sources = (self.readers, listings or ListingTable(0), replies or KeptReplies(0))
+        sources = (self.readers, listings or ListingTable(0), replies or ReplyCache(0))
         arguments = (self._daemon.fileno(), *sources, 1 << 16, lambda message: self.forward(message))
         self._threads = [
             threading.Thread(target=answer_requests, args=arguments)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, reply, request
 
-from gompfs._native.fuse import SNAPSHOT_SHIFT, KeptReplies, ListingTable, attributes_reply, entry_reply, pack_listing
+from gompfs._native.fuse import SNAPSHOT_SHIFT, ListingTable, ReplyCache, attributes_reply, entry_reply, pack_listing
 from gompfs.model import Inode
 
 LOOKUP, FORGET, GETATTR, STATFS, GETXATTR, LISTXATTR, READDIRPLUS = 1, 2, 3, 17, 22, 23, 44
@@ -94,33 +94,33 @@ def table(directories: dict[int, Entries]) -> ListingTable:
 
 
 @pytest.fixture
-def replies() -> KeptReplies:
-    return KeptReplies(1 << 16)
+def replies() -> ReplyCache:
+    return ReplyCache(1 << 16)
 
 
 @pytest.fixture
-def device(table: ListingTable, replies: KeptReplies) -> Iterator[Device]:
+def device(table: ListingTable, replies: ReplyCache) -> Iterator[Device]:
     made = Device(listings=table, replies=replies)
     yield made
     made.close()
 
 
-def read_request(node: int, position: int, room: int) -> bytes:
-    return request(READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, room, 0, 0, 0, 0))
+def read_request(node: int, position: int, capacity: int) -> bytes:
+    return request(READDIRPLUS, node, struct.pack("<QQIIQII", 0, position, capacity, 0, 0, 0, 0))
 
 
 def test_every_position_and_buffer_size(device: Device, directories: dict[int, Entries]) -> None:
     for node, entries in directories.items():
         expected = packed(node, entries)
         for position in [*range(len(expected) + 2), 1 << 40]:
-            for room in (0, 151, 200, 1000, 4096, 60_000):
+            for capacity in (0, 151, 200, 1000, 4096, 60_000):
                 fitting, size = [], 0
                 for item in expected[position:]:
                     size += len(item)
-                    if size > room:
+                    if size > capacity:
                         break
                     fitting.append(item)
-                assert device.ask(read_request(node, position, room)) == reply(b"".join(fitting))
+                assert device.ask(read_request(node, position, capacity)) == reply(b"".join(fitting))
     assert device.forwarded == []
 
 
@@ -296,7 +296,7 @@ def test_repeated_lookups_make_a_directory_wanted(device: Device, table: Listing
     assert wanted(table) == [(52, 64)]
 
 
-def test_kept_replies(device: Device, replies: KeptReplies) -> None:
+def test_cached_replies(device: Device, replies: ReplyCache) -> None:
     questions = [request(GETATTR, 2, bytes(16)), request(STATFS, 1), request(GETXATTR, 2, bytes(8) + b"a\0")]
     for number, question in enumerate(questions):
         assert device.ask(question) == b"forwarded"
@@ -310,7 +310,7 @@ def test_kept_replies(device: Device, replies: KeptReplies) -> None:
     assert device.ask(request(LISTXATTR, 2, bytes(8) + b"a\0")) == b"forwarded"
 
 
-def test_kept_replies_are_bounded(device: Device, replies: KeptReplies) -> None:
+def test_cached_replies_are_bounded(device: Device, replies: ReplyCache) -> None:
     replies.insert(request(GETATTR, 1), 0, bytes(1 << 16))
     for node in range(2, 400):
         replies.insert(request(GETATTR, node), 0, bytes(1000))
@@ -319,7 +319,7 @@ def test_kept_replies_are_bounded(device: Device, replies: KeptReplies) -> None:
     assert answers[-1] == reply(bytes(1000))
 
 
-def test_entries_without_extended_attributes(device: Device, replies: KeptReplies) -> None:
+def test_entries_without_extended_attributes(device: Device, replies: ReplyCache) -> None:
     named, listing, size = struct.pack("<II", 100, 0) + b"user.a\0", struct.pack("<II", 100, 0), bytes(8)
     assert device.ask(request(LISTXATTR, 4, listing)) == b"forwarded"
     replies.set_nodes_with_xattrs([3, 5])

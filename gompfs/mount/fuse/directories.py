@@ -41,8 +41,8 @@ class Directories:
         self.listings.close()
         self._thread.join()
 
-    def entries(self, node: int, position: int, room: int) -> bytes:
-        """Returns entries of a directory from offset `position` on, as a READDIRPLUS reply of at most `room` bytes.
+    def entries(self, node: int, position: int, capacity: int) -> bytes:
+        """Returns entries of a directory from offset `position` on, as a READDIRPLUS reply of at most `capacity` bytes.
 
         Raises the same errors as Operations.children.
         """
@@ -50,7 +50,7 @@ class Directories:
         is_early = not operations.knows_stored_sizes  # do not wait for the stored sizes of all files
         if not is_early:
             self._read(node, _MIN_ENTRIES)
-            entries = self.listings.entries(node, position, room)
+            entries = self.listings.entries(node, position, capacity)
             if entries is not None:
                 return entries
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
@@ -60,7 +60,7 @@ class Directories:
             self.listings.insert(node, children, cache_seconds, sizes)
         if is_early:
             self.listings.want(node, _MIN_ENTRIES)
-        return pack_listing(node, children, cache_seconds, position, room, sizes)
+        return pack_listing(node, children, cache_seconds, position, capacity, sizes)
 
     def _stored_sizes(self, children: Sequence[tuple[bytes, Inode]]) -> StoredSizes:
         """Returns the stored sizes of the children that have holes, by node."""

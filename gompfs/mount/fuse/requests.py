@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gompfs._native.fuse import KeptReplies, answer_requests, attributes_reply, entry_reply
+from gompfs._native.fuse import ReplyCache, answer_requests, attributes_reply, entry_reply
 from gompfs.errors import GompfsError
 from gompfs.mount.fuse.directories import Directories
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _MAX_PIECES = os.sysconf("SC_IOV_MAX") - 1
-_MAX_KEPT = 16 << 20  # bytes of cached replies
+_MAX_CACHED = 16 << 20  # bytes of cached replies
 _LASTING = {Opcode.GETATTR, Opcode.READLINK, Opcode.STATFS, Opcode.GETXATTR, Opcode.LISTXATTR}
 
 Pieces = Sequence[bytes | memoryview]
@@ -66,7 +66,7 @@ class RequestLoop:
         self._content = content
         self._operations = content.of
         self._directories = Directories(content)
-        self._replies = KeptReplies(_MAX_KEPT)
+        self._replies = ReplyCache(_MAX_CACHED)
         self._knows_xattrs = False
         self._waiting: set[int] = set()  # `unique` of the parked requests
         self._handlers: dict[int, Handler] = {
@@ -183,23 +183,23 @@ class RequestLoop:
         return (self._operations(node).readlink(node),)
 
     def _readdirplus(self, node: int, data: memoryview, _uid: int) -> Pieces:
-        _, position, room, _ = READ_REQUEST.unpack_from(data)
-        return (self._directories.entries(node, position, room),)
+        _, position, capacity, _ = READ_REQUEST.unpack_from(data)
+        return (self._directories.entries(node, position, capacity),)
 
     def _statfs(self, node: int, _data: memoryview, _uid: int) -> Pieces:
         return (STATFS_REPLY.pack(*self._operations(node).statfs()),)
 
     def _getxattr(self, node: int, data: memoryview, _uid: int) -> Pieces:
-        room, _ = XATTR_REQUEST.unpack_from(data)
+        capacity, _ = XATTR_REQUEST.unpack_from(data)
         name = bytes(data[XATTR_REQUEST.size : -1])
         value = self._xattrs(node).get(name)
         if value is None:
             raise OSError(errno.ENODATA, os.strerror(errno.ENODATA))
-        return _xattr_reply(value, room)
+        return _xattr_reply(value, capacity)
 
     def _listxattr(self, node: int, data: memoryview, uid: int) -> Pieces:
-        room, _ = XATTR_REQUEST.unpack_from(data)
-        return _xattr_reply(b"".join(name + b"\0" for name in visible_xattrs(self._xattrs(node), uid)), room)
+        capacity, _ = XATTR_REQUEST.unpack_from(data)
+        return _xattr_reply(b"".join(name + b"\0" for name in visible_xattrs(self._xattrs(node), uid)), capacity)
 
     def _depends_on_user(self, opcode: int, node: int) -> bool:
         """Returns whether the reply depends on the user id."""
@@ -240,9 +240,9 @@ class RequestLoop:
         return ()
 
 
-def _xattr_reply(value: bytes, room: int) -> Pieces:
-    if room == 0:
+def _xattr_reply(value: bytes, capacity: int) -> Pieces:
+    if capacity == 0:
         return (XATTR_SIZE_REPLY.pack(len(value), 0),)
-    if len(value) > room:
+    if len(value) > capacity:
         raise OSError(errno.ERANGE, os.strerror(errno.ERANGE))
     return (value,)

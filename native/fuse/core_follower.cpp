@@ -1,9 +1,9 @@
-// Implements the following of a requester; see requester_core.h.
+// Implements the following of a requester; see core_follower.h.
 //
 // The requester's core is field 39 of /proc/PID/stat. It is read after every 32 requests in a row,
 // which is rare enough to cost little and often enough to follow a requester that the scheduler
 // moves. On a machine with one core nothing is done.
-#include "fuse/requester_core.h"
+#include "fuse/core_follower.h"
 
 #include <charconv>
 #include <fstream>
@@ -38,10 +38,10 @@ int core_of(std::uint32_t thread) {
 
 }  // namespace
 
-RequesterCore::RequesterCore()
+CoreFollower::CoreFollower()
     : is_useful_(sched_getaffinity(0, sizeof all_, &all_) == 0 && CPU_COUNT(&all_) > 1) {}
 
-void RequesterCore::follow(std::uint32_t thread) {
+void CoreFollower::follow(std::uint32_t thread) {
     if (thread == 0 || !is_useful_) {
         return;
     }
@@ -54,7 +54,7 @@ void RequesterCore::follow(std::uint32_t thread) {
     }
 }
 
-void RequesterCore::leave() {
+void CoreFollower::leave() {
     num_in_a_row_ = 0;
     if (core_ >= 0) {
         core_ = -1;
@@ -62,7 +62,7 @@ void RequesterCore::leave() {
     }
 }
 
-void RequesterCore::move_to(int core) {
+void CoreFollower::move_to(int core) {
     if (core == core_ || core < 0 || core >= CPU_SETSIZE || !CPU_ISSET(core, &all_)) {
         return;
     }

@@ -17,9 +17,9 @@ namespace gompfs {
 
 // Follows one requester at a time. Belongs to the thread that constructs it and must be used by
 // that thread only.
-class RequesterCore {
+class CoreFollower {
   public:
-    RequesterCore();
+    CoreFollower();
 
     // Reports a request after it was answered. `thread` is the thread that made it, 0 if unknown.
     void follow(std::uint32_t thread);

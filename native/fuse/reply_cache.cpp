@@ -1,8 +1,8 @@
-// Implements the table of kept replies; see kept_replies.h.
+// Implements the cache of replies; see reply_cache.h.
 //
 // The key of a reply is the request's body, opcode and node. Only opcodes whose reply depends on
 // nothing else are looked up.
-#include "fuse/kept_replies.h"
+#include "fuse/reply_cache.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -24,7 +24,7 @@ std::string key_of(const Request& request) {
 
 }  // namespace
 
-void KeptReplies::insert(const Request& request, KeptReply reply) {
+void ReplyCache::insert(const Request& request, CachedReply reply) {
     std::string key = key_of(request);
     const std::size_t size = key.size() + reply.content.size() + kOverhead;
     const std::unique_lock lock(mutex_);
@@ -37,12 +37,12 @@ void KeptReplies::insert(const Request& request, KeptReply reply) {
     }
 }
 
-void KeptReplies::set_nodes_with_xattrs(std::vector<std::uint64_t> nodes) {
+void ReplyCache::set_nodes_with_xattrs(std::vector<std::uint64_t> nodes) {
     const std::unique_lock lock(mutex_);
     nodes_with_xattrs_ = std::move(nodes);
 }
 
-std::optional<KeptReply> KeptReplies::find(const Request& request) const {
+std::optional<CachedReply> ReplyCache::find(const Request& request) const {
     switch (request.header.opcode) {
         case FUSE_GETATTR:
         case FUSE_READLINK:
@@ -61,14 +61,14 @@ std::optional<KeptReply> KeptReplies::find(const Request& request) const {
     return found == replies_.end() ? std::nullopt : std::make_optional(found->second);
 }
 
-std::optional<KeptReply> KeptReplies::without_xattrs(const Request& request) const {
+std::optional<CachedReply> ReplyCache::without_xattrs(const Request& request) const {
     const std::uint64_t node = request.header.nodeid;
     if (!nodes_with_xattrs_ ||
         std::binary_search(nodes_with_xattrs_->begin(), nodes_with_xattrs_->end(), node)) {
         return std::nullopt;
     }
     if (request.header.opcode == FUSE_GETXATTR && !nodes_with_xattrs_->empty()) {
-        return KeptReply{-ENODATA, {}};
+        return CachedReply{-ENODATA, {}};
     }
     // If no entry has extended attributes, the interpreter must answer: its reply (ENOSYS) makes
     // the kernel stop asking.
@@ -77,7 +77,7 @@ std::optional<KeptReply> KeptReplies::without_xattrs(const Request& request) con
         return std::nullopt;
     }
     // A list request of size 0 asks for the size of the list, which is 0.
-    return KeptReply{0, std::string(list->size == 0 ? sizeof(fuse_getxattr_out) : 0, '\0')};
+    return CachedReply{0, std::string(list->size == 0 ? sizeof(fuse_getxattr_out) : 0, '\0')};
 }
 
 }  // namespace gompfs

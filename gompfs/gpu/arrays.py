@@ -57,7 +57,7 @@ class ArrayDevice(Protocol):
         one_cta: bool = False,
         tile: Tile | None = None,
     ) -> None:
-        """Starts a kernel of `kernels/SOURCE.cu`.
+        """Starts a kernel of `kernels/SOURCE.cu`, or of SOURCE.cu if `source` is an absolute path.
 
         - By default the kernel has a thread per item. If there are many items, each thread processes several.
         - With `one_cta`, it is a single CTA of the maximum size.

@@ -20,6 +20,8 @@ def kernel_folder() -> Path:
 def read_source(kernel: str, folder: Path | None = None) -> str:
     """Returns the text of `kernel`.cu in `folder` (default: `kernel_folder()`), and a digest of all headers.
 
+    If `kernel` is an absolute path, `folder` does not matter.
+
     CuPy caches compiled kernels by source text and options, but not by the text of included headers. The digest makes
     sure that an edited header is compiled again.
     """

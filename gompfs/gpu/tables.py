@@ -50,12 +50,6 @@ class Tables:
         starts[1:] = xp.cumsum((self.starts[1:] - self.starts[:-1])[owners])
         return starts
 
-    def add_to(self, others: Tables, sources: Array, targets: Array) -> None:
-        """Adds the tables of `sources` to the tables of `targets` in `others` (both uint32), in any order."""
-        starts = self.slot_starts(sources)
-        arguments = (sources, targets, starts, 0, sources.size, *self.arguments, *others.arguments)
-        self._device.launch(SOURCE_OF_TABLES, "add_tables", int(starts[-1]), *arguments)
-
     def check(self) -> None:
         """Raises AssertionError if a table got more items than the first pass computed."""
         assert not int(self._overflow[0]), "a local table is full"

@@ -13,7 +13,6 @@ from gompfs.statistics.tfidf import DEFAULT_TOP, tfidf_report
 from gompfs.statistics.traversal import (
     MAX_WORDS,
     Direction,
-    Method,
     PhaseTimes,
     Traversal,
     check_memory,
@@ -28,7 +27,6 @@ __all__ = [
     "MAX_WORDS",
     "Direction",
     "FixedReport",
-    "Method",
     "PhaseTimes",
     "PiecewiseReport",
     "Report",

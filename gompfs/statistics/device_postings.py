@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from gompfs._native import grammar as _grammar
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.directions import BottomUp, TopDown
 from gompfs.gpu.forest import DeviceForest
 from gompfs.gpu.tables import PairCounts
+from gompfs.gpu.traversal import BottomUp, TopDown
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.grammar import ino_array
-from gompfs.statistics.traversal import Direction, Method, PhaseTimes, Traversal
+from gompfs.statistics.traversal import Direction, PhaseTimes, Traversal
 
 _Result = TypeVar("_Result")
 # Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
@@ -37,6 +37,9 @@ def count_words(grammar: Grammar, traversal: Traversal, inos: Collection[int] | 
 class DeviceCounter:
     """Counts the terms of grammars on a device, in the requested direction or the cheaper one."""
 
+    top_down: type[TopDown] = TopDown
+    bottom_up: type[BottomUp] = BottomUp
+
     def __init__(self, device: ArrayDevice, traversal: Traversal, times: PhaseTimes) -> None:
         """Uses the settings of `traversal`. Its threads put rules into arrays.
 
@@ -47,7 +50,6 @@ class DeviceCounter:
         self._direction = traversal.direction
         self._num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
         self._times = times
-        self._in_rounds = traversal.method is Method.ROUNDS
 
     def word_counts(self, grammar: _grammar.Grammar, inos: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
         """Returns how often each word of the dictionary occurs in the files `inos` (None: all), as uint64."""
@@ -58,7 +60,7 @@ class DeviceCounter:
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
                 on_device.use_words(grammar.num_words)
-                traversal = TopDown(on_device, in_rounds=self._in_rounds)
+                traversal = self.top_down(on_device)
             with self._times.of("traverse", self._device):
                 counts = traversal.counts()
             with self._times.of("download"):
@@ -110,7 +112,7 @@ class DeviceCounter:
             forest.files = self._device.xp.zeros_like(forest.files)
             return self._count_postings(forest)
         with self._times.of("initialise", self._device):
-            traversal = TopDown(forest, in_rounds=self._in_rounds)
+            traversal = self.top_down(forest)
         self._times.directions[traversal.name] += 1
         with self._times.of("traverse", self._device):
             counts = traversal.counts()
@@ -132,9 +134,9 @@ class DeviceCounter:
         """
         ways: list[TopDown | BottomUp] = []
         if self._direction is not Direction.BOTTOM_UP:
-            ways.append(TopDown(forest, in_rounds=self._in_rounds))
+            ways.append(self.top_down(forest))
         if self._direction is not Direction.TOP_DOWN:
-            ways.append(BottomUp(forest, in_rounds=self._in_rounds))
+            ways.append(self.bottom_up(forest))
         memory = self._memory - forest.num_bytes
         choices = [(way, way.work()) for way in ways]
         way, work = min(choices, key=lambda choice: (choice[1].num_bytes > memory, choice[1].cost))

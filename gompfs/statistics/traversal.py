@@ -35,15 +35,6 @@ class Direction(Enum):
     """
 
 
-class Method(Enum):
-    """How a device traverses. The CPU has its own method."""
-
-    LEVELS = "levels"
-    """Topological levels, sorted once; results are sorted."""
-    ROUNDS = "rounds"
-    """Rounds with masks, and hash tables for everything, as in G-TADOC; for comparison."""
-
-
 @dataclass
 class PhaseTimes:
     """Seconds per phase, and the directions chosen on a device, summed over tasks and ranges of files.
@@ -80,8 +71,8 @@ class PhaseTimes:
 class Traversal:
     """How a result is computed. The result does not depend on it.
 
-    With a `device`, the grammars are traversed there by `method`, in ranges of files that fit in its memory. Without
-    one, `num_threads` threads (0: one per core) traverse them; `sequential` instead selects TADOC's own method for
+    With a `device`, the grammars are traversed there, in ranges of files that fit in its memory. Without one,
+    `num_threads` threads (0: one per core) traverse them; `sequential` instead selects TADOC's own method for
     comparison: one thread, hash tables, top-down.
 
     At most `in_memory` bytes of postings are kept in memory; the rest goes to a temporary file. A task with more than
@@ -89,7 +80,6 @@ class Traversal:
     """
 
     direction: Direction = Direction.AUTO
-    method: Method = Method.LEVELS
     sequential: bool = False
     num_threads: int = 0
     in_memory: int = 32 << 20

@@ -73,13 +73,6 @@ struct Table {
         }
     }
 
-    // Adds all items of this table to another table.
-    __device__ void add_all_to(const Table& target) const {
-        for (u64 slot = 0; slot < capacity; ++slot) {
-            add_slot_to(target, slot);
-        }
-    }
-
   private:
     __device__ bool add_to_chain(u64 bucket, u32 key, u64 value) const {
         for (u32 slot = tables.entries[bucket]; slot != kEndOfChain;
@@ -106,5 +99,16 @@ struct Table {
         tables.entries[bucket] = slot;
     }
 };
+
+// Adds the tables of from[first .. last) to the tables of to[first .. last). Slot i of the table of
+// from[edge] has the index slot_starts[edge] + i.
+// Mapping: a thread per slot; it finds its edge in slot_starts by binary search.
+__device__ inline void add_tables(const Tables& tables, const Tables& targets, const u32* from,
+                                  const u32* to, const u64* slot_starts, u64 first, u64 last) {
+    for_each_index(slot_starts[first], slot_starts[last], [&](u64 index) {
+        const u64 edge = first + find_last(slot_starts + first, last - first, index);
+        Table(tables, from[edge]).add_slot_to(Table(targets, to[edge]), index - slot_starts[edge]);
+    });
+}
 
 }  // namespace gompfs

@@ -1,6 +1,6 @@
 """Grammars for traversal on a device, compared with the CPU. As a program, runs all cases with the kernels on the host.
 
-Usage: device_cases.py LIBRARY, where LIBRARY was made by native_builds.build_library.
+Usage: device_cases.py LIBRARY, where LIBRARY was made by native_builds.kernel_library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import Grammar, GrammarBuilder
 from gompfs.statistics import (
     Direction,
-    Method,
     PhaseTimes,
     Traversal,
     inverted_index_report,
@@ -47,13 +46,12 @@ def compare(
     name: str = "",
     directions: Iterable[Direction] = Direction,
     lengths: Iterable[int] = (1, 2, 3, 5),
-    methods: Iterable[Method] = Method,
 ) -> PhaseTimes:
-    """Checks that each task gives the same bytes as the CPU, for all methods and directions. Returns what was done."""
+    """Checks that each task gives the same bytes as the CPU, for all directions. Returns what was done."""
     times = PhaseTimes()
     inos = list(paths)
-    for direction, method in itertools.product(directions, methods):
-        how = Traversal(direction, method, num_threads=2, device=device, times=times)
+    for direction in directions:
+        how = Traversal(direction, num_threads=2, device=device, times=times)
         for grammar in grammars:
             counts = count_words(grammar, how, inos).counts
             assert (counts == grammar.word_counts(inos)).all(), (name, how)

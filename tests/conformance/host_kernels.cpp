@@ -1,5 +1,5 @@
-// The grammar kernels as a library for the host. Kernels are launched by name, with pointers to
-// their arguments.
+// The kernels for grammars and statistics as a library for the host, and those of the experiment
+// with mask rounds. Kernels are launched by name, with pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
@@ -7,6 +7,7 @@
 
 #include "grammar/repair.cu"
 #include "grammar/tokens.cu"
+#include "mask_rounds.cu"
 #include "statistics/levels.cu"
 #include "statistics/ngrams.cu"
 #include "statistics/pairs.cu"
@@ -50,6 +51,7 @@ struct Entry {
 };
 
 #define KERNEL(name) {#name, &run<&name>}
+// clang-format off
 constexpr Entry kKernels[] = {
     KERNEL(name_nodes),
     KERNEL(add_along_edges),
@@ -85,6 +87,7 @@ constexpr Entry kKernels[] = {
     KERNEL(load_keys),
     KERNEL(pass_values),
     KERNEL(pass_tables),
+    KERNEL(collect_tables),
     KERNEL(add_items),
     KERNEL(add_tables),
     KERNEL(add_tables_of_levels),
@@ -93,6 +96,7 @@ constexpr Entry kKernels[] = {
     KERNEL(find_new_pairs),
     KERNEL(add_equal_pairs),
 };
+// clang-format on
 
 }  // namespace
 

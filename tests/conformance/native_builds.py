@@ -1,21 +1,35 @@
-"""C++ programs and libraries of the tests, which are built with sanitizers."""
+"""C++ programs and libraries of the tests. Each is built once and kept in build/tests, for later runs as well.
+
+The name of a file there is a digest of everything that it was made from: the compiler, the flags, the source and all
+headers. So a changed source gives another file. Test processes that need the same file wait for each other. Files that
+no test has used for a week are deleted.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_CACHE = ROOT / "build" / "tests"
+_SECONDS_KEPT = 7 * 24 * 3600
 _INCLUDES = [
     ROOT / "native",
     ROOT / "kernels",
     ROOT / "tools" / "experiments" / "kernels",
     Path(__file__).parent,
 ]
+_FLAGS = ["-std=c++20", "-O1", "-g1", "-fPIC", *(f"-I{folder}" for folder in _INCLUDES)]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+_HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
 
 
 def core_sources(folders: str = "*") -> list[Path]:
@@ -23,39 +37,84 @@ def core_sources(folders: str = "*") -> list[Path]:
     return [path for path in sorted((ROOT / "native").glob(f"{folders}/*.cpp")) if path.parent.name != "bindings"]
 
 
-def _compiler() -> str:
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    assert compiler is not None, "the tests need a C++ compiler"
-    return compiler
+def build_sanitized(sources: Sequence[Path]) -> Path:
+    """Returns a program of these sources with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    return _link(sources, ["-pthread"], sanitized=True)
 
 
-def build_sanitized(program: Path, sources: Sequence[Path]) -> Path:
-    """Compiles and links `program` with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    compiler = _compiler()
-    objects = [program.with_name(f"{program.name}-{number}.o") for number in range(len(sources))]
-    flags = ["-std=c++20", "-O1", "-g1", *_SANITIZERS, *(f"-I{folder}" for folder in _INCLUDES)]
-    running: list[subprocess.Popen[bytes]] = []
-    for source, target in zip(sources, objects, strict=True):
-        running.append(subprocess.Popen([compiler, *flags, "-c", source, "-o", target]))
-        if len(running) >= 2:
-            assert running.pop(0).wait() == 0
-    assert all(process.wait() == 0 for process in running)
-    subprocess.run([compiler, *_SANITIZERS, "-o", program, *objects, "-pthread"], check=True)
-    return program
-
-
-def build_library(library: Path, source: Path, *, sanitized: bool = False) -> Path:
-    """Compiles a shared library of kernels for the host.
+def kernel_library(*, sanitized: bool = False) -> Path:
+    """Returns the shared library of host_kernels.cpp, which runs CUDA kernels on the CPU.
 
     With `sanitized`, its process needs `sanitizer_environment`.
     """
-    flags = ["-std=c++20", "-O1", "-g1", "-fPIC", "-shared", *(_SANITIZERS if sanitized else [])]
-    sources = [source, ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
-    subprocess.run([_compiler(), *flags, *(f"-I{folder}" for folder in _INCLUDES), *sources, "-o", library], check=True)
-    return library
+    return _link(_HOST_KERNELS, ["-shared"], sanitized=sanitized)
 
 
 def sanitizer_environment() -> dict[str, str]:
     """Returns the environment for a Python process that loads a sanitized library."""
     found = subprocess.run([_compiler(), "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
     return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def _link(sources: Sequence[Path], options: Sequence[str], *, sanitized: bool) -> Path:
+    sanitizers = _SANITIZERS if sanitized else []
+    with ThreadPoolExecutor(2) as executor:
+        objects = list(executor.map(lambda source: _compile(source, sanitizers), sources))
+    command = [_compiler(), *sanitizers, *map(str, objects), *options]
+    return _cached(command, [], lambda target: subprocess.run([*command, "-o", target], check=True))
+
+
+def _compile(source: Path, sanitizers: Sequence[str]) -> Path:
+    command = [_compiler(), *_FLAGS, *sanitizers, "-c", str(source)]
+    files = [source.read_bytes(), _headers(), _compiler_version()]
+    return _cached(command, files, lambda target: subprocess.run([*command, "-o", target], check=True))
+
+
+def _cached(command: Sequence[str], files: Sequence[bytes], make: Callable[[Path], object]) -> Path:
+    """Returns the file that `make(path)` writes for a command and the content of its input files."""
+    digest = sha256("\0".join(command).encode())
+    for content in files:
+        digest.update(sha256(content).digest())
+    target = _CACHE / digest.hexdigest()
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _delete_unused()
+            partial = target.with_suffix(".o")  # the linker tells by the name what the file is
+            make(partial)
+            partial.rename(target)
+        os.utime(target)
+    return target
+
+
+def _delete_unused() -> None:
+    now = time.time()
+    for path in _CACHE.iterdir():
+        try:
+            if now - path.stat().st_mtime > _SECONDS_KEPT:
+                path.unlink()
+        except FileNotFoundError:
+            pass  # another process has deleted it
+
+
+@cache
+def _compiler() -> str:
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    assert compiler is not None, "the tests need a C++ compiler"
+    return compiler
+
+
+@cache
+def _compiler_version() -> bytes:
+    return subprocess.run([_compiler(), "--version"], capture_output=True, check=True).stdout
+
+
+@cache
+def _headers() -> bytes:
+    """Returns a digest of all files that a source may include."""
+    paths = {path for folder in _INCLUDES for suffix in ("h", "cuh", "cu") for path in folder.rglob(f"*.{suffix}")}
+    digest = sha256()
+    for path in sorted(paths):
+        digest.update(str(path).encode() + path.read_bytes())
+    return digest.digest()

@@ -15,7 +15,7 @@ from device_cases import build, cases, chain, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_builds import ROOT, build_library, sanitizer_environment
+from native_builds import ROOT, kernel_library, sanitizer_environment
 
 from gompfs.archive import Archive
 from gompfs.engine.auto import AutoEngine
@@ -24,20 +24,18 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.mount.virtual_files import TASKS, compute
 from gompfs.statistics import (
     Direction,
-    Method,
     PhaseTimes,
     Traversal,
     inverted_index_report,
     ranked_inverted_index_report,
 )
 
-KERNELS = Path(__file__).with_name("host_kernels.cpp")
 MIB = 1 << 20
 
 
 @pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_library(tmp_path_factory.mktemp("kernels") / "kernels.so", KERNELS)
+def library() -> Path:
+    return kernel_library()
 
 
 @pytest.fixture
@@ -69,8 +67,8 @@ def test_any_segments(device: HostDevice, contents: list, builder: str, left_out
 
 def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit of four items for narrow levels, the kernels for wide levels run too."""
-    compare(device, *texts(0)[1:], lengths=(3,), methods=[Method.LEVELS])
-    monkeypatch.setattr("gompfs.statistics.device_forest._MAX_NARROW", 4)
+    compare(device, *texts(0)[1:], lengths=(3,))
+    monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
     compare(device, *texts(0)[1:], lengths=(3,))
     folder = ROOT / "kernels" / "statistics"
     sources = [folder / f"{name}.cu" for name in ("levels", "ngrams", "pairs", "tables")]
@@ -79,11 +77,10 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.timeout(1200)
-def test_no_access_out_of_bounds(tmp_path: Path) -> None:
+def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    program = [sys.executable, Path(__file__).with_name("device_cases.py"), library]
+    program = [sys.executable, Path(__file__).with_name("device_cases.py"), kernel_library(sanitized=True)]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(done.stdout.splitlines()) == len(list(cases()))
@@ -105,17 +102,11 @@ def test_a_file_that_does_not_fit(library: Path) -> None:
             ranked_inverted_index_report(grammars, paths, traversal=how)
 
 
-def test_deep_grammars(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Levels handle any depth in few launches. Rounds report an error if the grammar is too deep."""
+def test_deep_grammars(device: HostDevice) -> None:
+    """Any depth takes few launches."""
     name, grammars, paths = chain(5000)
-    compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,), methods=[Method.LEVELS])
+    compare(device, grammars, paths, name, directions=[Direction.TOP_DOWN], lengths=(3,))
     assert "add_tables" not in device.launched
-    name, grammars, paths = chain(100)
-    monkeypatch.setattr("gompfs.statistics.flows._MAX_ROUNDS", 50)
-    for direction in Direction:
-        how = Traversal(direction, Method.ROUNDS, device=device)
-        with pytest.raises(StatsUnavailableError, match="nested more than"):
-            inverted_index_report(grammars, paths, traversal=how)
 
 
 def test_a_file_over_several_parts(device: HostDevice) -> None:

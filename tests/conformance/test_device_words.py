@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_builds import ROOT, build_library, sanitizer_environment
+from native_builds import ROOT, kernel_library, sanitizer_environment
 from text_device_on_host import HostTextDevice
 from word_cases import BATCH_BYTES, BLOCK_SIZE, RULES, check_table, compare, odd_files, pack_files
 
@@ -27,12 +27,10 @@ from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
 from gompfs.statistics.content import ContentText
 
-KERNELS = Path(__file__).with_name("host_kernels.cpp")
-
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_library(tmp_path_factory.mktemp("kernels") / "kernels.so", KERNELS)
+def library() -> Path:
+    return kernel_library()
 
 
 @pytest.fixture(scope="module")
@@ -192,15 +190,14 @@ def test_too_little_memory(tmp_path: Path, library: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.timeout(1200)
-def test_no_access_out_of_bounds(tmp_path: Path) -> None:
+def test_no_access_out_of_bounds() -> None:
     """Runs the cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    library = build_library(tmp_path / "kernels.so", KERNELS, sanitized=True)
     environment = {
         **sanitizer_environment(),
         "PYTHONMALLOC": "malloc",
         "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
     }
-    program = [sys.executable, Path(__file__).with_name("word_cases.py"), library]
+    program = [sys.executable, Path(__file__).with_name("word_cases.py"), kernel_library(sanitized=True)]
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "the device finds the words" in done.stdout
@@ -211,6 +208,8 @@ def test_all_kernels_take_part(tmp_path: Path, library: Path) -> None:
     check_table(device, "whitespace", 64, seed=1)
     with Archive(pack_files(tmp_path, {"a": b"word " * BLOCK_SIZE}), engine=select_engine("cpu")) as archive:
         compare(device, archive, 30_000)
-    sources = (ROOT / "kernels" / "cuda" / "text").glob("*.cu")
-    kernels = {kernel for path in sources for kernel in re.findall(r"__global__ void (\w+)\(", path.read_text())}
-    assert kernels <= device.launched
+    folder = ROOT / "kernels" / "statistics"
+    texts = [(folder / f"{name}.cu").read_text() for name in ("words", "word_table")]
+    kernels = {kernel for text in texts for kernel in re.findall(r"__global__ void (\w+)\(", text)}
+    assert kernels
+    assert kernels == device.launched

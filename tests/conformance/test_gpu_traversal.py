@@ -6,6 +6,7 @@ import random
 
 import pytest
 from device_cases import build, cases, compare
+from round_cases import compare_in_rounds
 
 from gompfs.engine import select_engine
 from gompfs.gpu.arrays import ArrayDevice
@@ -28,9 +29,15 @@ def test_same_bytes_as_the_cpu(device: ArrayDevice) -> None:
 
 
 def test_wide_levels(device: ArrayDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gompfs.statistics.device_forest._MAX_NARROW", 4)
+    monkeypatch.setattr("gompfs.gpu.forest._MAX_NARROW", 4)
     for name, grammars, paths in cases():
         compare(device, grammars, paths, name, lengths=(3,))
+
+
+def test_mask_rounds(device: ArrayDevice) -> None:
+    """The kernels of the experiment."""
+    for name, grammars, paths in cases():
+        compare_in_rounds(device, grammars, paths, name)
 
 
 def test_memory_is_bounded() -> None:

@@ -8,17 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from native_builds import build_library, sanitizer_environment
+from native_builds import kernel_library, sanitizer_environment
 
 FOLDER = Path(__file__).parent
 GRAMMAR = FOLDER.parent / "grammar"
 
 
 @pytest.mark.timeout(1200)
-def test_kernels_build_the_rules_of_the_core(tmp_path: Path) -> None:
-    library = build_library(tmp_path / "kernels.so", FOLDER / "host_kernels.cpp", sanitized=True)
+def test_kernels_build_the_rules_of_the_core() -> None:
     done = subprocess.run(
-        [sys.executable, FOLDER / "check_grammar_kernels.py", library],
+        [sys.executable, FOLDER / "check_grammar_kernels.py", kernel_library(sanitized=True)],
         env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, GRAMMAR, *sys.path)))},
         capture_output=True,
         text=True,

@@ -20,14 +20,14 @@ NUM_MUTATIONS = 2000
 
 
 @pytest.fixture(scope="session")
-def run_kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run_kernels() -> Path:
     """The program that decodes with the kernels."""
     sources = [
         *core_sources("codec"),
         ROOT / "kernels" / "host" / "cuda_on_host.cpp",
         Path(__file__).with_name("run_kernels.cpp"),
     ]
-    return build_sanitized(tmp_path_factory.mktemp("kernels") / "run_kernels", sources)
+    return build_sanitized(sources)
 
 
 def run(program: Path, command: str, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> bytes:

@@ -1,6 +1,7 @@
-"""The two directions of traversal on a device (G-TADOC, algorithms 1 and 2), in rounds or over levels.
+"""Traverses a forest on a device, top-down or bottom-up, by topological levels.
 
-In rounds, results are collected in tables, as in the paper. Over levels, results are sorted without tables.
+The directions are those of G-TADOC (algorithms 1 and 2). Numbers and tables are passed along all edges that lead to one
+level at once; then the next level follows. The results are pairs that are sorted and added up.
 """
 
 from __future__ import annotations
@@ -9,10 +10,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gompfs.gpu.arrays import Array
-from gompfs.gpu.flows import Flow, LevelFlow, RoundFlow, add_along
-from gompfs.gpu.forest import DeviceForest
-from gompfs.gpu.tables import BYTES_OF_A_PAIR, BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, add_up
+from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.gpu.forest import DeviceForest, Edges
+from gompfs.gpu.tables import (
+    BYTES_OF_A_PAIR,
+    BYTES_OF_A_SLOT,
+    SOURCE_OF_TABLES,
+    PairCounts,
+    PairLayout,
+    Tables,
+    add_up,
+)
+
+_SOURCE_OF_LEVELS = "statistics/levels"
 
 
 @dataclass(frozen=True)
@@ -32,20 +42,50 @@ class Work:
         return cls(num_copies + num_results, BYTES_OF_A_SLOT * num_slots + BYTES_OF_A_PAIR * num_results)
 
 
+class LevelFlow:
+    """Edges of a forest, processed level by level: all edges that lead to the nodes of one level at once."""
+
+    def __init__(self, forest: DeviceForest, sources: Array, targets: Array, levels_of_nodes: Array) -> None:
+        """Sorts the edges (uint32 node numbers). The level of each target must be above the levels of its sources."""
+        self._device = forest.device
+        self._edges = Edges.of(forest.device, sources, targets, levels_of_nodes)
+
+    def add_values(self, values: Array, limit: int) -> None:
+        """Adds up numbers by node (uint64). An edge carries at most `limit`."""
+        edges = self._edges
+        for first, last, is_narrow in edges.levels.runs():
+            begin, end = edges.levels.items(first, last)
+            if is_narrow:
+                arguments = (edges.sources, edges.targets, edges.levels.device_starts, first, last, values, limit)
+                self._device.launch(_SOURCE_OF_LEVELS, "add_along_levels", end - begin, *arguments, one_cta=True)
+            else:
+                add_along(self._device, edges.sources[begin:end], edges.targets[begin:end], values, values, limit)
+
+    def add_tables(self, tables: Tables) -> None:
+        """Adds up tables by node."""
+        edges = self._edges
+        slot_starts = tables.slot_starts(edges.sources)
+        at_levels = self._device.download(slot_starts[edges.levels.device_starts]).astype(np.int64)
+        for first, last, is_narrow in edges.levels.runs(at_levels[1:] - at_levels[:-1]):
+            num_slots = int(at_levels[last] - at_levels[first])
+            along = (edges.sources, edges.targets, slot_starts)
+            if is_narrow:
+                arguments = (*along, edges.levels.device_starts, first, last, *tables.arguments)
+                self._device.launch(SOURCE_OF_TABLES, "add_tables_of_levels", num_slots, *arguments, one_cta=True)
+            else:
+                arguments = (*along, *edges.levels.items(first, last), *tables.arguments)
+                self._device.launch(SOURCE_OF_TABLES, "add_tables", num_slots, *arguments)
+
+
 class TopDown:
     """Weights flow from the files to the rules that they use. Each rule gets a table of its weight in each file."""
 
     name = "top-down"
 
-    def __init__(self, forest: DeviceForest, *, in_rounds: bool) -> None:
+    def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from parents to children."""
         self._forest = forest
-        self._in_rounds = in_rounds
-        self._flow: Flow
-        if in_rounds:
-            self._flow = RoundFlow(forest, forest.parents, forest.children)
-        else:
-            self._flow = LevelFlow(forest, forest.parents, forest.children, forest.depths)
+        self._flow = LevelFlow(forest, forest.parents, forest.children, forest.depths)
 
     def counts(self) -> Array:
         """Returns how often each term occurs in all files together (uint64)."""
@@ -71,8 +111,7 @@ class TopDown:
         self._bounds = xp.minimum(self._weights(forest.num_files), limit)
         num_copies = int(self._bounds[forest.parents].sum())
         num_results = int(self._bounds[forest.term_nodes].sum())
-        num_slots = int(self._bounds.sum()) + (num_results if self._in_rounds else 0)
-        return Work.of(num_slots, num_copies, num_results)
+        return Work.of(int(self._bounds.sum()), num_copies, num_results)
 
     def postings(self, file_bits: int) -> PairCounts:
         """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
@@ -81,18 +120,9 @@ class TopDown:
         tables.add_items(device.xp.arange(forest.num_files, dtype=np.uint32), forest.files)
         self._flow.add_tables(tables)
         tables.check()
-        edges = (forest.term_nodes, forest.terms)
-        if self._in_rounds:
-            limit = np.uint64(forest.num_files)
-            results = Tables(device, device.xp.minimum(self._of_terms(self._bounds), limit))
-            tables.add_to(results, *edges)
-            results.check()
-            tables = results
-            every_term = device.xp.arange(forest.num_terms, dtype=np.uint32)
-            edges = (every_term, every_term)
         layout = PairLayout(True, forest.num_terms.bit_length(), file_bits)
         nothing = forest.terms[:0]
-        return add_up(tables, edges, (nothing, nothing), layout, device)
+        return add_up(tables, (forest.term_nodes, forest.terms), (nothing, nothing), layout, device)
 
 
 class BottomUp:
@@ -103,21 +133,23 @@ class BottomUp:
 
     name = "bottom-up"
 
-    def __init__(self, forest: DeviceForest, *, in_rounds: bool) -> None:
+    def __init__(self, forest: DeviceForest) -> None:
         """Sorts the edges from children to parents, for parents that are rules."""
         self._forest = forest
-        self._in_rounds = in_rounds
-        xp = forest.device.xp
+        self._children, parents = self._split_edges()
+        self._flow = LevelFlow(forest, self._children, parents, forest.heights)
+        self._split_terms()
+
+    def _split_edges(self) -> tuple[Array, Array]:
+        """Sets the edges of files: rules, files. Returns the edges between rules: children, parents."""
+        forest = self._forest
         is_of_file = forest.parents < forest.num_files
         self._file_edges = forest.children[is_of_file], forest.parents[is_of_file]
-        children, parents = forest.children[~is_of_file], forest.parents[~is_of_file]
-        self._children = children
-        self._flow: Flow
-        if in_rounds:
-            order = xp.argsort(children)
-            self._flow = RoundFlow(forest, children[order], parents[order])
-        else:
-            self._flow = LevelFlow(forest, children, parents, forest.heights)
+        return forest.children[~is_of_file], forest.parents[~is_of_file]
+
+    def _split_terms(self) -> None:
+        """Separates the terms of files from those of rules."""
+        forest = self._forest
         is_of_file = forest.term_nodes < forest.num_files
         self._file_terms = forest.term_nodes[is_of_file], forest.terms[is_of_file]
         self._rule_terms = forest.term_nodes[~is_of_file], forest.terms[~is_of_file]
@@ -132,8 +164,7 @@ class BottomUp:
         self._bounds = xp.minimum(bounds, np.uint64(forest.num_terms))
         num_copies = int(self._bounds[self._children].sum())
         num_results = int(self._bounds[self._file_edges[0]].sum()) + self._file_terms[0].size
-        num_slots = int(self._bounds.sum()) + (num_results if self._in_rounds else 0)
-        return Work.of(num_slots, num_copies, num_results)
+        return Work.of(int(self._bounds.sum()), num_copies, num_results)
 
     def postings(self, file_bits: int) -> PairCounts:
         """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
@@ -144,21 +175,13 @@ class BottomUp:
         tables.check()
         sources, files = self._file_edges
         nodes, terms = self._file_terms
-        if self._in_rounds:
-            tables = self._tables_of_files(tables)
-            sources = files = device.xp.arange(forest.num_files, dtype=np.uint32)
-            nodes, terms = nodes[:0], terms[:0]
         layout = PairLayout(False, forest.num_terms.bit_length(), file_bits)
         return add_up(tables, (sources, forest.files[files]), (forest.files[nodes], terms), layout, device)
 
-    def _tables_of_files(self, tables: Tables) -> Tables:
-        forest, xp = self._forest, self._forest.device.xp
-        bounds = xp.zeros(forest.num_files, np.uint64)
-        if self._file_terms[0].size:
-            bounds += xp.bincount(self._file_terms[0], minlength=forest.num_files).astype(np.uint64)
-        add_along(forest.device, *self._file_edges, self._bounds, bounds)
-        results = Tables(forest.device, xp.minimum(bounds, np.uint64(forest.num_terms)))
-        results.add_items(*self._file_terms)
-        tables.add_to(results, *self._file_edges)
-        results.check()
-        return results
+
+def add_along(
+    device: ArrayDevice, sources: Array, targets: Array, values: Array, sums: Array, limit: int = 2**63
+) -> None:
+    """Adds min(values[source], limit) to sums[target] for each edge. Edges may be in any order."""
+    arguments = (sources, targets, 0, sources.size, values, sums, limit)
+    device.launch(_SOURCE_OF_LEVELS, "add_along_edges", sources.size, *arguments)

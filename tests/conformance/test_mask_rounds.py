@@ -1,0 +1,51 @@
+"""Traversal in mask rounds, an experiment, gives the same bytes as the CPU. The kernels run on the host here."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from device_cases import cases, chain
+from host_device import HostDevice
+from native_builds import ROOT, kernel_library, sanitizer_environment
+from round_cases import compare_in_rounds, report_in_rounds
+from tool_modules import tool_module
+
+from gompfs.errors import StatsUnavailableError
+from gompfs.statistics import Direction, Traversal
+from gompfs.statistics.traversal import Task
+
+
+@pytest.mark.timeout(300)
+def test_same_bytes_as_the_cpu() -> None:
+    device = HostDevice(kernel_library())
+    for name, grammars, paths in cases():
+        compare_in_rounds(device, grammars, paths, name)
+    text = (ROOT / "tools" / "experiments" / "kernels" / "mask_rounds.cu").read_text()
+    kernels = re.findall(r"__global__ void (\w+)\(", text)
+    assert len(kernels) == 3
+    assert device.launched >= {*kernels}
+    assert "add_tables" not in device.launched
+
+
+@pytest.mark.timeout(1200)
+def test_no_access_out_of_bounds() -> None:
+    """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    program = [sys.executable, Path(__file__).with_name("round_cases.py"), kernel_library(sanitized=True)]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(done.stdout.splitlines()) == len(list(cases()))
+
+
+def test_deep_grammars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, grammars, paths = chain(100)
+    monkeypatch.setattr(tool_module("experiments.mask_rounds"), "_MAX_ROUNDS", 50)
+    device = HostDevice(kernel_library())
+    for direction in Direction:
+        with pytest.raises(StatsUnavailableError, match="nested more than"):
+            report_in_rounds(Task.INVERTED_INDEX, grammars, paths, 1, Traversal(direction, device=device))

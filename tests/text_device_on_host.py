@@ -1,4 +1,4 @@
-"""A HostDevice that also decodes blocks, by the CPU engine."""
+"""A HostDevice that also decodes blocks, by the CPU engine, and an engine with this device as its accelerator."""
 
 from __future__ import annotations
 
@@ -29,3 +29,29 @@ class HostTextDevice(HostDevice):
         for number, (block, start, size) in enumerate(zip(blocks, places, sizes, strict=True)):
             statuses[number] = engine.decode_blocks([block], content[start : start + size].data)[0]
         return content, places.astype(np.uint64), statuses
+
+
+class HostAccelerator:
+    """See Accelerator. Uses one device for all amounts of work; `asked` has the numbers of symbols."""
+
+    build_rules = None
+
+    def __init__(self, device: HostDevice) -> None:
+        self._device = device
+        self.asked: list[int] = []
+
+    def arrays(self, num_symbols: int) -> HostDevice:
+        self.asked.append(num_symbols)
+        return self._device
+
+    def text(self, num_bytes: int) -> HostTextDevice:
+        assert isinstance(self._device, HostTextDevice)
+        return self._device
+
+
+class EngineWithDevice(CpuEngine):
+    """The CPU engine, with a device that finds and counts words and sequences."""
+
+    def __init__(self, device: HostDevice) -> None:
+        super().__init__()
+        self.accelerator = HostAccelerator(device)  # type: ignore[assignment]

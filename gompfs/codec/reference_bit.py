@@ -162,44 +162,44 @@ def _read_places(stream: bytes, bases: tuple[int, int], widths: list[int]) -> li
     """Returns the start and end, in bits, of each sub-block of sequences, and of each sub-block of literals."""
     bits = BitReader(stream)
     position = NUM_SUB_BLOCKS * sum(widths)
-    places: list[list[tuple[int, int]]] = []
+    ranges: list[list[tuple[int, int]]] = []
     for base, width in zip(bases, widths, strict=True):
-        places.append([])
+        ranges.append([])
         for _ in range(NUM_SUB_BLOCKS):
             end = position + base + bits.peek(width)
             bits.position += width
             if end > len(stream) * 8:
                 raise PayloadError("a sub-block ends after the end of the stream")
-            places[-1].append((position, end))
+            ranges[-1].append((position, end))
             position = end
     if -(-position // 8) != len(stream):
         raise PayloadError("the sub-blocks do not fill the stream")
-    return places
+    return ranges
 
 
-def _readers(stream: bytes, places: list[tuple[int, int]]) -> list[BitReader]:
+def _readers(stream: bytes, ranges: list[tuple[int, int]]) -> list[BitReader]:
     """Returns a reader per sub-block. It may read past its sub-block; _check_ends detects that."""
-    return [BitReader(stream, start) for start, _ in places]
+    return [BitReader(stream, start) for start, _ in ranges]
 
 
-def _check_ends(readers: list[BitReader], places: list[tuple[int, int]]) -> None:
-    if any(reader.position != end for reader, (_, end) in zip(readers, places, strict=True)):
+def _check_ends(readers: list[BitReader], ranges: list[tuple[int, int]]) -> None:
+    if any(reader.position != end for reader, (_, end) in zip(readers, ranges, strict=True)):
         raise PayloadError("a sub-block does not end where its size says")
 
 
 def _read_literals(
-    stream: bytes, places: list[tuple[int, int]], num_literals: int, code: CanonicalCode
+    stream: bytes, ranges: list[tuple[int, int]], num_literals: int, code: CanonicalCode
 ) -> bytes:
     """Returns the literals. Literal i is the next one of sub-block i % NUM_SUB_BLOCKS."""
-    readers = _readers(stream, places)
+    readers = _readers(stream, ranges)
     literals = bytes(code.read(readers[index % NUM_SUB_BLOCKS]) for index in range(num_literals))
-    _check_ends(readers, places)
+    _check_ends(readers, ranges)
     return literals
 
 
 def _read_sequences(
     stream: bytes,
-    places: list[tuple[int, int]],
+    ranges: list[tuple[int, int]],
     num_sequences: int,
     token_code: CanonicalCode,
     offset_code: CanonicalCode,
@@ -208,7 +208,7 @@ def _read_sequences(
 
     NUM_SUB_BLOCKS consecutive sequences are a row.
     """
-    readers = _readers(stream, places)
+    readers = _readers(stream, ranges)
     sequences = []
     last_offset = 0
     for index in range(num_sequences):
@@ -225,7 +225,7 @@ def _read_sequences(
         if last_offset == 0:
             raise PayloadError("the first match of a row repeats an offset")
         sequences.append(Sequence(literal_length, match_length, last_offset))
-    _check_ends(readers, places)
+    _check_ends(readers, ranges)
     return sequences
 
 

@@ -8,29 +8,21 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
+from gompfs.engine.auto_accelerator import AutoAccelerator
 from gompfs.engine.base import Engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
 
-if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
-    from gompfs.gpu.arrays import ArrayDevice
-    from gompfs.gpu.text import TextDevice
-
 log = logging.getLogger(__name__)
 
 # Starting CUDA and compiling the kernels takes about this long, so the GPU starts only after this much CPU work.
 _SECONDS_BEFORE_START = 1.0
-# One CPU thread traverses a grammar of this many symbols in about _SECONDS_BEFORE_START.
-_SYMBOLS_OF_A_THREAD = 8_000_000
-# One CPU thread cuts this much text into words in about _SECONDS_BEFORE_START.
-_TEXT_OF_A_THREAD = 128 << 20
 _SAMPLE_BLOCKS = 128
 _ROUNDS = 3
 
@@ -53,8 +45,6 @@ class AutoEngine:
     After a second of decoding it starts the GPU, then gives each batch to the faster of the two.
     """
 
-    build_rules = None
-
     def __init__(self, num_threads: int = 0, options: GpuOptions | None = None) -> None:
         """Uses `num_threads` host threads (0: one per core). The GPU starts later, on a thread of its own."""
         self._cpu = CpuEngine(num_threads)
@@ -64,20 +54,19 @@ class AutoEngine:
         self._costs: dict[str, Cost] = {}
         self._lock = threading.Lock()
         self._is_started = False
-        self._arrays: ArrayDevice | None = None
-        self._statistics = ""
+        self.accelerator = AutoAccelerator(self.num_threads, options, self._gpu_for_text)
         self._state = "the CPU; a GPU is started after one second of decoding"
-        self._lost_gpu: object = None
+        self._lost_gpu: Engine | None = None
         call_in_child(self, AutoEngine._inherit)
 
     def _inherit(self) -> None:
         """Called in a forked child, where a GPU that the parent has started cannot be used."""
         self._lock = threading.Lock()
-        if self._is_started or self._arrays is not None:
-            self._lost_gpu = (self._gpu, self._arrays)  # keep the objects alive: freeing their memory would call CUDA
-            self._gpu = self._arrays = None
+        is_lost = self._is_started or self.accelerator.is_started
+        self.accelerator.restart_in_child(is_lost=is_lost)
+        if is_lost:
+            self._lost_gpu, self._gpu = self._gpu, None  # keep the object alive: freeing its memory would call CUDA
             self._is_started = True
-            self._statistics = ""
             self._state = "the CPU, because this process was forked from one that had started the GPU"
 
     @property
@@ -88,7 +77,7 @@ class AutoEngine:
     @property
     def reason(self) -> str:
         """What was chosen and why, as text for users."""
-        return f"auto: {self._state}{self._statistics}"
+        return f"auto: {self._state}{self.accelerator.reason}"
 
     @property
     def batch_bytes(self) -> int:
@@ -110,31 +99,13 @@ class AutoEngine:
         """See Engine.allocate."""
         return (self._gpu or self._cpu).allocate(size)
 
-    def array_device(self, num_symbols: int) -> ArrayDevice | None:
-        """See Engine.array_device. Returns a GPU, if there is one, for grammars that keep the CPU busy for a second."""
-        if self._lost_gpu is not None or num_symbols < _SYMBOLS_OF_A_THREAD * self.num_threads:
-            return None
-        try:
-            from gompfs.gpu.cupy_arrays import GpuArrays
-
-            with self._lock:
-                memory = self._options.memory if self._options is not None else None
-                self._arrays = self._arrays or GpuArrays(memory=memory or 0)
-            self._statistics = f"; statistics of large grammars on {self._arrays.name}"
-        except (EngineUnavailableError, ImportError) as error:
-            self._statistics = f"; statistics on the CPU, because {error}"
-        log.info("%s", self.reason)
-        return self._arrays
-
-    def text_device(self, num_bytes: int) -> TextDevice | None:
-        """See Engine.text_device. Returns a GPU for text that keeps the CPU busy for a second; starts the GPU first."""
-        if num_bytes < _TEXT_OF_A_THREAD * self.num_threads:
-            return None
+    def _gpu_for_text(self) -> Engine | None:
+        """Starts the GPU if nothing has, without a second of decoding on the CPU. Returns it if there is one."""
         with self._lock:
             is_started, self._is_started = self._is_started, True
         if not is_started:
             self.start_gpu()
-        return None if self._gpu is None else self._gpu.text_device(num_bytes)
+        return self._gpu
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

@@ -9,10 +9,8 @@ from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 
-if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
-    from gompfs.gpu.arrays import ArrayDevice
-    from gompfs.gpu.text import TextDevice
-    from gompfs.grammar import RuleBuilder
+if TYPE_CHECKING:  # imported for types only: most uses of an engine need no accelerator
+    from gompfs.gpu.accelerator import Accelerator
 
 
 class Engine(Protocol):
@@ -39,8 +37,8 @@ class Engine(Protocol):
         """The work done so far, by engine name: that of this engine and of the other engines that it uses."""
 
     @property
-    def build_rules(self) -> RuleBuilder | None:
-        """The function that builds grammar rules on the engine's device, or None if the CPU builds them."""
+    def accelerator(self) -> Accelerator | None:
+        """A device that also computes statistics and builds grammars, or None if the CPU does all of that."""
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """Returns whether the CPU would decode a batch with `num_bytes` of output.
@@ -53,18 +51,6 @@ class Engine(Protocol):
         """Returns a buffer of `size` bytes for the `out` of decode_blocks.
 
         decode_blocks accepts any writable memory, but writes fastest to a buffer from here.
-        """
-
-    def array_device(self, num_symbols: int) -> ArrayDevice | None:
-        """Returns the device that traverses grammars of `num_symbols` symbols, or None if the CPU does it.
-
-        Raises EngineUnavailableError if the engine must use a device for this and cannot.
-        """
-
-    def text_device(self, num_bytes: int) -> TextDevice | None:
-        """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it.
-
-        Raises EngineUnavailableError if the engine must use a device for this and cannot.
         """
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:

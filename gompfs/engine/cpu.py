@@ -18,7 +18,7 @@ class CpuEngine:
 
     name = "cpu"
     batch_bytes = 8 << 20
-    build_rules = None
+    accelerator = None
 
     def __init__(self, num_threads: int = 0, reason: str = "asked for") -> None:
         """Uses `num_threads` threads, or one per available core if it is 0."""
@@ -34,12 +34,6 @@ class CpuEngine:
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return self._buffers.allocate(size)
-
-    def array_device(self, num_symbols: int) -> None:
-        """See Engine.array_device. Returns None: the CPU traverses grammars."""
-
-    def text_device(self, num_bytes: int) -> None:
-        """See Engine.text_device. Returns None: the CPU cuts text into words."""
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""

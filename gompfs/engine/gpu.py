@@ -1,32 +1,28 @@
-"""The GPU engine: runs the CUDA kernels of kernels through CuPy."""
+"""The GPU engine: decodes on GPUs, by the CUDA kernels of kernels/codec."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import cupy
-import numpy as np
 
-from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
-from gompfs.codec.headers import read_headers
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, Batch, describe, launch, lay_out
-from gompfs.gpu.cupy_arrays import GpuArrays
+from gompfs.gpu.batch import GpuBatch
 from gompfs.gpu.cupy_text import GpuText
-from gompfs.gpu.device import PADDING, Device, pinned_array
+from gompfs.gpu.device import Device, pinned_array
 from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
 
 class GpuEngine:
-    """Decompresses on one or more GPUs in turn, and builds grammars on the first of them. Compresses on the CPU.
+    """Decompresses on one or more GPUs in turn, and accelerates on the first of them. Compresses on the CPU.
 
     Several host threads may use it. In a forked child, every method that needs a device raises EngineUnavailableError.
     """
@@ -57,7 +53,8 @@ class GpuEngine:
         self._process = os.getpid()
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
-        self._arrays = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
+        text = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
+        self.accelerator = GpuAccelerator(text, self._check_process)
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -73,24 +70,9 @@ class GpuEngine:
                 "spawn, or open the archive with engine='cpu'"
             )
 
-    def array_device(self, num_symbols: int) -> GpuArrays:
-        """See Engine.array_device. Returns the first of the devices."""
-        self._check_process()
-        return self._arrays
-
-    def text_device(self, num_bytes: int) -> GpuText:
-        """See Engine.text_device. Returns the first of the devices."""
-        self._check_process()
-        return self._arrays
-
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks. The CPU engine does the work."""
         return self._cpu.encode_blocks(stream, block_size, options)
-
-    def build_rules(self, parts: PartsInText) -> PartsInRules:
-        """See RuleBuilder. Uses the first of the devices."""
-        self._check_process()
-        return build_rules(self._arrays, parts)
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """See Engine.decodes_on_cpu. Returns False: the user asked for the GPU."""
@@ -104,42 +86,32 @@ class GpuEngine:
     def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
         """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
         self._check_process()
-        batch = Batch(blocks, out, self.num_threads)
+        batch = GpuBatch(blocks, out, self.num_threads)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work)
         return batch.settle(verify=verify)
 
 
-class ResidentBlocks:
-    """Blocks whose payloads are in the memory of an engine's first device, to measure kernels without transfers."""
+class GpuAccelerator:
+    """See Accelerator. Does all work on one GPU."""
 
-    def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
-        """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`."""
-        self._facts = read_headers(blocks)
-        if self._facts["status"].any() or not self._facts["codec"].all():
-            raise ValueError("only undamaged, compressed blocks can stay in device memory")
-        self._device = engine.first_device
-        places, size = lay_out(self._facts["payload_size"], PAYLOAD_ALIGNMENT)
-        output_places, self.output_bytes = lay_out(self._facts["uncompressed_size"], OUTPUT_ALIGNMENT)
-        staging = np.zeros(size + PADDING, np.uint8)
-        if any(_codec.gather_payloads(blocks, places.data, staging.data, engine.num_threads)):
-            raise ValueError("only undamaged blocks can stay in device memory")
-        with cupy.cuda.Device(self._device.number):
-            self.payloads = cupy.asarray(staging)
-            addresses = places + np.uint64(self.payloads.data.ptr)
-            self._fields = cupy.asarray(describe(self._facts, addresses, output_places).view(np.uint8))
-            self._statuses = cupy.empty(len(blocks), cupy.uint8)
-            self.output = cupy.empty(self.output_bytes + PADDING, cupy.uint8)
+    def __init__(self, device: GpuText, check_process: Callable[[], None]) -> None:
+        """Uses `device`. `check_process` raises an error where the device cannot be used."""
+        self._device = device
+        self._check_process = check_process
 
-    def decode(self) -> None:
-        """Queues the decoding of all blocks on the current stream.
+    def arrays(self, num_symbols: int) -> GpuText:
+        """See Accelerator.arrays."""
+        self._check_process()
+        return self._device
 
-        The blocks are decoded into `output`, each at a multiple of 32 bytes.
-        """
-        self._fields[24 * self._facts.size :].fill(0)
-        launch(self._device, self._facts["codec"], self._fields, self.output, self._statuses)
+    def text(self, num_bytes: int) -> GpuText:
+        """See Accelerator.text."""
+        self._check_process()
+        return self._device
 
-    def all_decoded(self) -> bool:
-        """Waits for the last decode and returns whether every payload was valid."""
-        return not bool(self._statuses.any())
+    def build_rules(self, parts: PartsInText) -> PartsInRules:
+        """See RuleBuilder."""
+        self._check_process()
+        return build_rules(self._device, parts)

@@ -18,7 +18,7 @@ class ReferenceEngine:
 
     name = "reference"
     batch_bytes = 1 << 20
-    build_rules = None
+    accelerator = None
     reason = "asked for"
     num_threads = 1
 
@@ -33,12 +33,6 @@ class ReferenceEngine:
         """See Engine.allocate."""
         return memoryview(bytearray(size))
 
-    def array_device(self, num_symbols: int) -> None:
-        """See Engine.array_device. Returns None: the CPU traverses grammars."""
-
-    def text_device(self, num_bytes: int) -> None:
-        """See Engine.text_device. Returns None: the CPU cuts text into words."""
-
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")
@@ -49,7 +43,7 @@ class ReferenceEngine:
             return self._decode(blocks, out, verify=verify)
 
     def _decode(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool) -> list[BlockStatus]:
-        headers, statuses, places = _check_batch(blocks, out)
+        headers, statuses, offsets = _check_batch(blocks, out)
         for index, header in enumerate(headers):
             if header is None or statuses[index] is not BlockStatus.OK:
                 continue
@@ -59,8 +53,8 @@ class ReferenceEngine:
             except PayloadError:
                 statuses[index] = BlockStatus.BAD_PAYLOAD
                 continue
-            out[places[index] : places[index] + header.uncompressed_size] = content
-        return _settle_batch(headers, statuses, places, out, verify=verify)
+            out[offsets[index] : offsets[index] + header.uncompressed_size] = content
+        return _settle_batch(headers, statuses, offsets, out, verify=verify)
 
 
 def _check_batch(
@@ -73,23 +67,23 @@ def _check_batch(
     """
     headers: list[BlockHeader | None] = []
     statuses: list[BlockStatus] = []
-    places: list[int] = []
-    place = 0
+    offsets: list[int] = []
+    end = 0
     for block in blocks:
         header, status = check_block(block)
         headers.append(header)
         statuses.append(status)
-        places.append(place)
-        place += header.uncompressed_size if header else 0
-    if place > len(out):
-        raise ValueError(f"the blocks hold {place} bytes, the output only {len(out)}")
-    return headers, statuses, places
+        offsets.append(end)
+        end += header.uncompressed_size if header else 0
+    if end > len(out):
+        raise ValueError(f"the blocks hold {end} bytes, the output only {len(out)}")
+    return headers, statuses, offsets
 
 
 def _settle_batch(
     headers: Sequence[BlockHeader | None],
     statuses: list[BlockStatus],
-    places: Sequence[int],
+    offsets: Sequence[int],
     out: memoryview,
     *,
     verify: bool,
@@ -103,7 +97,7 @@ def _settle_batch(
     for index, header in enumerate(headers):
         if header is None or (statuses[index] is BlockStatus.OK and not verify):
             continue
-        content = out[places[index] : places[index] + header.uncompressed_size]
+        content = out[offsets[index] : offsets[index] + header.uncompressed_size]
         if statuses[index] is BlockStatus.OK and xxh3_64_intdigest(content) != header.content_xxh3:
             statuses[index] = BlockStatus.BAD_CONTENT
         if statuses[index] is not BlockStatus.OK:

@@ -1,1 +1,13 @@
-"""Everything that runs on a GPU, except the choice of it: decoding, cutting words, building and traversing grammars."""
+"""Everything that runs on a GPU, except the choice of it: decoding, cutting words, building and traversing grammars.
+
+- `device`: one GPU with its decode kernels, memory and resident payloads; `kernels` finds and compiles CUDA sources.
+- `batch`: decodes a batch of blocks, slice by slice, into memory of the host.
+- `accelerator`: the interface of the work that a device does besides decoding.
+- `arrays`: the interfaces of a device that computes with arrays, and of one that also decodes blocks into its memory.
+  `cupy_arrays` and `cupy_text` implement them with CuPy. The modules below need nothing else, so that tests run them
+  with NumPy and with kernels that are built for the host.
+- `words`: cuts text into words, and makes the dictionary; `tokens`: numbers the words of the parts of a grammar.
+- `repair`: builds the rules of a grammar.
+- `forest`: the rules and terms of a grammar in device memory; `traversal`: counts terms, top-down or bottom-up;
+  `tables`: the local tables of a traversal, and the sorted pairs that are its result.
+"""

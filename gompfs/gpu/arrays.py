@@ -1,12 +1,15 @@
-"""The interface of a device that computes with arrays, by an array library and the kernels that do not decode."""
+"""The interfaces of devices: one computes with arrays, by an array library and kernels; one also decodes blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gompfs.codec.block import Buffer
 
 Array = Any
 """An array of the device's library: `cupy.ndarray`, or `numpy.ndarray` in tests."""
@@ -75,6 +78,20 @@ class ArrayDevice(Protocol):
 
     def __exit__(self, *_: object) -> None:
         """Frees the device memory and lets other threads use the device."""
+
+
+class TextDevice(ArrayDevice, Protocol):
+    """An ArrayDevice that also decodes blocks."""
+
+    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
+        """Decodes whole blocks into an array in device memory.
+
+        Returns that array (uint8), the offset of each block in it, and a BlockStatus per block. Bytes of the array that
+        belong to no block are undefined. A block begins directly after the block before it if that has a multiple of 32
+        bytes, else at the next multiple of 32.
+
+        Raises MemoryError if the device has too little memory.
+        """
 
 
 def as_argument(value: object) -> object:

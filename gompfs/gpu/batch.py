@@ -1,8 +1,8 @@
-"""One decode_blocks call of the GPU engine: cuts the batch into parts and passes them through the slots of a device.
+"""One decode_blocks call of the GPU engine: cuts the batch into slices and passes them through the slots of a device.
 
-For each part, a thread of the device first checks the payloads and copies them to pinned memory ("staging"), unless
+For each slice, a thread of the device first checks the payloads and copies them to pinned memory ("staging"), unless
 they are in device memory already. Then the copies to the device, the kernels and the copies back are queued on the
-stream of the part's slot. While one part runs, the next ones are staged and queued.
+stream of the slice's slot. While one slice runs, the next ones are staged and queued.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.headers import read_headers
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.device import KERNELS, LEAST_PART_BYTES, PADDING, Device, Slot, is_pinned
+from gompfs.gpu.device import KERNELS, LEAST_SLICE_BYTES, PADDING, Device, Slot, is_pinned
 
 PAYLOAD_ALIGNMENT = 16
 OUTPUT_ALIGNMENT = 32
-_FIRST_PART_BYTES = 8 << 20  # small, so that the device starts early
+_FIRST_SLICE_BYTES = 8 << 20  # small, so that the device starts early
 _STATUSES = tuple(BlockStatus)
 
 
 @dataclass
-class Part:
-    """Blocks that are on the device together: their indexes in the batch, and their offsets in the part's output."""
+class GpuSlice:
+    """Blocks that are on the device together: their indexes in the batch, and their offsets in the slice's output."""
 
     indexes: NDArray[np.intp]
-    output_places: NDArray[np.uint64]
+    output_offsets: NDArray[np.uint64]
     output_bytes: int
     slot: Slot
     staged: Callable[[], _Staged]
     arriving: tuple[NDArray[np.uint64], NDArray[np.uint64]] | None = None
-    """Checksums and addresses of payloads that will stay in device memory once this part's upload is complete."""
+    """Checksums and addresses of payloads that will stay in device memory once this slice's upload is complete."""
 
 
 @dataclass
 class _Staged:
-    """The payloads of a part after their check. Those `absent` from device memory are in pinned memory at `places`."""
+    """The payloads of a slice after their check. Those `absent` on the device are in pinned memory at `offsets`."""
 
     checksums: NDArray[np.uint64]
     addresses: NDArray[np.uint64]
     absent: NDArray[np.intp]
-    places: NDArray[np.uint64]
+    offsets: NDArray[np.uint64]
     size: int
     checks: NDArray[np.uint8]
 
 
-class Batch:
+class GpuBatch:
     """A batch of blocks and the host memory that receives their content."""
 
     def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
         """Prepares to decode `blocks` into `out`. Raises ValueError if `out` is too small."""
         self._take(blocks, num_threads)
-        self._places = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
+        self._offsets = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
         if total > len(out):
             raise ValueError(f"the blocks hold {total} bytes, the output only {len(out)}")
@@ -87,21 +87,21 @@ class Batch:
                     self._decode_stored(index)
         if rest.size:
             with work["gpu"].batch(rest.size, int(self._sizes[rest].sum())):
-                self._decode_all_parts(device, rest)
+                self._decode_all_slices(device, rest)
 
-    def _decode_all_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Decodes all parts. Each time the device runs out of memory, tries again with less.
+    def _decode_all_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
+        """Decodes all slices. Each time the device runs out of memory, tries again with less.
 
-        First the parts are halved, down to LEAST_PART_BYTES; then the payloads kept in device memory are dropped.
+        First the slices are halved, down to LEAST_SLICE_BYTES; then the payloads kept in device memory are dropped.
         Raises EngineUnavailableError if the memory is still too small.
         """
         while True:
             try:
-                self._decode_parts(device, wanted)
+                self._decode_slices(device, wanted)
                 return
             except cupy.cuda.memory.OutOfMemoryError as error:
-                if device.part_bytes > LEAST_PART_BYTES:
-                    device.part_bytes //= 2
+                if device.slice_bytes > LEAST_SLICE_BYTES:
+                    device.slice_bytes //= 2
                 elif device.store.num_bytes:
                     device.store.clear()
                 else:
@@ -109,50 +109,50 @@ class Batch:
                 device.release()
 
     def _decode_stored(self, index: int) -> None:
-        place = self._out[int(self._places[index]) :]
-        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], place, False, 1)[0]
+        out = self._out[int(self._offsets[index]) :]
+        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], out, False, 1)[0]
 
-    def _decode_parts(self, device: Device, wanted: NDArray[np.intp]) -> None:
-        """Passes the parts through the slots of the device in turn.
+    def _decode_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
+        """Passes the slices through the slots of the device in turn.
 
-        While one part is queued, the next one is checked.
+        While one slice is queued, the next one is checked.
         """
-        running: deque[Part] = deque()
-        waiting: Part | None = None
+        running: deque[GpuSlice] = deque()
+        waiting: GpuSlice | None = None
         try:
             for indexes, slot in zip(
-                self._cut(wanted, device.part_bytes), itertools.cycle(device.slots), strict=False
+                self._cut(wanted, device.slice_bytes), itertools.cycle(device.slots), strict=False
             ):
                 if len(running) + 1 == len(device.slots):
                     self._finish(device, running.popleft())
-                part = self._stage_later(device, slot, indexes)
+                gpu_slice = self._stage_later(device, slot, indexes)
                 if waiting is not None:
                     self._start(device, waiting)
                     running.append(waiting)
-                waiting = part
+                waiting = gpu_slice
             if waiting is not None:
                 self._start(device, waiting)
                 running.append(waiting)
         finally:
             if waiting is not None:
                 waiting.staged()  # wait: it must not write to its slot after the slot is reused
-        for part in running:
-            self._finish(device, part)
+        for gpu_slice in running:
+            self._finish(device, gpu_slice)
 
-    def _cut(self, wanted: NDArray[np.intp], part_bytes: int) -> list[NDArray[np.intp]]:
-        """Cuts the batch into parts of at most `part_bytes` of output; the first parts are smaller."""
+    def _cut(self, wanted: NDArray[np.intp], slice_bytes: int) -> list[NDArray[np.intp]]:
+        """Cuts the batch into slices of at most `slice_bytes` of output; the first slices are smaller."""
         sizes = self._sizes[wanted]
-        ends = _part_ends(int(sizes.sum()), part_bytes)
+        ends = _slice_ends(int(sizes.sum()), slice_bytes)
         numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
         return np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1)
 
-    def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> Part:
-        """Returns a part whose payloads another thread is checking."""
+    def _stage_later(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> GpuSlice:
+        """Returns a slice whose payloads another thread is checking."""
         future = device.executor.submit(self._stage, device, slot, indexes)
-        return Part(indexes, *self._lay_out_output(indexes), slot, future.result)
+        return GpuSlice(indexes, *self._lay_out_output(indexes), slot, future.result)
 
     def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
-        """Returns the offsets of the blocks in the part's output, and the size of that output in bytes."""
+        """Returns the offsets of the blocks in the slice's output, and the size of that output in bytes."""
         return lay_out(self._sizes[indexes], OUTPUT_ALIGNMENT)
 
     def _stage(self, device: Device, slot: Slot, indexes: NDArray[np.intp]) -> _Staged:
@@ -162,85 +162,86 @@ class Batch:
         absent = np.flatnonzero(addresses == 0)
         if absent.size == 0:
             return _Staged(checksums, addresses, absent, addresses, 0, np.zeros(0, np.uint8))
-        places, size = lay_out(self._facts["payload_size"][indexes[absent]], PAYLOAD_ALIGNMENT)
+        offsets, size = lay_out(self._facts["payload_size"][indexes[absent]], PAYLOAD_ALIGNMENT)
         staging = slot.pinned("payloads", size)
         blocks = [self._blocks[index] for index in indexes[absent].tolist()]
-        checks = _codec.gather_payloads(blocks, places.data, staging.data, self._num_threads)
-        return _Staged(checksums, addresses, absent, places, size, np.frombuffer(checks, np.uint8))
+        checks = _codec.gather_payloads(blocks, offsets.data, staging.data, self._num_threads)
+        return _Staged(checksums, addresses, absent, offsets, size, np.frombuffer(checks, np.uint8))
 
-    def _start(self, device: Device, part: Part) -> None:
-        """Queues the copies and kernels of a part."""
-        slot = part.slot
+    def _start(self, device: Device, gpu_slice: GpuSlice) -> None:
+        """Queues the copies and kernels of a slice."""
+        slot = gpu_slice.slot
         with slot.stream:
-            addresses = self._upload(device, part)
-            output = self._output_of(part)
-            statuses = slot.device("statuses", part.indexes.size)
-            facts = self._facts[part.indexes]
+            addresses = self._upload(device, gpu_slice)
+            output = self._output_of(gpu_slice)
+            statuses = slot.device("statuses", gpu_slice.indexes.size)
+            facts = self._facts[gpu_slice.indexes]
             # a payload size of 0 makes the kernel refuse the block
-            facts["payload_size"][self._statuses[part.indexes] != BlockStatus.OK] = 0
-            columns = describe(facts, addresses, part.output_places)
+            facts["payload_size"][self._statuses[gpu_slice.indexes] != BlockStatus.OK] = 0
+            columns = describe(facts, addresses, gpu_slice.output_offsets)
             fields = slot.pinned("fields", columns.nbytes)
             fields[:] = columns.view(np.uint8)
             on_device = slot.device("fields", columns.nbytes)
             on_device.set(fields, slot.stream)
             launch(device, facts["codec"], on_device, output, statuses)
-            self._fetch(part, output, statuses)
+            self._fetch(gpu_slice, output, statuses)
 
-    def _output_of(self, part: Part) -> cupy.ndarray:
-        return part.slot.device("output", part.output_bytes + PADDING)
+    def _output_of(self, gpu_slice: GpuSlice) -> cupy.ndarray:
+        return gpu_slice.slot.device("output", gpu_slice.output_bytes + PADDING)
 
-    def _upload(self, device: Device, part: Part) -> NDArray[np.uint64]:
+    def _upload(self, device: Device, gpu_slice: GpuSlice) -> NDArray[np.uint64]:
         """Queues the copy of payloads that are not in device memory. Returns the device addresses of all payloads."""
-        staged = part.staged()
+        staged = gpu_slice.staged()
         if staged.absent.size == 0:
             return staged.addresses
-        self._statuses[part.indexes[staged.absent]] = staged.checks
+        self._statuses[gpu_slice.indexes[staged.absent]] = staged.checks
         kept = device.store.reserve(staged.size + PADDING)
-        payloads = part.slot.device("payloads", staged.size + PADDING) if kept is None else kept
-        payloads[: staged.size].set(part.slot.pinned("payloads", staged.size), part.slot.stream)
-        staged.addresses[staged.absent] = staged.places + np.uint64(payloads.data.ptr)
+        payloads = gpu_slice.slot.device("payloads", staged.size + PADDING) if kept is None else kept
+        payloads[: staged.size].set(gpu_slice.slot.pinned("payloads", staged.size), gpu_slice.slot.stream)
+        staged.addresses[staged.absent] = staged.offsets + np.uint64(payloads.data.ptr)
         if kept is not None:
             sound = staged.absent[staged.checks == BlockStatus.OK]
-            part.arriving = staged.checksums[sound], staged.addresses[sound]
+            gpu_slice.arriving = staged.checksums[sound], staged.addresses[sound]
         return staged.addresses
 
-    def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+    def _fetch(self, gpu_slice: GpuSlice, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         """Queues the copies of statuses and output to the host."""
-        slot = part.slot
-        fetch_statuses(part, statuses)
+        slot = gpu_slice.slot
+        fetch_statuses(gpu_slice, statuses)
         if not self._is_direct:
-            output[: part.output_bytes].get(slot.stream, out=slot.pinned("output", part.output_bytes), blocking=False)
+            pinned = slot.pinned("output", gpu_slice.output_bytes)
+            output[: gpu_slice.output_bytes].get(slot.stream, out=pinned, blocking=False)
             return
-        for first, place, size in self._runs(part):
-            output[first : first + size].get(slot.stream, out=self._target[place : place + size], blocking=False)
+        for first, offset, size in self._runs(gpu_slice):
+            output[first : first + size].get(slot.stream, out=self._target[offset : offset + size], blocking=False)
 
-    def _runs(self, part: Part) -> Iterator[tuple[int, int, int]]:
+    def _runs(self, gpu_slice: GpuSlice) -> Iterator[tuple[int, int, int]]:
         """Yields runs of blocks that are adjacent both on the device and in the output.
 
         Each run is (offset on the device, offset in the output, size), in bytes.
         """
-        places = self._places[part.indexes]
-        sizes = self._sizes[part.indexes]
-        breaks = (part.output_places[1:] - part.output_places[:-1] != sizes[:-1]) | (
-            places[1:] - places[:-1] != sizes[:-1]
+        offsets = self._offsets[gpu_slice.indexes]
+        sizes = self._sizes[gpu_slice.indexes]
+        breaks = (gpu_slice.output_offsets[1:] - gpu_slice.output_offsets[:-1] != sizes[:-1]) | (
+            offsets[1:] - offsets[:-1] != sizes[:-1]
         )
-        for run in np.split(np.arange(places.size), np.flatnonzero(breaks) + 1):
-            yield int(part.output_places[run[0]]), int(places[run[0]]), int(sizes[run].sum())
+        for run in np.split(np.arange(offsets.size), np.flatnonzero(breaks) + 1):
+            yield int(gpu_slice.output_offsets[run[0]]), int(offsets[run[0]]), int(sizes[run].sum())
 
-    def _finish(self, device: Device, part: Part) -> None:
-        """Waits for a part and takes over its statuses and output."""
-        slot = part.slot
+    def _finish(self, device: Device, gpu_slice: GpuSlice) -> None:
+        """Waits for a slice and takes over its statuses and output."""
+        slot = gpu_slice.slot
         slot.stream.synchronize()
-        if part.arriving is not None:
-            device.store.add(*part.arriving)
-        order = np.argsort(self._facts["codec"][part.indexes], kind="stable")
-        indexes = part.indexes[order]
+        if gpu_slice.arriving is not None:
+            device.store.add(*gpu_slice.arriving)
+        order = np.argsort(self._facts["codec"][gpu_slice.indexes], kind="stable")
+        indexes = gpu_slice.indexes[order]
         is_sound = self._statuses[indexes] == BlockStatus.OK
-        self._statuses[indexes[is_sound]] = slot.pinned("statuses", part.indexes.size)[is_sound]
+        self._statuses[indexes[is_sound]] = slot.pinned("statuses", gpu_slice.indexes.size)[is_sound]
         if not self._is_direct:
-            output = slot.pinned("output", part.output_bytes)
-            for first, place, size in self._runs(part):
-                self._target[place : place + size] = output[first : first + size]
+            output = slot.pinned("output", gpu_slice.output_bytes)
+            for first, offset, size in self._runs(gpu_slice):
+                self._target[offset : offset + size] = output[first : first + size]
 
     def settle(self, *, verify: bool) -> list[BlockStatus]:
         """Fills the output of damaged blocks with zeros and returns the statuses.
@@ -248,25 +249,25 @@ class Batch:
         With `verify`, compares the contents of the other blocks with their checksums first.
         """
         if verify:
-            matches = _codec.check_contents(self._blocks, self._places.data, self._out, self._num_threads)
+            matches = _codec.check_contents(self._blocks, self._offsets.data, self._out, self._num_threads)
             wrong = np.frombuffer(matches, np.uint8) == 0
             self._statuses[(self._statuses == BlockStatus.OK) & wrong] = BlockStatus.BAD_CONTENT
         damaged = np.flatnonzero(self._statuses).tolist()
         settled = [BlockStatus.OK] * self._statuses.size
         for index in damaged:
             settled[index] = _STATUSES[self._statuses[index]]
-            start = int(self._places[index])
+            start = int(self._offsets[index])
             self._target[start : start + int(self._sizes[index])] = 0
         return settled
 
 
-def fetch_statuses(part: Part, statuses: cupy.ndarray) -> None:
-    """Queues the copy of the statuses to the pinned memory of the part's slot."""
-    statuses.get(part.slot.stream, out=part.slot.pinned("statuses", part.indexes.size), blocking=False)
+def fetch_statuses(gpu_slice: GpuSlice, statuses: cupy.ndarray) -> None:
+    """Queues the copy of the statuses to the pinned memory of the slice's slot."""
+    statuses.get(gpu_slice.slot.stream, out=gpu_slice.slot.pinned("statuses", gpu_slice.indexes.size), blocking=False)
 
 
 def describe(
-    facts: NDArray[np.void], addresses: NDArray[np.uint64], output_places: NDArray[np.uint64]
+    facts: NDArray[np.void], addresses: NDArray[np.uint64], output_offsets: NDArray[np.uint64]
 ) -> NDArray[np.uint64]:
     """Returns what the kernels need about each block, in four rows of 64 bits per block.
 
@@ -276,7 +277,7 @@ def describe(
     order = np.argsort(facts["codec"], kind="stable")
     rows = np.zeros((4, order.size), np.uint64)
     rows[0] = addresses[order]
-    rows[1] = output_places[order]
+    rows[1] = output_offsets[order]
     sizes = rows[2].view(np.uint32)
     sizes[: order.size] = facts["payload_size"][order]
     sizes[order.size :] = facts["uncompressed_size"][order]
@@ -316,15 +317,15 @@ def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint
     return (ends - padded).astype(np.uint64), int(ends[-1])
 
 
-def _part_ends(total: int, part_bytes: int) -> NDArray[np.uint64]:
-    """Returns where the parts end when `total` bytes of output are cut.
+def _slice_ends(total: int, slice_bytes: int) -> NDArray[np.uint64]:
+    """Returns where the slices end when `total` bytes of output are cut.
 
-    If they fit in `part_bytes`, there is one part. Otherwise each part is twice as large as the one before, up to
-    `part_bytes`.
+    If they fit in `slice_bytes`, there is one slice. Otherwise each slice is twice as large as the one before, up to
+    `slice_bytes`.
     """
-    size = part_bytes if total <= part_bytes else min(_FIRST_PART_BYTES, part_bytes)
+    size = slice_bytes if total <= slice_bytes else min(_FIRST_SLICE_BYTES, slice_bytes)
     ends = [size]
     while ends[-1] < total:
-        size = min(2 * size, part_bytes)
+        size = min(2 * size, slice_bytes)
         ends.append(ends[-1] + size)
     return np.array(ends, np.uint64)

@@ -15,7 +15,7 @@ from gompfs.gpu.kernels import compile_options, read_source
 
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
-_CTAS_PER_PROCESSOR = 8
+_CTAS_PER_MULTIPROCESSOR = 8
 _MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including CUDA and the decoder
 
 
@@ -41,7 +41,7 @@ class GpuArrays:
                 self.memory = memory or min(device.mem_info[0] // 2, _MOST_MEMORY)
                 self._pool = cupy.cuda.MemoryPool()
                 self._pool.set_limit(size=self.memory)
-                self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_PROCESSOR
+                self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_MULTIPROCESSOR
         except cupy.cuda.runtime.CUDARuntimeError as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
 

@@ -13,7 +13,7 @@ from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.gpu.arrays import Array
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT, Batch, Part, fetch_statuses, lay_out
+from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuses, lay_out
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import PADDING, Device
 
@@ -37,17 +37,17 @@ class GpuText(GpuArrays):
         pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
             batch.decode(self._device, self._decode_work)
-        return batch.output, batch.places, batch.statuses
+        return batch.output, batch.offsets, batch.statuses
 
 
-class DeviceBatch(Batch):
+class DeviceBatch(GpuBatch):
     """Blocks that are decoded into one array in device memory, each at a multiple of OUTPUT_ALIGNMENT bytes."""
 
     def __init__(self, blocks: Sequence[Buffer], num_threads: int) -> None:
         """Allocates the array (`output`, uint8) with the current allocator."""
         self._take(blocks, num_threads)
         self._is_direct = True
-        self.places, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
+        self.offsets, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
         self.output = cupy.empty(size + PADDING, cupy.uint8)
 
     @property
@@ -60,14 +60,14 @@ class DeviceBatch(Batch):
         status = _codec.decode_blocks([self._blocks[index]], content.data, False, 1)[0]
         self._statuses[index] = status
         if status == BlockStatus.OK and content.size:
-            start = int(self.places[index])
+            start = int(self.offsets[index])
             self.output[start : start + content.size].set(content)
 
     def _lay_out_output(self, indexes: NDArray[np.intp]) -> tuple[NDArray[np.uint64], int]:
-        return self.places[indexes], 0
+        return self.offsets[indexes], 0
 
-    def _output_of(self, part: Part) -> cupy.ndarray:
+    def _output_of(self, gpu_slice: GpuSlice) -> cupy.ndarray:
         return self.output
 
-    def _fetch(self, part: Part, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
-        fetch_statuses(part, statuses)
+    def _fetch(self, gpu_slice: GpuSlice, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
+        fetch_statuses(gpu_slice, statuses)

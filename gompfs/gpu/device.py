@@ -21,19 +21,19 @@ from gompfs.options import GpuOptions
 
 KERNELS = {Codec.GOMPRESSO_BYTE: "codec/decode_byte", Codec.GOMPRESSO_BIT: "codec/decode_bit"}
 PADDING = 256  # kernels may read this many bytes past the end of their input
-LEAST_PART_BYTES = 1 << 20
-_PART_BYTES = 32 << 20
+LEAST_SLICE_BYTES = 1 << 20
+_SLICE_BYTES = 32 << 20
 _NUM_SLOTS = 5
 _WARPS_PER_CTA = 4
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
 # half of the usable memory is for the payloads and output of the slots, the other half for resident payloads
-_PARTS_IN_MEMORY = 4 * _NUM_SLOTS
+_SLICES_IN_MEMORY = 4 * _NUM_SLOTS
 
 
 class Slot:
-    """A CUDA stream, and the memory of one part at a time. The memory grows to the largest size requested."""
+    """A CUDA stream, and the memory of one slice at a time. The memory grows to the largest size requested."""
 
     def __init__(self) -> None:
         self.stream = cupy.cuda.Stream(non_blocking=True)
@@ -69,15 +69,15 @@ class PayloadStore:
         self._capacity = capacity
         self._slabs: list[cupy.ndarray] = []
         self._used = 0  # bytes used in the last slab
-        self._places: dict[int, int] = {}
+        self._addresses: dict[int, int] = {}
         self.num_bytes = 0
 
     def find(self, checksums: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Returns the device address of each payload, or 0 for payloads that are not in the store."""
-        if not self._places:
+        if not self._addresses:
             return np.zeros(checksums.size, np.uint64)
-        places = self._places
-        return np.array([places.get(checksum, 0) for checksum in checksums.tolist()], np.uint64)
+        addresses = self._addresses
+        return np.array([addresses.get(checksum, 0) for checksum in checksums.tolist()], np.uint64)
 
     def reserve(self, size: int) -> cupy.ndarray | None:
         """Returns device memory for payloads that will stay, or None if the store is full."""
@@ -99,11 +99,11 @@ class PayloadStore:
         """Drops all payloads and accepts no more."""
         self._capacity = self._used = self.num_bytes = 0
         self._slabs.clear()
-        self._places.clear()
+        self._addresses.clear()
 
     def add(self, checksums: NDArray[np.uint64], addresses: NDArray[np.uint64]) -> None:
         """Registers payloads that have arrived in memory returned by `reserve`."""
-        self._places.update(zip(checksums.tolist(), addresses.tolist(), strict=True))
+        self._addresses.update(zip(checksums.tolist(), addresses.tolist(), strict=True))
 
 
 class Device:
@@ -117,11 +117,11 @@ class Device:
             cupy.cuda.runtime.deviceSetLimit(_LIMIT_MAX_L2_FETCH_GRANULARITY, _L2_FETCH_BYTES)
             self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
             memory = options.memory or device.mem_info[0] // 2
-            self.part_bytes = min(_PART_BYTES, max(memory // _PARTS_IN_MEMORY, LEAST_PART_BYTES))
+            self.slice_bytes = min(_SLICE_BYTES, max(memory // _SLICES_IN_MEMORY, LEAST_SLICE_BYTES))
             if options.memory is not None:
                 cupy.get_default_memory_pool().set_limit(size=options.memory)
             self.store = PayloadStore(self._capacity(memory, options))
-            self._num_processors = device.attributes["MultiProcessorCount"]
+            self._num_multiprocessors = device.attributes["MultiProcessorCount"]
             self._kernels = {codec: _compile(codec) for codec in KERNELS}
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
@@ -130,7 +130,7 @@ class Device:
         """Returns how many bytes of payloads may stay in device memory."""
         if options.resident == "off":
             return 0
-        capacity = memory - self.part_bytes * _PARTS_IN_MEMORY // 2
+        capacity = memory - self.slice_bytes * _SLICES_IN_MEMORY // 2
         if options.resident == "on" and options.archive_size > capacity:
             raise EngineUnavailableError(
                 f"gpu_resident=on: the archive needs {options.archive_size >> 20} MiB, "
@@ -141,7 +141,7 @@ class Device:
     def launch(self, codec: Codec, arguments: Sequence[object], num_blocks: int) -> None:
         """Starts the kernel of a codec on the current stream, with at most as many CTAs as fit on the GPU at once."""
         kernel, num_resident = self._kernels[codec]
-        grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_processors * num_resident)
+        grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_multiprocessors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
     def release(self) -> None:

@@ -41,22 +41,22 @@ class Levels:
         """Returns where the items of the levels from `first` up to `last`, exclusive, begin and end."""
         return int(self.starts[first]), int(self.starts[last])
 
-    def runs(self, costs: NDArray[np.int64] | None = None) -> list[tuple[int, int, bool]]:
+    def launches(self, costs: NDArray[np.int64] | None = None) -> list[tuple[int, int, bool]]:
         """Groups levels into launches. Returns (first, last, is_narrow) per launch, `last` being exclusive.
 
         If is_narrow, one CTA processes the levels one after another; otherwise there is one level. `costs` is the work
         per level, by default its number of items.
         """
         is_narrow = (np.diff(self.starts) if costs is None else costs) <= _MAX_NARROW
-        runs = []
+        launches = []
         first = 0
         for last in [*(np.flatnonzero(is_narrow[1:] != is_narrow[:-1]) + 1).tolist(), is_narrow.size]:
             if first < last and is_narrow[first]:
-                runs.append((first, last, True))
+                launches.append((first, last, True))
             else:
-                runs += [(level, level + 1, False) for level in range(first, last)]
+                launches += [(level, level + 1, False) for level in range(first, last)]
             first = last
-        return runs
+        return launches
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,16 @@ class DeviceForest:
         self.num_terms = num_words
         self._drop_elements()
 
-    def use_ngrams(self, num_words: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
-        """Makes n-grams of `num_words` words the terms.
+    def use_ngrams(self, ngram_length: int, bits: int, inner_ranks: NDArray[np.uint32]) -> None:
+        """Makes n-grams of `ngram_length` words the terms.
 
         The key of an n-gram is the concatenation of its word numbers, each of `bits` bits. `inner_ranks` renumbers the
         words that precede others in an n-gram; if empty, they keep their numbers. Sets `keys` to the keys by term:
         (high, low) or (low,), each uint64.
         """
-        high, low, self.term_nodes = self._find_ngrams(self._find_edges(), num_words - 1, bits, inner_ranks)
+        high, low, self.term_nodes = self._find_ngrams(self._find_edges(), ngram_length - 1, bits, inner_ranks)
         self._drop_elements()
-        halves = (low,) if num_words * bits <= 64 else (high, low)
+        halves = (low,) if ngram_length * bits <= 64 else (high, low)
         del high, low
         self.terms, self.keys = _number(self.device, halves)
         self.num_terms = self.keys[0].size
@@ -151,14 +151,14 @@ class DeviceForest:
         forest = (self._starts, self._elements, node_of_elements, self._num_elements)
         elements = (*forest, np.uint32(capacity), *ends)
         device.launch(_SOURCE_OF_NGRAMS, "count_ngrams", self._num_elements, *elements, counts)
-        places = xp.cumsum(counts, dtype=np.uint64)
-        total = int(places[-1]) if places.size else 0
-        places -= counts
+        ngram_starts = xp.cumsum(counts, dtype=np.uint64)
+        total = int(ngram_starts[-1]) if ngram_starts.size else 0
+        ngram_starts -= counts
         del counts
         high, low = xp.empty(total, np.uint64), xp.empty(total, np.uint64)
         nodes = xp.empty(total, np.uint32)
         ranks = device.upload(inner_ranks) if inner_ranks.size else None
-        arguments = (*elements, np.uint32(bits), ranks, places, high, low, nodes)
+        arguments = (*elements, np.uint32(bits), ranks, ngram_starts, high, low, nodes)
         device.launch(_SOURCE_OF_NGRAMS, "write_ngrams", self._num_elements, *arguments)
         return high, low, nodes
 
@@ -177,7 +177,7 @@ class DeviceForest:
         ends = (heads, tails, xp.zeros(self.num_nodes, np.uint32))
         common = (np.uint32(capacity), *ends)
         rules = (self._starts, self._elements, nodes)
-        for first, last, is_narrow in levels.runs():
+        for first, last, is_narrow in levels.launches():
             begin, end = levels.items(first, last)
             if is_narrow:
                 arguments = (*rules, levels.device_starts, first, last, *common)

@@ -161,21 +161,21 @@ class _Repair:
         sizes = self._xp.empty(self._size, np.uint32)
         self._for_each("measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes)
         symbol_ends = self._xp.cumsum(sizes, dtype=np.uint32)
-        places, place_of, rule_at, lengths_at = self._number(uses, lengths)
+        root_numbers, number_of, rule_at, lengths_at = self._number(uses, lengths)
         root_ends = self._device.download(symbol_ends[self._upload(self._starts[1:] - 1)])
-        lengths_at[self._upload(places[:-1])] = self._upload(np.diff(root_ends, prepend=np.uint32(0)))
+        lengths_at[self._upload(root_numbers[:-1])] = self._upload(np.diff(root_ends, prepend=np.uint32(0)))
         ends = self._xp.cumsum(lengths_at, dtype=np.uint32)
         host_ends = self._device.download(ends, pinned=True)
         output = self._xp.empty(int(host_ends[-1]), np.uint32)
         part_starts, num_parts = self._parts
         self._for_each(
             *("write_rules", output.size, self._symbols, symbol_ends, self._size, part_starts),
-            *(self._upload(places), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
-            *(uses, lengths, place_of, rule_at, ends, ends.size, output, output.size),
+            *(self._upload(root_numbers), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
+            *(uses, lengths, number_of, rule_at, ends, ends.size, output, output.size),
         )
         words = self._parts_in_words
         of_words = (words.word_bytes, words.word_ends, words.part_words)
-        return PartsInRules(*of_words, self._device.download(output, pinned=True), host_ends, places)
+        return PartsInRules(*of_words, self._device.download(output, pinned=True), host_ends, root_numbers)
 
     def _dissolve(self) -> tuple[Any, Any]:
         """Returns the uses of each rule (0 for dissolved rules), and the length of each rule after dissolving."""
@@ -211,14 +211,14 @@ class _Repair:
             bounds = self._device.download(kept_up_to[self._upload(np.maximum(starts, 1) - 1)])
             bounds[starts == 0] = 0
             kept[:] = np.diff(bounds).reshape(kept.shape)
-        places = np.concatenate([[0], np.cumsum(kept.sum(axis=0) + 1)]).astype(np.uint32)
+        root_numbers = np.concatenate([[0], np.cumsum(kept.sum(axis=0) + 1)]).astype(np.uint32)
         # Within a part, rules of later rounds have lower numbers.
         later = np.cumsum(kept[::-1], axis=0)[::-1] - kept
-        bases = (places[:-1] + 1 + later).astype(np.uint32).ravel()
-        place_of = xp.empty(max(num_rules, 1), np.uint32)
-        rule_at, lengths_at = (xp.empty(int(places[-1]), np.uint32) for _ in range(2))
+        bases = (root_numbers[:-1] + 1 + later).astype(np.uint32).ravel()
+        number_of = xp.empty(max(num_rules, 1), np.uint32)
+        rule_at, lengths_at = (xp.empty(int(root_numbers[-1]), np.uint32) for _ in range(2))
         self._for_each(
             *("number_rules", num_rules, num_rules, self._upload(starts), starts.size - 1),
-            *(self._upload(bases), uses, kept_up_to, lengths, place_of, rule_at, lengths_at),
+            *(self._upload(bases), uses, kept_up_to, lengths, number_of, rule_at, lengths_at),
         )
-        return places, place_of, rule_at, lengths_at
+        return root_numbers, number_of, rule_at, lengths_at

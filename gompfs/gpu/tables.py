@@ -98,9 +98,9 @@ def add_up(
     xp = device.xp
     sources = edges[0]
     sizes = tables.sizes[sources].astype(np.uint64)
-    places = xp.cumsum(sizes)
-    num_copies = int(places[-1]) if places.size else 0
-    places -= sizes
+    copy_starts = xp.cumsum(sizes)
+    num_copies = int(copy_starts[-1]) if copy_starts.size else 0
+    copy_starts -= sizes
     del sizes
     max_count = int(tables.counts.max()) if tables.counts.size else 1
     count_bits = max(max_count, 1).bit_length()
@@ -110,11 +110,11 @@ def add_up(
     keys = xp.empty(size, np.uint64)
     counts = None if is_packed else xp.empty(size, np.uint64)
     of_tables = (tables.starts, tables.items, tables.counts)
-    arguments = (*edges, places, sources.size, num_copies, *of_tables, *shifts, keys, counts)
+    arguments = (*edges, copy_starts, sources.size, num_copies, *of_tables, *shifts, keys, counts)
     device.launch(_SOURCE_OF_PAIRS, "copy_tables", num_copies, *arguments)
     rest = (keys[num_copies:], None if counts is None else counts[num_copies:])
     device.launch(_SOURCE_OF_PAIRS, "write_pairs", single[0].size, *single, single[0].size, *shifts, *rest)
-    del places, rest, arguments
+    del copy_starts, rest, arguments
     return _add_equal(device, keys, counts, int(shifts[2]), layout.second_bits)
 
 
@@ -128,10 +128,10 @@ def _add_equal(device: ArrayDevice, keys: Array, counts: Array | None, count_bit
         del order
     is_new = xp.empty(keys.size, np.uint32)
     device.launch(_SOURCE_OF_PAIRS, "find_new_pairs", keys.size, keys, keys.size, np.uint32(count_bits), is_new)
-    places = xp.cumsum(is_new, dtype=np.uint64)
+    pair_ends = xp.cumsum(is_new, dtype=np.uint64)
     del is_new
-    num_pairs = int(places[-1]) if places.size else 0
+    num_pairs = int(pair_ends[-1]) if pair_ends.size else 0
     different, sums = xp.empty(num_pairs, np.uint64), xp.zeros(num_pairs, np.uint64)
-    arguments = (keys, counts, places, keys.size, np.uint32(count_bits), different, sums)
+    arguments = (keys, counts, pair_ends, keys.size, np.uint32(count_bits), different, sums)
     device.launch(_SOURCE_OF_PAIRS, "add_equal_pairs", keys.size, *arguments)
     return PairCounts(different, sums, second_bits)

@@ -49,15 +49,15 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     before_ends = count_before(device, tokens, parts.file_ends).astype(np.uint32)
     part_tokens = np.append(np.uint32(0), before_ends)[parts.part_files]
     # For each word of each part: its first token.
-    places = device.upload(part_tokens), parts.part_files.size - 1, table.num_words
+    of_parts = device.upload(part_tokens), parts.part_files.size - 1, table.num_words
     firsts = xp.full((parts.part_files.size - 1) * table.num_words, _UNUSED, np.uint32)
-    device.launch(_SOURCE, "find_first_tokens", num_tokens, tokens.entries, num_tokens, *places, firsts)
+    device.launch(_SOURCE, "find_first_tokens", num_tokens, tokens.entries, num_tokens, *of_parts, firsts)
     is_first = xp.empty(num_tokens, np.uint32)
-    device.launch(_SOURCE, "mark_first_tokens", num_tokens, tokens.entries, num_tokens, *places, firsts, is_first)
+    device.launch(_SOURCE, "mark_first_tokens", num_tokens, tokens.entries, num_tokens, *of_parts, firsts, is_first)
     numbers = xp.cumsum(is_first, dtype=np.uint32)
     symbols = xp.full(num_tokens + parts.file_ends.size, SPLITTER, np.uint32)
     device.launch(
-        *(_SOURCE, "place_symbols", num_tokens, tokens.entries, num_tokens, *places, firsts, numbers),
+        *(_SOURCE, "place_symbols", num_tokens, tokens.entries, num_tokens, *of_parts, firsts, numbers),
         *(device.upload(before_ends), before_ends.size, symbols),
     )
     chosen = xp.flatnonzero(is_first)

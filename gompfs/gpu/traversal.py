@@ -53,7 +53,7 @@ class LevelFlow:
     def add_values(self, values: Array, limit: int) -> None:
         """Adds up numbers by node (uint64). An edge carries at most `limit`."""
         edges = self._edges
-        for first, last, is_narrow in edges.levels.runs():
+        for first, last, is_narrow in edges.levels.launches():
             begin, end = edges.levels.items(first, last)
             if is_narrow:
                 arguments = (edges.sources, edges.targets, edges.levels.device_starts, first, last, values, limit)
@@ -66,7 +66,7 @@ class LevelFlow:
         edges = self._edges
         slot_starts = tables.slot_starts(edges.sources)
         at_levels = self._device.download(slot_starts[edges.levels.device_starts]).astype(np.int64)
-        for first, last, is_narrow in edges.levels.runs(at_levels[1:] - at_levels[:-1]):
+        for first, last, is_narrow in edges.levels.launches(at_levels[1:] - at_levels[:-1]):
             num_slots = int(at_levels[last] - at_levels[first])
             along = (edges.sources, edges.targets, slot_starts)
             if is_narrow:

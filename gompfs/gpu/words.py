@@ -15,7 +15,7 @@ BYTES_OF_MASK = 32
 """The text on the device is padded with newlines to a multiple of this many bytes."""
 MAX_TEXT = 1 << 31
 _WORDS, _TABLE = "statistics/words", "statistics/word_table"
-_UNPLACED = 0xFFFFFFFF
+_NO_SLOT = 0xFFFFFFFF
 _IS_TOKEN = 1 << 31
 _NUM_SLOTS = 1 << 20
 _LONG_WORD = 1 << 16  # bytes; longer words are handled on the host, since one would keep a single device thread busy
@@ -23,10 +23,10 @@ _MAX_ROUNDS = 16  # rounds of 8 bytes; the host sorts words that are still equal
 
 
 @dataclass(frozen=True)
-class Runs:
-    """Runs of bytes to copy: source offset, target offset and size in bytes (all uint64, on the host). No run is empty.
+class Copies:
+    """Ranges of bytes to copy: source offset, target offset and size in bytes (all uint64, on the host).
 
-    Target offsets ascend, and the targets do not overlap.
+    No range is empty. Target offsets ascend, and the targets do not overlap.
     """
 
     sources: NDArray[np.uint64]
@@ -61,31 +61,30 @@ def padded_size(size: int) -> int:
     return -(-size // BYTES_OF_MASK) * BYTES_OF_MASK
 
 
-def gather(device: ArrayDevice, source: Array, runs: Runs, size: int) -> Array:
-    """Copies runs of `source` into a new array of `size` bytes (uint8); all other bytes are newlines."""
+def gather(device: ArrayDevice, source: Array, copies: Copies, size: int) -> Array:
+    """Copies ranges of `source` into a new array of `size` bytes (uint8); all other bytes are newlines."""
     output = device.xp.empty(size, np.uint8)
-    places = (device.upload(array) for array in (runs.sources, runs.targets, runs.sizes))
-    device.launch(_WORDS, "gather_bytes", size, source, *places, runs.sizes.size, output, size)
+    columns = (device.upload(array) for array in (copies.sources, copies.targets, copies.sizes))
+    device.launch(_WORDS, "gather_bytes", size, source, *columns, copies.sizes.size, output, size)
     return output
 
 
-def find_nuls(device: ArrayDevice, source: Array, places: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Array:
+def find_nuls(device: ArrayDevice, source: Array, offsets: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Array:
     """Returns for each file whether its first 8 KiB contain a NUL (bool, on the host).
 
-    `places` are the offsets of the files in `source`, `sizes` their sizes in bytes.
+    `offsets` are those of the files in `source`, `sizes` their sizes in bytes.
     """
-    flags = device.xp.zeros(places.size, np.uint32)
-    device.launch(
-        _WORDS, "find_nuls", places.size * 256, source, device.upload(places), device.upload(sizes), places.size, flags
-    )
+    flags = device.xp.zeros(offsets.size, np.uint32)
+    of_files = device.upload(offsets), device.upload(sizes), offsets.size
+    device.launch(_WORDS, "find_nuls", offsets.size * 256, source, *of_files, flags)
     return device.download(flags) != 0
 
 
-def count_before(device: ArrayDevice, words: Tokens, places: NDArray[np.uint32]) -> NDArray[np.uint64]:
-    """Returns how many words begin before each of the offsets `places` of the text."""
+def count_before(device: ArrayDevice, words: Tokens, offsets: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Returns how many words begin before each of the offsets of the text."""
     if not words.starts.size:
-        return np.zeros(places.size, np.uint64)
-    counts = device.xp.searchsorted(words.starts, device.upload(places))
+        return np.zeros(offsets.size, np.uint64)
+    counts = device.xp.searchsorted(words.starts, device.upload(offsets))
     return device.download(counts).astype(np.uint64)
 
 
@@ -174,13 +173,13 @@ class WordTable:
         device = self._device
         starts = starts.astype(np.uint64)
         sizes = ends.astype(np.uint64) - starts
-        places = device.xp.cumsum(sizes, dtype=np.uint64) - sizes
-        content = device.download(_gather_on_device(device, text, starts, places, sizes)).data
+        offsets = device.xp.cumsum(sizes, dtype=np.uint64) - sizes
+        content = device.download(_gather_on_device(device, text, starts, offsets, sizes)).data
         new: list[int] = []
         entries: list[int] = []
-        bounds = zip(device.download(places).tolist(), device.download(sizes).tolist(), strict=True)
-        for number, (place, size) in enumerate(bounds):
-            word = bytes(content[place : place + size])
+        bounds = zip(device.download(offsets).tolist(), device.download(sizes).tolist(), strict=True)
+        for number, (offset, size) in enumerate(bounds):
+            word = bytes(content[offset : offset + size])
             if word not in self._long_words:
                 self._long_words[word] = self.num_words + len(new)
                 new.append(number)
@@ -196,7 +195,7 @@ class WordTable:
         """Like _number, for words that the hash table on the device holds."""
         device, xp = self._device, self._device.xp
         num_words = int(starts.size)
-        places = xp.full(num_words, _UNPLACED, np.uint32)
+        slots_of_words = xp.full(num_words, _NO_SLOT, np.uint32)
         entries = xp.empty(num_words, np.uint32)
         of_text = (text, starts, ends)
         taken = self.num_words
@@ -205,18 +204,19 @@ class WordTable:
             device.launch(
                 *(_TABLE, "find_slots", num_words, *of_text, num_words, self._pool, self._starts),
                 *(*self._hash, self._slots, self._slots.size),
-                *(np.uint32(self._slots.size // 2), counters, places),
+                *(np.uint32(self._slots.size // 2), counters, slots_of_words),
             )
             taken, is_full = device.download(counters).tolist()
             if not is_full:
                 break
-            self._grow(of_text, places)
+            self._grow(of_text, slots_of_words)
         self._keep_new_words(*of_text)
-        device.launch(_TABLE, "count_entries", num_words, num_words, places, self._slots, entries, self._counts)
+        arguments = (num_words, slots_of_words, self._slots, entries, self._counts)
+        device.launch(_TABLE, "count_entries", num_words, *arguments)
         return entries
 
-    def _grow(self, of_text: tuple[Array, Array, Array], places: Array) -> None:
-        """Doubles the number of slots, and updates the slot numbers in `places`."""
+    def _grow(self, of_text: tuple[Array, Array, Array], slots_of_words: Array) -> None:
+        """Doubles the number of slots, and updates the slot numbers in `slots_of_words`."""
         device, xp = self._device, self._device.xp
         old, self._slots = self._slots, xp.zeros(2 * self._slots.size, np.uint64)
         moved = xp.empty(old.size, np.uint32)
@@ -224,7 +224,7 @@ class WordTable:
             *(_TABLE, "move_slots", old.size, *of_text, self._pool, self._starts, *self._hash),
             *(old, old.size, self._slots, self._slots.size, moved),
         )
-        device.launch(_TABLE, "move_places", places.size, places.size, moved, places)
+        device.launch(_TABLE, "move_places", slots_of_words.size, slots_of_words.size, moved, slots_of_words)
 
     def _keep_new_words(self, text: Array, starts: Array, ends: Array) -> None:
         """Makes entries for the words that this text has added to the slots."""
@@ -266,16 +266,16 @@ def gather_words(device: ArrayDevice, text: Array, starts: Array, ends: Array) -
     """Returns the concatenated bytes of words of a text (uint8), and the end offset of each word in them (uint32)."""
     starts = starts.astype(np.uint64)
     sizes = ends.astype(np.uint64) - starts
-    places = device.xp.cumsum(sizes, dtype=np.uint64)
-    return _gather_on_device(device, text, starts, places - sizes, sizes), places.astype(np.uint32)
+    offsets = device.xp.cumsum(sizes, dtype=np.uint64)
+    return _gather_on_device(device, text, starts, offsets - sizes, sizes), offsets.astype(np.uint32)
 
 
 def _gather_on_device(device: ArrayDevice, source: Array, sources: Array, targets: Array, sizes: Array) -> Array:
-    """Concatenates runs of `source`; like gather, but the arrays that describe the runs are on the device."""
+    """Concatenates ranges of `source`; like gather, but the arrays that describe the ranges are on the device."""
     size = int(targets[-1] + sizes[-1]) if sizes.size else 0
     output = device.xp.empty(size, np.uint8)
-    runs = (device.xp.ascontiguousarray(array) for array in (sources, targets, sizes))
-    device.launch(_WORDS, "gather_bytes", size, source, *runs, sizes.size, output, size)
+    columns = (device.xp.ascontiguousarray(array) for array in (sources, targets, sizes))
+    device.launch(_WORDS, "gather_bytes", size, source, *columns, sizes.size, output, size)
     return output
 
 
@@ -287,36 +287,36 @@ def sort_words(device: ArrayDevice, pool: Array, starts: Array) -> Array:
     """
     xp = device.xp
     order = xp.arange(starts.size - 1, dtype=np.int64)
-    places = order.copy()  # positions in `order` whose words are still tied with a neighbour
+    positions = order.copy()  # positions in `order` whose words are still tied with a neighbour
     groups = xp.zeros(order.size, np.int64)  # the group of tied words at each of these positions
     for number in range(_MAX_ROUNDS):
-        if not places.size:
+        if not positions.size:
             return order
-        items = order[places]
+        items = order[positions]
         keys, sizes = xp.empty(items.size, np.uint64), xp.empty(items.size, np.uint8)
         arguments = (pool, starts, items.view(np.uint64), items.size, 8 * number, keys, sizes)
         device.launch(_TABLE, "load_keys", items.size, *arguments)
         sorting = xp.argsort(sizes, kind="stable")
         for column in (keys, groups):
             sorting = sorting[xp.argsort(column[sorting], kind="stable")]
-        order[places] = items[sorting]
+        order[positions] = items[sorting]
         keys, sizes, groups = keys[sorting], sizes[sorting], groups[sorting]
         is_first = xp.ones(items.size + 1, bool)
         is_first[1:-1] = (groups[1:] != groups[:-1]) | (keys[1:] != keys[:-1]) | (sizes[1:] != sizes[:-1])
         is_tied = ~(is_first[:-1] & is_first[1:])
         groups = xp.cumsum(is_first[:-1], dtype=np.int64)[is_tied]
-        places = places[is_tied]
-    if places.size:
-        _sort_on_host(device, pool, starts, order, places, groups)
+        positions = positions[is_tied]
+    if positions.size:
+        _sort_on_host(device, pool, starts, order, positions, groups)
     return order
 
 
 def _sort_on_host(
-    device: ArrayDevice, pool: Array, starts: Array, order: Array, places: Array, groups: Array
+    device: ArrayDevice, pool: Array, starts: Array, order: Array, positions: Array, groups: Array
 ) -> None:
-    """Sorts the words at the positions `places` of `order`, each within its group."""
+    """Sorts the words at these positions of `order`, each within its group."""
     xp = device.xp
-    items = order[places]
+    items = order[positions]
     word_starts = starts[items]
     sizes = starts[items + 1] - word_starts
     ends = xp.cumsum(sizes, dtype=np.uint64)
@@ -325,4 +325,4 @@ def _sort_on_host(
     words = [content[start:end] for start, end in pairwise(bounds)]
     numbers = device.download(groups).tolist()
     ranking = sorted(range(len(words)), key=lambda index: (numbers[index], words[index]))
-    order[places] = items[device.upload(np.array(ranking, np.int64))]
+    order[positions] = items[device.upload(np.array(ranking, np.int64))]

@@ -190,7 +190,8 @@ def _traversal(archive: Archive, grammars: Sequence[Grammar]) -> Traversal:
     from gompfs.statistics import Traversal
 
     num_symbols = sum(grammar.num_symbols for grammar in grammars)
-    return Traversal(device=archive.engine.array_device(num_symbols))
+    accelerator = archive.engine.accelerator
+    return Traversal(device=accelerator.arrays(num_symbols) if accelerator else None)
 
 
 def inverted_index(archive: Archive, query: StatsQuery = _EVERYTHING) -> Report:
@@ -270,12 +271,12 @@ def _word_count_report(archive: Archive, query: StatsQuery, order: SortOrder) ->
 
     from gompfs.archive.arrays import inode_numbers
     from gompfs.grammar import CountedWords
-    from gompfs.statistics import Traversal, word_count_report
+    from gompfs.statistics import word_count_report
     from gompfs.statistics.device_postings import count_words
 
     sections = _grammar_sections(archive)
     # A device only if the user asked for it: otherwise the CPU counts while it reads.
-    how = Traversal(device=archive.engine.array_device(0))
+    how = _traversal(archive, [])
     if how.device is None and query.ino is None and len(sections) == len(archive.segments):
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
             counted = executor.submit(inode_numbers, archive)  # runs while a section is read

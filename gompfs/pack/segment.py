@@ -29,7 +29,8 @@ _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
     """Returns a collector that builds the grammar for `options`, on the engine's device if it has one for that."""
     how = options.grammar_builder, options.words, options.jobs
-    return GrammarCollector(GrammarBuilder(*how, engine.build_rules, engine.allocate))
+    build_rules = engine.accelerator.build_rules if engine.accelerator else None
+    return GrammarCollector(GrammarBuilder(*how, build_rules, engine.allocate))
 
 
 def grammar_codec(options: PackOptions) -> CodecOptions:

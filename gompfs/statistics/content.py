@@ -77,7 +77,8 @@ class ContentText:
     def _on_device(self) -> DeviceText | None:
         if not self.layout.inos.size or self._archive.verifies_content:
             return None
-        device = self._archive.engine.text_device(self.num_bytes)
+        accelerator = self._archive.engine.accelerator
+        device = accelerator.text(self.num_bytes) if accelerator else None
         if device is None:
             return None
         from gompfs.statistics.device_content import DeviceText

@@ -13,9 +13,8 @@ from gompfs.archive.archive import Archive
 from gompfs.codec import BlockStatus
 from gompfs.codec.headers import read_headers
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.gpu.arrays import Array
-from gompfs.gpu.text import TextDevice
-from gompfs.gpu.words import MAX_TEXT, Runs, WordTable, count_before, find_nuls, gather, padded_size
+from gompfs.gpu.arrays import Array, TextDevice
+from gompfs.gpu.words import MAX_TEXT, Copies, WordTable, count_before, find_nuls, gather, padded_size
 from gompfs.grammar import Grammar, TokenizedFiles
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.statistics.content import ContentText
@@ -27,7 +26,7 @@ _PROBE_SIZE = 8192
 
 
 @dataclass(frozen=True)
-class _Batch:
+class TextBatch:
     """Consecutive pieces of files: the indexes of the files, the stream offsets and the sizes; int64 arrays."""
 
     files: Numbers
@@ -36,10 +35,10 @@ class _Batch:
     goes_on: bool
     """Whether the last file continues in the next batch."""
 
-    def only(self, chosen: NDArray[np.bool_]) -> _Batch:
+    def only(self, chosen: NDArray[np.bool_]) -> TextBatch:
         """Returns the pieces that `chosen` selects."""
         goes_on = self.goes_on and bool(chosen[-1])
-        return _Batch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
+        return TextBatch(self.files[chosen], self.stream_offsets[chosen], self.sizes[chosen], goes_on)
 
     def blocks(self, block_size: int) -> tuple[Numbers, Numbers]:
         """Returns the first and the last block of the stream for each piece."""
@@ -113,7 +112,7 @@ class DeviceText:
         self._content.binary_files += self._layout.inos[sorted(self._binary)].tolist()
         return Grammar.of_tokens(words, self._content.word_rule, ranks, batches), counts
 
-    def _batches(self) -> Iterator[_Batch]:
+    def _batches(self) -> Iterator[TextBatch]:
         """Yields all files, cut into batches. The bytes that tell whether a file is binary are never split."""
         layout = self._layout
         file_ends, run_ends = np.cumsum(layout.sizes), np.cumsum(layout.run_sizes)
@@ -131,16 +130,16 @@ class DeviceText:
             skipped = begins - (run_ends[runs] - layout.run_sizes[runs])
             sizes = np.minimum(run_ends[runs], end) - begins
             goes_on = bool(start < end < file_ends[file])
-            yield _Batch(run_files[runs], layout.stream_offsets[runs] + skipped, sizes, goes_on)
+            yield TextBatch(run_files[runs], layout.stream_offsets[runs] + skipped, sizes, goes_on)
             begin = end
 
-    def _with_blocks(self) -> Iterator[tuple[_Batch, _StoredBlocks]]:
+    def _with_blocks(self) -> Iterator[tuple[TextBatch, _StoredBlocks]]:
         """Yields the batches with their blocks.
 
         A thread reads the blocks while the device works on the batch before.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
-            waiting: tuple[_Batch, Future[_StoredBlocks]] | None = None
+            waiting: tuple[TextBatch, Future[_StoredBlocks]] | None = None
             for batch in map(self._without_binary_files, self._batches()):
                 if not batch.files.size:
                     continue
@@ -151,10 +150,10 @@ class DeviceText:
             if waiting is not None:
                 yield waiting[0], waiting[1].result()
 
-    def _without_binary_files(self, batch: _Batch) -> _Batch:
+    def _without_binary_files(self, batch: TextBatch) -> TextBatch:
         return batch.only(~np.isin(batch.files, list(self._binary)))
 
-    def _read_blocks(self, batch: _Batch) -> _StoredBlocks:
+    def _read_blocks(self, batch: TextBatch) -> _StoredBlocks:
         numbers = union(*batch.blocks(self._archive.block_size))
         blocks: list[memoryview] = []
         sizes: list[int] = []
@@ -164,7 +163,7 @@ class DeviceText:
             sizes += more_sizes
         return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))
 
-    def _take(self, batch: _Batch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
+    def _take(self, batch: TextBatch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
         """Add the words of a batch to the table. Returns the words of each file if `keep_words`."""
         batch = self._without_binary_files(batch)
         continues, self._goes_on = self._goes_on, batch.goes_on
@@ -190,7 +189,7 @@ class DeviceText:
         return TokenizedFiles(continues, inos, ends, self._device.download(words.entries))
 
     def _gather_text(
-        self, batch: _Batch, stored: _StoredBlocks, targets: Numbers, size: int, continues: bool
+        self, batch: TextBatch, stored: _StoredBlocks, targets: Numbers, size: int, continues: bool
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Returns the text of a batch, with each piece at its target offset, and which pieces it holds.
 
@@ -200,7 +199,7 @@ class DeviceText:
 
         def gather_pieces(chosen: NDArray[np.bool_]) -> Array:
             columns = (column[chosen].astype(np.uint64) for column in (sources, targets, batch.sizes))
-            return gather(self._device, content, Runs(*columns), padded_size(size))
+            return gather(self._device, content, Copies(*columns), padded_size(size))
 
         chosen = np.ones(batch.files.size, np.bool_)
         text = gather_pieces(chosen)
@@ -216,14 +215,14 @@ class DeviceText:
             text = gather_pieces(chosen)
         return text, chosen
 
-    def _decode(self, batch: _Batch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
+    def _decode(self, batch: TextBatch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
         """Returns the content of the blocks that hold the pieces, and the offset of each piece in it."""
         block_size = self._archive.block_size
-        content, places, statuses = self._device.decode_blocks(stored.blocks)
+        content, offsets, statuses = self._device.decode_blocks(stored.blocks)
         wrong_size = read_headers(stored.blocks)["uncompressed_size"] != stored.sizes
         statuses = np.where((statuses == BlockStatus.OK) & wrong_size, np.uint8(BlockStatus.BAD_HEADER), statuses)
         self._check(batch, stored.numbers, statuses)
-        starts = places.astype(np.int64)
+        starts = offsets.astype(np.int64)
         first, last = (np.searchsorted(stored.numbers, numbers) for numbers in batch.blocks(block_size))
         sources: Numbers = starts[first] + batch.stream_offsets % block_size
         end = (batch.stream_offsets + batch.sizes - 1) % block_size
@@ -232,7 +231,7 @@ class DeviceText:
             raise outside(self._archive, self._ino(batch, int(np.argmax(is_outside))), "its segment")
         return content, sources
 
-    def _check(self, batch: _Batch, numbers: Numbers, statuses: NDArray[np.uint8]) -> None:
+    def _check(self, batch: TextBatch, numbers: Numbers, statuses: NDArray[np.uint8]) -> None:
         """Raise CorruptBlockError for the first piece that lies in a damaged block."""
         first, last = batch.blocks(self._archive.block_size)
         damaged = np.flatnonzero(statuses)
@@ -251,5 +250,5 @@ class DeviceText:
             block=int(block[piece]),
         )
 
-    def _ino(self, batch: _Batch, piece: int) -> int:
+    def _ino(self, batch: TextBatch, piece: int) -> int:
         return int(self._layout.inos[batch.files[piece]])

@@ -77,27 +77,27 @@ class DeviceCounter:
         postings: _grammar.Postings,
         corpus: _grammar.Corpus,
         part_sizes: Sequence[tuple[int, int]],
-        num_words: int,
+        ngram_length: int,
         *,
         per_file: bool,
     ) -> None:
-        """Counts the n-grams of `num_words` words, per file or in all files together; adds the counts to `postings`."""
+        """Counts the n-grams of `ngram_length` words, per file or in all files together. Adds them to `postings`."""
 
         def count(begin: int, end: int) -> None:
             with self._times.of("flatten"):
                 forest = corpus.forest(begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
-                if num_words == 1:
+                if ngram_length == 1:
                     on_device.use_words(corpus.num_words)
                 else:
-                    on_device.use_ngrams(num_words, corpus.bits, corpus.inner_ranks)
+                    on_device.use_ngrams(ngram_length, corpus.bits, corpus.inner_ranks)
             counted = self._count_postings(on_device) if per_file else self._count_all(on_device)
             with self._times.of("download"):
-                keys, of_keys = (self._device.download(array) for array in _as_run(on_device, counted))
+                keys, of_keys = (self._device.download(array) for array in _as_postings(on_device, counted))
                 postings.add(keys, of_keys)
 
-        bytes_of_an_element = _BYTES_OF_A_WORD if num_words == 1 else _BYTES_OF_AN_NGRAM
+        bytes_of_an_element = _BYTES_OF_A_WORD if ngram_length == 1 else _BYTES_OF_AN_NGRAM
         with self._device:
             for _ in self._in_ranges(part_sizes, bytes_of_an_element, count):
                 pass
@@ -184,7 +184,7 @@ def _cut(part_sizes: Sequence[tuple[int, int]], max_symbols: int) -> list[tuple[
     return [(begin, end) for begin, end in ranges if begin != end]
 
 
-def _as_run(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:
+def _as_postings(forest: DeviceForest, counted: PairCounts) -> tuple[object, object]:
     """Converts counts of pairs (term, file) to the arrays that `Postings.add` takes."""
     xp = forest.device.xp
     terms = counted.firsts

@@ -16,6 +16,7 @@ from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, kernel_library, sanitizer_environment
+from text_device_on_host import EngineWithDevice
 
 from gompfs.archive import Archive
 from gompfs.engine.auto import AutoEngine
@@ -132,26 +133,27 @@ def test_the_selector_takes_the_direction_of_less_work(device: HostDevice) -> No
         assert min(times.flatten, times.upload, times.initialise, times.traverse, times.download, times.emit) > 0
 
 
-def test_the_statistics_of_an_archive(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_statistics_of_an_archive(device: HostDevice) -> None:
     """The archive's engine decides which device traverses."""
-    with Archive(ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp", engine=CpuEngine()) as archive:
+    path = ROOT / "tests" / "data" / "golden" / "v1" / "generations.gomp"
+    with Archive(path, engine=CpuEngine()) as archive:
         of_the_cpu = {name: compute(name, archive).read() for name in TASKS}
-        asked: list[int] = []
-        monkeypatch.setattr(archive.engine, "array_device", lambda number: asked.append(number) or device)
+    engine = EngineWithDevice(device)
+    with Archive(path, engine=engine) as archive:
         assert {name: compute(name, archive).read() for name in TASKS} == of_the_cpu
-    assert len(asked) == len(TASKS)
-    assert asked.count(0) == 2  # word counts
+    assert len(engine.accelerator.asked) == len(TASKS)
+    assert engine.accelerator.asked.count(0) == 2  # word counts
     assert {"add_along_levels", "add_equal_pairs"} <= device.launched
 
 
 def test_auto_leaves_small_grammars_to_the_cpu() -> None:
     engine = AutoEngine()
-    assert engine.array_device(100_000) is None
+    assert engine.accelerator.arrays(100_000) is None
     assert "statistics" not in engine.reason
 
 
 @pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is there")
 def test_auto_reports_why_it_uses_the_cpu() -> None:
     engine = AutoEngine()
-    assert engine.array_device(1 << 40) is None
+    assert engine.accelerator.arrays(1 << 40) is None
     assert "statistics on the CPU, because No module named 'cupy'" in engine.reason

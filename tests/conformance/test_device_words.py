@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, kernel_library, sanitizer_environment
-from text_device_on_host import HostTextDevice
+from text_device_on_host import EngineWithDevice, HostTextDevice
 from word_cases import BATCH_BYTES, BLOCK_SIZE, RULES, check_table, compare, odd_files, pack_files
 
 from gompfs.archive import Archive
@@ -36,20 +36,6 @@ def library() -> Path:
 @pytest.fixture(scope="module")
 def device(library: Path) -> HostTextDevice:
     return HostTextDevice(library)
-
-
-class EngineWithDevice(CpuEngine):
-    """The CPU engine, with a device that finds and counts words and sequences."""
-
-    def __init__(self, device: HostTextDevice) -> None:
-        super().__init__()
-        self._device = device
-
-    def text_device(self, num_bytes: int) -> HostTextDevice:  # type: ignore[override]
-        return self._device
-
-    def array_device(self, num_symbols: int) -> HostTextDevice:  # type: ignore[override]
-        return self._device
 
 
 @pytest.mark.parametrize("word_rule", RULES)

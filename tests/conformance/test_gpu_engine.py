@@ -206,7 +206,8 @@ def test_decoded_blocks_are_counted_by_engine(cpu: Engine) -> None:
     blocks = all_blocks(Codec.GOMPRESSO_BIT)
     stored = [block.data for block in cpu.encode_blocks(noise, 1 << 14, CodecOptions(Codec.GOMPRESSO_BIT))]
     decode(engine, blocks + stored, total(blocks) + total(stored))
-    device = engine.text_device(0)
+    assert engine.accelerator is not None
+    device = engine.accelerator.text(0)
     assert device is not None
     with device:
         device.decode_blocks(blocks)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def device() -> ArrayDevice:
-    device = select_engine("gpu").array_device(0)
+    device = select_engine("gpu").accelerator.arrays(0)
     assert device is not None
     return device
 
@@ -45,7 +45,7 @@ def test_memory_is_bounded() -> None:
     rng = random.Random(9)
     vocabulary = [b"%d" % int(rng.paretovariate(0.5)) for _ in range(50_000)]
     files = [(ino, b" ".join(rng.choices(vocabulary, k=20_000))) for ino in range(1, 101)]
-    device = select_engine("gpu", gpu=GpuOptions(memory=64 << 20)).array_device(0)
+    device = select_engine("gpu", gpu=GpuOptions(memory=64 << 20)).accelerator.arrays(0)
     assert device is not None
     paths = {ino: b"%d" % ino for ino, _ in files}
     times = compare(device, [build(files)], paths, directions=[Direction.AUTO], lengths=(3,))
@@ -55,7 +55,7 @@ def test_memory_is_bounded() -> None:
 
 def test_auto_uses_the_gpu_for_large_grammars() -> None:
     engine = select_engine("auto")
-    assert engine.array_device(100_000) is None
-    device = engine.array_device(1 << 40)
+    assert engine.accelerator.arrays(100_000) is None
+    device = engine.accelerator.arrays(1 << 40)
     assert device is not None
     assert f"statistics of large grammars on {device.name}" in engine.reason

@@ -11,7 +11,7 @@ from word_cases import BATCH_BYTES, RULES, check_table, compare, make_text, odd_
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.gpu.text import TextDevice
+from gompfs.gpu.arrays import TextDevice
 from gompfs.mount.virtual_files import TASKS, compute
 from gompfs.options import GpuOptions
 from gompfs.statistics.content import ContentText
@@ -26,7 +26,7 @@ def engine() -> Engine:
 
 @pytest.fixture(scope="module")
 def device(engine: Engine) -> TextDevice:
-    device = engine.text_device(0)
+    device = engine.accelerator.text(0)
     assert device is not None
     return device
 

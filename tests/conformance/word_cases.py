@@ -24,8 +24,7 @@ from text_device_on_host import HostTextDevice
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.gpu import words as gpu_words
-from gompfs.gpu.arrays import ArrayDevice
-from gompfs.gpu.text import TextDevice
+from gompfs.gpu.arrays import ArrayDevice, TextDevice
 from gompfs.gpu.words import WordTable, padded_size
 from gompfs.grammar import CountedWords
 from gompfs.grammar.reference import split_words

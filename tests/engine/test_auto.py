@@ -16,8 +16,10 @@ from gompfs.engine.cpu import CpuEngine
 
 
 class _Gpu:
-    def text_device(self, num_bytes: int) -> str:
-        return f"a GPU for {num_bytes} bytes"
+    class accelerator:  # noqa: N801
+        @staticmethod
+        def text(num_bytes: int) -> str:
+            return f"a GPU for {num_bytes} bytes"
 
 
 def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,16 +32,16 @@ def test_much_text_starts_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(AutoEngine, "start_gpu", start)
     auto = AutoEngine(num_threads=4)
-    assert auto.text_device(100 << 20) is None
+    assert auto.accelerator.text(100 << 20) is None
     assert not started
     for _ in range(2):
-        assert auto.text_device(1 << 30) == f"a GPU for {1 << 30} bytes"
+        assert auto.accelerator.text(1 << 30) == f"a GPU for {1 << 30} bytes"
     assert started == [auto]
 
 
 def test_text_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AutoEngine, "start_gpu", lambda _auto: None)
-    assert AutoEngine(num_threads=1).text_device(1 << 40) is None
+    assert AutoEngine(num_threads=1).accelerator.text(1 << 40) is None
 
 
 def test_the_interpreter_waits_for_a_gpu_that_starts() -> None:

@@ -22,6 +22,12 @@ def gpu() -> Engine:
     return select_engine("gpu")
 
 
+def rule_builder(engine: Engine) -> RuleBuilder:
+    assert engine.accelerator is not None
+    assert engine.accelerator.build_rules is not None
+    return engine.accelerator.build_rules
+
+
 def section(text: bytes, build_rules: RuleBuilder | None) -> bytes:
     builder = GrammarBuilder(build_rules=build_rules)
     builder.add_files([(1, text[: len(text) // 2]), (2, b"")])
@@ -33,9 +39,9 @@ def section(text: bytes, build_rules: RuleBuilder | None) -> bytes:
 
 
 def test_batches(gpu: Engine) -> None:
-    assert gpu.build_rules is not None
+    build_rules = rule_builder(gpu)
     for batch in batches():
-        assert sections_of_batch(batch, gpu.build_rules) == [section_of_core(texts) for texts in batch]
+        assert sections_of_batch(batch, build_rules) == [section_of_core(texts) for texts in batch]
 
 
 @pytest.mark.timeout(400)
@@ -49,14 +55,14 @@ def test_many_parts(gpu: Engine, kind: str) -> None:
         text = b"a " * (70 * MIB)
     else:
         text = make_text(5, 2 * MIB, 20, 0.0) * 10
-    assert section(text, gpu.build_rules) == section(text, None)
+    assert section(text, rule_builder(gpu)) == section(text, None)
 
 
 @pytest.mark.timeout(400)
 def test_too_little_memory_makes_smaller_batches() -> None:
     text = make_text(3, 4 * MIB, 3000) * 10
     small = select_engine("gpu", gpu=GpuOptions(memory=160 << 20))
-    assert section(text, small.build_rules) == section(text, None)
+    assert section(text, rule_builder(small)) == section(text, None)
 
 
 def test_packing_gives_the_same_archive(gpu: Engine, tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ import cupy
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.engine.gpu import GpuEngine
 from gompfs.options import GpuOptions
 
 from . import nvcomp
 from .device import Sample, check, describe_device, read_sample, time_copy_to_host, time_on_device, time_on_host
 from .report import NOT_INSTALLED, Cell, Report, divide
+from .resident import ResidentBlocks
 
 _OURS = ((Codec.GOMPRESSO_BIT, 6), (Codec.GOMPRESSO_BIT, 9), (Codec.GOMPRESSO_BYTE, 6), (Codec.GOMPRESSO_BYTE, 1))
 _PAIRS = (

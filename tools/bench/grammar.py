@@ -74,7 +74,7 @@ def _ways(engine: Engine) -> Iterator[Way]:
         gpu = select_engine("gpu")
     except EngineUnavailableError:
         return
-    yield Way(f"repair, GPU, threads: {gpu.num_threads}", "repair", gpu.num_threads, gpu.build_rules, [])
+    yield Way(f"repair, GPU, threads: {gpu.num_threads}", "repair", gpu.num_threads, gpu.accelerator.build_rules, [])
 
 
 def _build(way: Way, files: Sequence[tuple[int, bytes]]) -> None:

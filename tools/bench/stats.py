@@ -153,7 +153,7 @@ class _Measurement:
             text = ContentText(archives[name], inos)
             if make is None:
                 return word_count_report([CountedWords(*words) for words in text.word_counts()], order)
-            device = None if self._gpu is None or name == "CPU" else self._gpu.array_device(1 << 62)
+            device = None if self._gpu is None or name == "CPU" else self._gpu.accelerator.arrays(1 << 62)
             return report(list(text.grammars()), Traversal(device=device))
 
         ways = [
@@ -164,7 +164,7 @@ class _Measurement:
         if make is not None:
             ways += _directions(report, grammars, None, "CPU")
             if self._gpu is not None:
-                ways += _directions(report, grammars, self._gpu.array_device(1 << 62), "GPU")
+                ways += _directions(report, grammars, self._gpu.accelerator.arrays(1 << 62), "GPU")
         if self._with_scripts:
             names = sorted(os.fsencode(path) for path in paths.values())
             ways += [

@@ -10,12 +10,13 @@ import cupy
 
 from gompfs.codec import CodecOptions
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.engine.gpu import GpuEngine
 from tools.bench import nvcomp, nvml
 from tools.bench.blocks import peer
 from tools.bench.decode import PEERS, add_ours, add_peer
 from tools.bench.device import Sample, check
 from tools.bench.report import NOT_INSTALLED, Plot, Report
+from tools.bench.resident import ResidentBlocks
 
 from .meters import ENERGY_COLUMNS, Meter, add_load, cpu_meter
 from .strategies import CODECS, LEVEL

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from gompfs.codec import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
-from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.engine.gpu import GpuEngine
 from tools.bench.device import Sample, check, make_sample, time_on_device
 from tools.bench.report import Cell, Plot, Report
+from tools.bench.resident import ResidentBlocks
 
 from .strategies import CODECS, LEVEL
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.engine.gpu import GpuEngine
 from tools.bench.device import Sample, check, time_on_device, time_on_host
 from tools.bench.report import Cell, Plot, Report
+from tools.bench.resident import ResidentBlocks
 
 from .rounds import Rounds, tabulate_rounds
 from .strategy_blocks import Strategy, StrategyBlocks

@@ -10,9 +10,10 @@ import numpy as np
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
-from gompfs.engine.gpu import GpuEngine, ResidentBlocks
+from gompfs.engine.gpu import GpuEngine
 from tools.bench.device import Sample, check, time_copy_to_host, time_on_device, time_on_host
 from tools.bench.report import Plot, Report
+from tools.bench.resident import ResidentBlocks
 
 from .strategies import CODECS, LEVEL
 

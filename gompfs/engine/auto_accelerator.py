@@ -1,0 +1,78 @@
+"""What the engine `auto` gives to a GPU besides decoding: work that would keep the CPU busy for a second."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gompfs.engine.base import Engine
+from gompfs.errors import EngineUnavailableError
+from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:  # imported for types only: they need NumPy, and the CPU decodes without NumPy
+    from gompfs.gpu.arrays import ArrayDevice, TextDevice
+
+log = logging.getLogger(__name__)
+
+# One CPU thread traverses a grammar of this many symbols in about a second.
+_SYMBOLS_OF_A_THREAD = 8_000_000
+# One CPU thread cuts this much text into words in about a second.
+_TEXT_OF_A_THREAD = 128 << 20
+
+
+class AutoAccelerator:
+    """See Accelerator. Returns None for small amounts of work, and if there is no GPU. The CPU builds grammars."""
+
+    build_rules = None
+
+    def __init__(self, num_threads: int, options: GpuOptions | None, start_gpu: Callable[[], Engine | None]) -> None:
+        """Compares a GPU with `num_threads` CPU threads.
+
+        `start_gpu` starts the engine's GPU if nothing has, and returns the GPU engine, or None if there is none.
+        """
+        self._num_threads = num_threads
+        self._options = options
+        self._start_gpu = start_gpu
+        self._lock = threading.Lock()
+        self._arrays: ArrayDevice | None = None
+        self._lost_arrays: ArrayDevice | None = None
+        self._is_lost = False
+        self.reason = ""
+
+    @property
+    def is_started(self) -> bool:
+        """Whether a GPU computes with arrays."""
+        return self._arrays is not None
+
+    def restart_in_child(self, *, is_lost: bool) -> None:
+        """Called in a forked child. If `is_lost`, the parent has started a GPU, so that the child can use none."""
+        self._lock = threading.Lock()
+        if is_lost:
+            self._lost_arrays, self._arrays = self._arrays, None  # freeing the memory would call CUDA
+            self._is_lost = True
+            self.reason = ""
+
+    def arrays(self, num_symbols: int) -> ArrayDevice | None:
+        """See Accelerator.arrays."""
+        if self._is_lost or num_symbols < _SYMBOLS_OF_A_THREAD * self._num_threads:
+            return None
+        try:
+            from gompfs.gpu.cupy_arrays import GpuArrays
+
+            with self._lock:
+                memory = self._options.memory if self._options is not None else None
+                self._arrays = self._arrays or GpuArrays(memory=memory or 0)
+            self.reason = f"; statistics of large grammars on {self._arrays.name}"
+        except (EngineUnavailableError, ImportError) as error:
+            self.reason = f"; statistics on the CPU, because {error}"
+        log.info("auto%s", self.reason)
+        return self._arrays
+
+    def text(self, num_bytes: int) -> TextDevice | None:
+        """See Accelerator.text."""
+        if num_bytes < _TEXT_OF_A_THREAD * self._num_threads:
+            return None
+        gpu = self._start_gpu()
+        return None if gpu is None or gpu.accelerator is None else gpu.accelerator.text(num_bytes)

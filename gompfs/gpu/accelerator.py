@@ -1,0 +1,26 @@
+"""The interface of what a device does for an engine besides decoding blocks for the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:  # imported for types only: they need NumPy, and blocks are decoded without NumPy
+    from gompfs.gpu.arrays import ArrayDevice, TextDevice
+    from gompfs.grammar import RuleBuilder
+
+
+class Accelerator(Protocol):
+    """Says which work a device does, and gives the device. Several threads may call the methods at once.
+
+    The methods raise EngineUnavailableError if the engine must use a device and cannot.
+    """
+
+    @property
+    def build_rules(self) -> RuleBuilder | None:
+        """The function that builds grammar rules on the device, or None if the CPU builds them."""
+
+    def arrays(self, num_symbols: int) -> ArrayDevice | None:
+        """Returns the device that traverses grammars of `num_symbols` symbols, or None if the CPU does it."""
+
+    def text(self, num_bytes: int) -> TextDevice | None:
+        """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it."""

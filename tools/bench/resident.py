@@ -1,0 +1,49 @@
+"""Blocks whose payloads are in device memory already, to measure kernels without transfers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cupy
+import numpy as np
+
+from gompfs._native import codec as _codec
+from gompfs.codec.block import Buffer
+from gompfs.codec.headers import read_headers
+from gompfs.engine.gpu import GpuEngine
+from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
+from gompfs.gpu.device import PADDING
+
+
+class ResidentBlocks:
+    """Blocks whose payloads are in the memory of an engine's first device."""
+
+    def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
+        """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`."""
+        self._facts = read_headers(blocks)
+        if self._facts["status"].any() or not self._facts["codec"].all():
+            raise ValueError("only undamaged, compressed blocks can stay in device memory")
+        self._device = engine.first_device
+        offsets, size = lay_out(self._facts["payload_size"], PAYLOAD_ALIGNMENT)
+        output_offsets, self.output_bytes = lay_out(self._facts["uncompressed_size"], OUTPUT_ALIGNMENT)
+        staging = np.zeros(size + PADDING, np.uint8)
+        if any(_codec.gather_payloads(blocks, offsets.data, staging.data, engine.num_threads)):
+            raise ValueError("only undamaged blocks can stay in device memory")
+        with cupy.cuda.Device(self._device.number):
+            self.payloads = cupy.asarray(staging)
+            addresses = offsets + np.uint64(self.payloads.data.ptr)
+            self._fields = cupy.asarray(describe(self._facts, addresses, output_offsets).view(np.uint8))
+            self._statuses = cupy.empty(len(blocks), cupy.uint8)
+            self.output = cupy.empty(self.output_bytes + PADDING, cupy.uint8)
+
+    def decode(self) -> None:
+        """Queues the decoding of all blocks on the current stream.
+
+        The blocks are decoded into `output`, each at a multiple of 32 bytes.
+        """
+        self._fields[24 * self._facts.size :].fill(0)
+        launch(self._device, self._facts["codec"], self._fields, self.output, self._statuses)
+
+    def all_decoded(self) -> bool:
+        """Waits for the last decode and returns whether every payload was valid."""
+        return not bool(self._statuses.any())

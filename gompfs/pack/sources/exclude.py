@@ -40,6 +40,9 @@ _POSIX_CLASSES = {
     b"upper": b"A-Z",
     b"xdigit": b"0-9A-Fa-f",
 }
+_DIRECTORY = b"\0"
+"""Marks the path of a directory at its end. No path contains it, and no wildcard matches it."""
+_ONE_BYTE = rb"[^/\0]"
 # A set in brackets. Its first item may be `]`, and named classes may contain `]` too.
 _BRACKET = re.compile(rb"\[([!^]?)(\]?(?:\[:[a-z]+:\]|\\.|[^\]\\])*)\]", re.DOTALL)
 _BRACKET_ITEM = re.compile(rb"\[:([a-z]+):\]|\\(.)|(.)", re.DOTALL)
@@ -90,7 +93,7 @@ class ExcludeRules:
 
     def excludes(self, path: bytes, is_directory: bool) -> bool:
         """Returns whether the entry itself is left out. The directories above it must not be excluded."""
-        candidate = path + b"/" if is_directory else path
+        candidate = path + _DIRECTORY if is_directory else path
         return next((excludes for excludes, run in self._runs if run.fullmatch(candidate)), False)
 
     def excludes_with_parents(self, path: bytes, is_directory: bool) -> bool:
@@ -104,7 +107,7 @@ class ExcludeRules:
 
 
 def _translate(pattern: bytes) -> tuple[bool, bytes]:
-    """Returns whether a pattern excludes, and a regular expression for the full path, with `/` after directories."""
+    """Returns whether a pattern excludes, and a regular expression for the full path, with _DIRECTORY at the end."""
     excludes = not pattern.startswith(b"!")
     body = pattern if excludes else pattern[1:]
     directories_only = body.endswith(b"/")
@@ -114,7 +117,7 @@ def _translate(pattern: bytes) -> tuple[bool, bytes]:
     if not body:
         raise OptionError(f"the exclude pattern {os.fsdecode(pattern)!r} is empty")
     prefix = b"" if anchored else b"(?:.*/)?"
-    return excludes, b"(?:" + prefix + _translate_body(body) + (b"/" if directories_only else b"/?") + b")"
+    return excludes, b"(?:" + prefix + _translate_body(body) + _DIRECTORY + (b"" if directories_only else b"?") + b")"
 
 
 def _translate_body(body: bytes) -> bytes:
@@ -126,11 +129,11 @@ def _translate_body(body: bytes) -> bytes:
         if at_component and num_stars > 1 and body.startswith(b"/", position + num_stars):
             expression, length = b"(?:.*/)?", num_stars + 1
         elif at_component and num_stars > 1 and position + num_stars == len(body):
-            expression, length = b"[^/].*", num_stars
+            expression, length = _ONE_BYTE + b".*", num_stars
         elif num_stars:
-            expression, length = b"[^/]*", num_stars
+            expression, length = _ONE_BYTE + b"*", num_stars
         elif body.startswith(b"?", position):
-            expression, length = b"[^/]", 1
+            expression, length = _ONE_BYTE, 1
         elif bracket := _BRACKET.match(body, position):
             expression, length = _translate_bracket(bracket[1], bracket[2]), len(bracket[0])
         elif body.startswith(b"\\", position) and position + 1 < len(body):
@@ -154,10 +157,10 @@ def _translate_bracket(negation: bytes, items: bytes) -> bytes:
             parts.append(b"-" if item.start() > 0 and item.end() < len(items) else rb"\-")
         else:
             parts.append(re.escape(escaped if plain is None else plain))
-    # The lookahead keeps a set, negated or not, from matching the separator.
+    # The lookahead keeps a set, negated or not, from matching what is no byte of a name.
     members = b"".join(parts)
     try:
         re.compile(b"[" + members + b"]")
     except re.error as error:
         raise OptionError(f"bad set [{os.fsdecode(items)}] in an exclude pattern: {error.msg}") from error
-    return b"(?!/)[" + (b"^" if negation else b"") + members + b"]"
+    return b"(?=" + _ONE_BYTE + b")[" + (b"^" if negation else b"") + members + b"]"

@@ -1,0 +1,36 @@
+"""Makes the sample tree that tools/demo packs: two books, the C++ and CUDA sources of gompfs, and Python's library.
+
+The library is that of the interpreter that runs this script, without its tests: about 700 files of 11 MB, which every
+system that runs gompfs has. So the sample is large and varied enough to show a real ratio, and the repository need not
+carry it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+_LEFT_OUT = {"__pycache__", "dist-packages", "encodings", "lib-dynload", "site-packages", "test", "tests"}
+
+
+def _library_sources(library: Path) -> Iterator[Path]:
+    """Yields the paths of the library's modules, relative to its directory."""
+    for path in sorted(library.rglob("*.py")):
+        relative = path.relative_to(library)
+        if _LEFT_OUT.isdisjoint(relative.parts):
+            yield relative
+
+
+def make_sample(target: Path) -> None:
+    """Creates the sample tree at `target`, which must not exist."""
+    shutil.copytree(ROOT / "examples" / "corpus", target / "books")
+    for directory in ("native", "kernels"):
+        shutil.copytree(ROOT / directory, target / "gompfs" / directory)
+    library = Path(sysconfig.get_path("stdlib"))
+    for relative in _library_sources(library):
+        copy = target / "python" / relative
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(library / relative, copy)

@@ -1,20 +1,19 @@
-"""Writes the man page gompfs.1 from the help of all commands: `python tools/man.py [FILE]`, or to stdout."""
+"""Writes the man pages, one of gompfs and one of each command, from the help: `python tools/man.py [DIRECTORY]`.
+
+Without an argument, the pages in man/ are written again, which the wheel installs. A test compares them with the help.
+"""
 
 from __future__ import annotations
 
 import argparse
-import inspect
-import os
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import click
+from help_text import Command, Paragraph, commands, program
 
 from gompfs import __version__
-from gompfs.cli.application import application
 
+DIRECTORY = Path(__file__).resolve().parents[1] / "man"
 _STATUSES = (
     ("0", "Success."),
     ("1", "Failure: the archive is damaged, an entry does not exist, a file cannot be read or written."),
@@ -22,8 +21,8 @@ _STATUSES = (
     ("130", "Interrupted."),
     ("141", "The reader of the output has closed it."),
 )
-_HELP_OPTIONS = ["-h", "--help"]
-_SEE_ALSO = r"\fBtar\fR(1), \fBfusermount3\fR(1), \fBmount\fR(8), \fBfstab\fR(5)"
+_SEE_ALSO = ("tar(1)", "fusermount3(1)", "fstab(5)", "mount(8)")
+_SUMMARY = "mount compressed archives as directories"
 
 
 def roff(text: str) -> str:
@@ -32,66 +31,73 @@ def roff(text: str) -> str:
     return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in escaped.split("\n"))
 
 
-def paragraphs(help_text: str) -> Iterator[str]:
-    """Yields a help text as roff; paragraphs after a line with \\b keep their line breaks, as in click."""
-    for paragraph in inspect.cleandoc(help_text).split("\n\n"):
-        lines = paragraph.split("\n")
-        if lines[0].strip() == "\b":
-            yield from (".PP", ".nf", *(roff(line) for line in lines[1:]), ".fi")
-        else:
-            yield from (".PP", roff(" ".join(lines)))
+def man_pages() -> dict[str, str]:
+    """Returns all pages by file name."""
+    all_commands = list(commands())
+    pages = {f"{_page_name(command.name)}.1": _command_page(command) for command in all_commands}
+    return {"gompfs.1": _main_page(program(), all_commands), **pages}
 
 
-def options(command: click.Command, context: click.Context) -> Iterator[str]:
-    """Yields the options of a command as a roff list."""
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None:
-            yield from (".TP", rf"\fB{roff(record[0])}\fR", roff(record[1]))
+def _page_name(command: str) -> str:
+    return command.replace(" ", "-")
 
 
-def command_section(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
-    """Yields the section of one command: usage line, help, options."""
-    context = click.Context(command, info_name=name, parent=parent, help_option_names=_HELP_OPTIONS)
-    usage = " ".join(command.collect_usage_pieces(context))
-    yield from (f'.SS "gompfs {name}"', rf"\fBgompfs {name}\fR {roff(usage)}")
-    yield from paragraphs(command.help or "")
-    yield from options(command, context)
-
-
-def man_page() -> str:
-    """Returns the whole page as roff."""
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-    date = time.strftime("%Y-%m-%d", time.gmtime(seconds))
-    context = click.Context(application, info_name="gompfs", help_option_names=_HELP_OPTIONS)
-    lines = [f'.TH GOMPFS 1 "{date}" "gompfs {__version__}" "User Commands"', ".SH NAME"]
-    lines += [r"gompfs \- mount compressed archives as directories", ".SH SYNOPSIS"]
+def _main_page(main: Command, all_commands: list[Command]) -> str:
+    lines = [*_head("gompfs", _SUMMARY), ".SH SYNOPSIS"]
     lines += [r"\fBgompfs\fR [\fIOPTION\fR]... \fICOMMAND\fR [\fIARGUMENT\fR]...", ".SH DESCRIPTION"]
-    lines += [
-        *paragraphs(application.help or ""),
-        ".SH OPTIONS",
-        *options(application, context),
-        ".SH COMMANDS",
-    ]
-    for name in application.list_commands(context):
-        command = application.get_command(context, name)
-        assert command is not None
-        lines += command_section(name, command, context)
+    lines += [*_text(main.paragraphs), ".SH OPTIONS", *_options(main), ".SH COMMANDS"]
+    for command in all_commands:
+        page = roff(_page_name(command.name))
+        lines += [".TP", rf"\fB{page}\fR(1)", roff(_summary(command))]
+    return _end(lines, [f"{_page_name(command.name)}(1)" for command in all_commands])
+
+
+def _command_page(command: Command) -> str:
+    summary = _summary(command)
+    lines = [*_head(_page_name(command.name), summary[:1].lower() + summary[1:].rstrip(".")), ".SH SYNOPSIS"]
+    lines += [rf"\fB{command.name}\fR {roff(command.usage)}", ".SH DESCRIPTION"]
+    lines += [*_text(command.paragraphs), ".SH OPTIONS", *_options(command)]
+    return _end(lines, ["gompfs(1)"])
+
+
+def _summary(command: Command) -> str:
+    """Returns the first sentence of a command's help."""
+    return command.paragraphs[0].lines[0].split(". ")[0].split(": ")[0].rstrip(".") + "."
+
+
+def _head(name: str, summary: str) -> list[str]:
+    title = f'.TH {name.upper()} 1 "" "gompfs {__version__}" "User Commands"'
+    return [title, ".SH NAME", rf"{roff(name)} \- {roff(summary)}"]
+
+
+def _text(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
+    for paragraph in paragraphs:
+        lines = [roff(line) for line in paragraph.lines]
+        yield from (".PP", ".nf", *lines, ".fi") if paragraph.is_preformatted else (".PP", *lines)
+
+
+def _options(command: Command) -> Iterator[str]:
+    for declaration, text in command.options:
+        yield from (".TP", rf"\fB{roff(declaration)}\fR", roff(text))
+
+
+def _end(lines: list[str], related: list[str]) -> str:
+    """Returns a page with the sections that all pages have at their end."""
     lines.append(".SH EXIT STATUS")
     for status, meaning in _STATUSES:
-        lines += [".TP", rf"\fB{status}\fR", meaning]
-    return "\n".join([*lines, ".SH SEE ALSO", _SEE_ALSO, ""])
+        lines += [".TP", rf"\fB{status}\fR", roff(meaning)]
+    lines += [".SH SEE ALSO", roff(", ".join([*related, *_SEE_ALSO]))]
+    return "\n".join([*lines, ""])
 
 
 def main() -> None:
-    """Write the page to the file named on the command line, or to stdout."""
-    parser = argparse.ArgumentParser(description="Write the man page of gompfs.")
-    parser.add_argument("file", nargs="?", type=Path, help="where to write it; stdout if left out")
-    file: Path | None = parser.parse_args().file
-    if file is None:
-        sys.stdout.write(man_page())
-    else:
-        file.write_text(man_page())
+    """Write the pages to the directory named on the command line, or to man/."""
+    parser = argparse.ArgumentParser(description="Write the man pages of gompfs.")
+    parser.add_argument("directory", nargs="?", type=Path, default=DIRECTORY, help="default: man in the checkout")
+    directory: Path = parser.parse_args().directory
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, page in man_pages().items():
+        (directory / name).write_text(page)
 
 
 if __name__ == "__main__":

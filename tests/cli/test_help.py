@@ -1,19 +1,15 @@
-"""Help, version, completion scripts and man page."""
+"""Help, version, and completion scripts."""
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from gompfs import __version__
 from gompfs.cli.application import COMMAND_MODULES
 from gompfs.cli.output import human_size, ratio
-
-TOOLS = Path(__file__).parents[2] / "tools"
 
 
 def test_help_lists_every_command(gompfs):
@@ -41,24 +37,6 @@ def test_completion_scripts(gompfs, shell):
     assert b"_GOMPFS_COMPLETE" in result.output
     if shutil.which(shell):
         subprocess.run([shell, "-n"], input=result.output, check=True)
-
-
-def test_man_page_lists_every_command_and_option():
-    spec = importlib.util.spec_from_file_location("man", TOOLS / "man.py")
-    assert spec is not None
-    assert spec.loader is not None
-    man = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(man)
-    page = man.man_page()
-    for command in COMMAND_MODULES:
-        assert f'.SS "gompfs {command}"' in page
-    assert r"\fB\-b, \-\-block\-size SIZE\fR" in page
-    assert ".SH EXIT STATUS" in page
-    if shutil.which("groff"):
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-z", "-Tutf8"], input=page.encode(), capture_output=True, check=True
-        )
-        assert done.stderr == b""
 
 
 @pytest.mark.parametrize(

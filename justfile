@@ -18,7 +18,7 @@ lint: setup
 test *arguments:
     tools/test {{arguments}}
 
-# Pack, mount and read the sample texts
+# Pack, mount and read a sample tree
 demo:
     tools/demo
 
@@ -26,6 +26,15 @@ demo:
 format: setup
     find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format -i
 
-# The man page
+# The man pages in man/, which the wheel installs
 man: setup
-    python tools/man.py gompfs.1
+    python tools/man.py
+
+# The documentation as a site, in build/site
+docs:
+    tools/setup docs
+    mkdocs build --strict
+
+# The picture in README.md
+picture: setup
+    python tools/session.py --picture docs/images/session.svg

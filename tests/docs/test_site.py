@@ -1,0 +1,74 @@
+"""mkdocs builds the documentation without a warning, and the site is complete by itself."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documents import ROOT
+
+import gompfs
+from gompfs.cli.application import COMMAND_MODULES
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site. --strict makes every warning an error, such as a dead link or a page outside the navigation."""
+    target = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", target]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return target
+
+
+def text(page: Path) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", page.read_text()))
+
+
+def test_the_reference_has_every_command_option_and_mount_option(site: Path) -> None:
+    commands = text(site / "reference/commands.html")
+    for command in COMMAND_MODULES:
+        assert f"gompfs {command} [OPTIONS]" in commands
+    assert "--no-dependency-elimination" in commands
+    options = text(site / "reference/mount-options.html")
+    for name in ("subdir=PATH", "passthrough_size=SIZE", "allow_other", "api=low", "fsname=NAME"):
+        assert name in options
+
+
+def test_the_reference_has_everything_that_the_package_exports(site: Path) -> None:
+    reference = text(site / "reference/python.html") + text(site / "reference/errors.html")
+    for name in gompfs.__all__:
+        assert name in reference or name == "__version__", name
+    for method in ("listdir", "readlink", "walk", "stats"):
+        assert method in reference
+
+
+def test_release_notes_and_contributing_are_those_of_the_repository(site: Path) -> None:
+    assert "0.1.0" in text(site / "releases.html")
+    assert "Add a statistic" in text(site / "contributing.html")
+
+
+def test_no_page_loads_anything_from_another_host(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 30
+    for page in pages:
+        assert not re.findall(r"<(?:script|img|iframe)[^>]*src=\"?https?:", page.read_text()), page
+        assert not re.findall(r"<link[^>]*rel=\"?(?:stylesheet|preconnect)\"?[^>]*href=\"?https?:", page.read_text())
+
+
+def test_files_that_pages_name_exist() -> None:
+    roots = ("gompfs", "native", "kernels", "tools", "tests", "systemd", "examples", "docs", "man")
+    name = re.compile(rf"`((?:{'|'.join(roots)})/[\w./@-]*[\w/])`")
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+        for path in name.findall(page.read_text())
+        if not (ROOT / path).exists()
+    ]
+    assert missing == []

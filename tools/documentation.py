@@ -1,0 +1,65 @@
+"""A hook of mkdocs: fills generated parts into the pages, and adapts links that lead out of docs/.
+
+    <!-- generated: NAME -->     in a page stands for what _GENERATED makes of the code, or of a file of the repository
+
+A page that has such a line can also be read in the repository, where the rest of its text says what it stands for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from command_reference import commands_reference, mount_options_reference  # mkdocs searches beside its hook
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+_DOCS = ROOT / "docs"
+_MARKER = re.compile(r"^<!-- generated: ([\w.-]+) -->$", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+_PAGES = {"CHANGELOG.md": "releases.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
+_GENERATED = {"commands": commands_reference, "mount-options": mount_options_reference}
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Returns the text of a page as the site shows it."""
+    del config, files
+    directory = (_DOCS / page.file.src_uri).parent
+    text = markdown
+    for name in _MARKER.findall(markdown):
+        if name in _PAGES:  # the file of the repository is the whole page
+            text = (ROOT / name).read_text()
+            return _with_links(text, ROOT, directory)
+        text = text.replace(f"<!-- generated: {name} -->", _GENERATED[name]())
+    return _with_links(text, directory, directory)
+
+
+
+
+def _with_links(text: str, origin: Path, directory: Path) -> str:
+    """Returns text of a file in `origin` with links for a page in `directory`.
+
+    Links to files of the repository that are no page become the names of these files.
+    """
+
+    def link(match: re.Match[str]) -> str:
+        label, target, anchor = match[1], match[2], match[3] or ""
+        if "://" in target:
+            return match[0]
+        path = Path(os.path.normpath(origin / target))
+        if not path.exists():
+            return match[0]  # mkdocs reports it
+        if path.parent == ROOT and path.name in _PAGES:
+            path = _DOCS / _PAGES[path.name]
+        if path.is_relative_to(_DOCS):
+            return f"[{label}]({os.path.relpath(path, directory)}{anchor})"
+        name = str(path.relative_to(ROOT))
+        return label if name in label else f"{label} (`{name}`)"
+
+    return _LINK.sub(link, text)

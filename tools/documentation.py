@@ -1,4 +1,4 @@
-"""A hook of mkdocs: fills generated parts into the pages, and adapts links that lead out of docs/.
+"""A hook of mkdocs: fills generated parts into the pages and the navigation, and adapts links that lead out of docs/.
 
     <!-- generated: NAME -->     in a page stands for what _GENERATED makes of the code, or of a file of the repository
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from command_reference import commands_reference, mount_options_reference  # mkdocs searches beside its hook
 
@@ -24,7 +24,19 @@ _DOCS = ROOT / "docs"
 _MARKER = re.compile(r"^<!-- generated: ([\w.-]+) -->$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _PAGES = {"CHANGELOG.md": "releases.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
-_GENERATED = {"commands": commands_reference, "mount-options": mount_options_reference}
+
+def on_config(config: MkDocsConfig) -> None:
+    """Lists all decisions in the navigation, after their index."""
+    _list_decisions(config.nav or [])
+
+
+def _list_decisions(entries: list[Any]) -> None:
+    if "decisions/index.md" in entries:
+        entries += [f"decisions/{path.name}" for path in _decisions()]
+    for entry in entries:
+        for below in entry.values() if isinstance(entry, dict) else ():
+            if isinstance(below, list):
+                _list_decisions(below)
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -40,6 +52,26 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     return _with_links(text, directory, directory)
 
 
+
+
+def _decisions() -> list[Path]:
+    return sorted((_DOCS / "decisions").glob("[0-9]*.md"))
+
+
+def _decision_list() -> str:
+    """Returns a table of all decisions with their titles."""
+    rows = ["| | decision |", "|---|---|"]
+    for path in _decisions():
+        title = path.read_text().partition("\n")[0].removeprefix("# ")
+        rows.append(f"| [{path.name[:4]}]({path.name}) | {title} |")
+    return "\n".join(rows)
+
+
+_GENERATED = {
+    "commands": commands_reference,
+    "decisions": _decision_list,
+    "mount-options": mount_options_reference,
+}
 
 
 def _with_links(text: str, origin: Path, directory: Path) -> str:

@@ -88,17 +88,6 @@ def test_every_command_is_shown_in_an_example() -> None:
     assert {"pack", "add", "mount", "umount", "stats", "verify", "extract"} <= shown <= set(COMMAND_MODULES)
 
 
-def test_every_decision_is_listed() -> None:
-    listed = (ROOT / "docs/decisions/index.md").read_text()
-    navigation = (ROOT / "mkdocs.yml").read_text()
-    decisions = sorted((ROOT / "docs/decisions").glob("0*.md"))
-    assert decisions
-    for decision in decisions:
-        title = decision.read_text().partition("\n")[0].removeprefix("# ")
-        assert f"| [{decision.name[:4]}]({decision.name}) | {title} |" in listed
-        assert f"- decisions/{decision.name}\n" in navigation
-
-
 def test_examples_of_fstab_parse() -> None:
     (fstab,) = re.findall(r"/mnt/all gompfs (\S+) ", (ROOT / "docs/howto/fstab-systemd.md").read_text())
     assert MountOptions.parse(fstab).several == "union"

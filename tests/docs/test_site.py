@@ -54,6 +54,14 @@ def test_release_notes_and_contributing_are_those_of_the_repository(site: Path) 
     assert "Add a statistic" in text(site / "contributing.html")
 
 
+def test_every_decision_is_listed(site: Path) -> None:
+    listed = text(site / "decisions/index.html")
+    decisions = sorted((ROOT / "docs/decisions").glob("0*.md"))
+    assert decisions
+    for decision in decisions:
+        assert decision.read_text().partition("\n")[0].removeprefix("# ") in listed
+
+
 def test_no_page_loads_anything_from_another_host(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 30

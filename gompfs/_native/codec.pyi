@@ -1,8 +1,25 @@
 """Native codecs (native/codec). Buffers are contiguous bytes-like objects; the GIL is released."""
 
 from collections.abc import Sequence
+from enum import Enum
 
 from typing_extensions import Buffer
+
+class Codec(Enum):
+    """The values of gompfs.codec.Codec, whose members functions take as well."""
+
+    STORED = 0
+    GOMPRESSO_BYTE = 1
+    GOMPRESSO_BIT = 2
+
+class BlockStatus(Enum):
+    """The values of gompfs.codec.BlockStatus."""
+
+    OK = 0
+    BAD_HEADER = 1
+    BAD_CHECKSUM = 2
+    BAD_PAYLOAD = 3
+    BAD_CONTENT = 4
 
 class DecodeWork:
     """Counts the blocks and bytes decoded, and the time that this took; safe for any number of threads."""
@@ -43,7 +60,7 @@ class BufferPool:
 def encode_blocks(
     stream: Buffer,
     block_size: int,
-    codec: int,
+    codec: Codec | int,
     level: int,
     dependency_elimination: bool,
     num_threads: int,
@@ -70,20 +87,20 @@ def read_headers(blocks: Sequence[Buffer]) -> bytes:
 def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
     """Returns the number of bytes that each block decodes to by its header; 0 if it has no valid header."""
 
-def are_possible_places(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
+def are_possible_block_ranges(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
     """Returns whether blocks at these columns of archive_offset (u64) and compressed_size (u32) are possible.
 
     They are if all sizes are possible and all blocks end at `data_end` or before.
     """
 
-def gather_payloads(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
-    """Checks blocks, and copies their payloads to the offsets `places` (u64 each) in `out`.
+def gather_payloads(blocks: Sequence[Buffer], offsets: Buffer, out: Buffer, num_threads: int) -> bytes:
+    """Checks blocks, and copies their payloads to the `offsets` (u64 each) in `out`.
 
     Returns a status for each block. The payload of a damaged block is not copied.
     """
 
-def check_contents(blocks: Sequence[Buffer], places: Buffer, out: Buffer, num_threads: int) -> bytes:
+def check_contents(blocks: Sequence[Buffer], offsets: Buffer, out: Buffer, num_threads: int) -> bytes:
     """Returns a byte for each block: 1 if the decoded bytes at its offset (u64) in `out` match its checksum, else 0."""
 
-def decode_payload(codec: int, payload: Buffer, out: Buffer) -> bool:
+def decode_payload(codec: Codec | int, payload: Buffer, out: Buffer) -> bool:
     """Decodes one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""

@@ -1,6 +1,7 @@
 """Native word grammars (native/grammar). Buffers are contiguous bytes-like objects; the GIL is released."""
 
 from collections.abc import Callable, Sequence
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +10,23 @@ from typing_extensions import Buffer
 SPLITTER: int
 """The symbol that ends a file in a root rule."""
 
+class BuilderKind(Enum):
+    """How the rules of a grammar are built."""
+
+    REPAIR = 0
+    SEQUITUR = 1
+    NONE = 2
+    """There are no rules: the root contains all words. No section stores such a grammar."""
+
 class GrammarBuilder:
     """Builds one grammar section, or takes text without rules. No two of its methods may run at once."""
 
     def __init__(
-        self, builder: int, word_characters: bytes, num_threads: int, elsewhere: bool = False
+        self, builder: BuilderKind, word_characters: bytes, num_threads: int, external_rules: bool = False
     ) -> None:
-        """`builder` is 0 (repair), 1 (sequitur) or 2 (no rules). `word_characters` is a bitmap, empty for whitespace.
+        """`word_characters` is a bitmap of the characters of words; empty if words end at whitespace.
 
-        With `elsewhere`, the caller builds the rules: see `take_texts` and `give_rules`.
+        With `external_rules`, the caller builds the rules: see `take_texts` and `give_rules`.
         """
 
     def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None:
@@ -35,9 +44,10 @@ class GrammarBuilder:
     def take_texts(
         self, least: int, most: int, allocate: Callable[[int], memoryview], num_threads: int
     ) -> tuple[list[int], memoryview, NDArray[np.uint32], NDArray[np.uint32]] | None:
-        """Takes up to `most` parts to be built elsewhere: their numbers, then the fields of PartsInText.
+        """Takes up to `most` parts, which the caller builds: their numbers, then the fields of PartsInText.
 
         The text is in memory that `allocate` returns for its size. Returns None if fewer than `least` parts wait.
+        Raises ValueError if the memory has another size.
         """
 
     def give_rules(
@@ -64,73 +74,12 @@ class GrammarBuilder:
     def take(self) -> Grammar:
         """With no rules: returns the grammar of the text added since the last call."""
 
-class Forest:
-    """See native/statistics/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
-
-    files: NDArray[np.uint32]
-    """By file node: the number of the file."""
-    starts: NDArray[np.uint64]
-    """By node: index of its first element; one more at the end."""
-    elements: NDArray[np.uint32]
-    """Words, or nodes with bit 31 set."""
-    depths: NDArray[np.uint32]
-    """By node: 0 for files, else 1 + the largest depth of the nodes that use it."""
-    heights: NDArray[np.uint32]
-    """By node: 0 without children, else 1 + the largest height of the children."""
-
-class Corpus:
-    """The grammars of all segments as one text, for n-grams of `n` words; `files` are pairs of inode and path.
-
-    Raises ValueError if there are too many words for n-grams of that length.
-    """
-
-    bits: int
-    """Bits of a word in the key of an n-gram."""
-    num_words: int
-    """Number of distinct words."""
-    inner_ranks: NDArray[np.uint32]
-    """By word: its rank in front of other words; empty if that is the word's number."""
-    def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], n: int) -> None:
-        """Keeps the grammars alive."""
-
-    def find_ngram(self, words: list[bytes], num_threads: int) -> list[tuple[int, int]]:
-        """Returns the files (indexes in `files`) that contain these n words in a row, with counts.
-
-        Raises ValueError if there are not n words.
-        """
-
-    def forest(self, begin: int, end: int, num_threads: int) -> Forest:
-        """Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts of all grammars."""
-
-class Postings:
-    """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""
-
-    def __init__(self, directory: str, in_memory: int, limit: int) -> None:
-        """Creates no file before the memory is used up."""
-
-    def gather(self, corpus: Corpus, per_file: bool, traversal: tuple[bool, int, int]) -> None:
-        """Counts on the CPU; `traversal` is (sequential, direction, number of threads).
-
-        Raises ValueError above the limit, OSError.
-        """
-
-    def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
-        """Counts only the n-grams that span two parts, which a device does not count. Raises what gather raises."""
-
-    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
-        """Adds a run: its distinct keys, ascending, as rows (low half, high half), and its postings.
-
-        Postings are rows (index of the key | file << 32, count), sorted by key and file, each pair once. Files are
-        numbered as in the corpus, or 0. The numbers are not checked. Raises what gather raises.
-        """
-
 class Grammar:
     """A checked grammar section, or the grammar of text that has no rules."""
 
     words_of_characters: bool
     """Whether words consist of characters of a bitmap instead of bytes other than whitespace."""
-    builder: int
-    """0 (repair), 1 (sequitur) or 2 (no rules)."""
+    builder: BuilderKind
     num_bytes: int
     """Size in memory."""
     num_words: int
@@ -158,17 +107,11 @@ class Grammar:
     def part_sizes(self) -> list[tuple[int, int]]:
         """Returns for each part its number of files and its number of symbols."""
 
-    def forest(self, inos: NDArray[np.uint64] | None, begin: int, end: int, num_threads: int) -> Forest:
-        """As Corpus.forest, but words are numbered as in the dictionary, and all files have the number 0."""
-
     def words_have_whitespace(self) -> bool:
         """Returns whether a word contains whitespace."""
 
     def has_short_rules(self) -> bool:
         """Returns whether a rule other than a root has fewer than two symbols."""
-
-    def word_counts(self, inos: NDArray[np.uint64] | None, num_threads: int) -> NDArray[np.uint64]:
-        """Returns how often each word occurs in these files; None for all files."""
 
 def read_grammar(section: Buffer, num_threads: int) -> Grammar:
     """Reads and checks a grammar section. Raises ValueError, naming what is wrong."""
@@ -182,23 +125,6 @@ def grammar_of_tokens(
     num_threads: int,
 ) -> Grammar:
     """See Grammar.of_tokens. Raises ValueError if the numbers are not consistent."""
-
-class CountedSection:
-    """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
-
-    def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None:
-        """Counts the words of the files with these inodes; None for all files."""
-
-    counts: NDArray[np.uint64]
-    """By word number."""
-
-class Report:
-    """A text that is made in pieces."""
-
-    size: int | None
-    """Size of the text in bytes; None if it is not known before the text is made."""
-    def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
-        """Returns up to `count` pieces from `first` on; fewer at the end. The first piece alone may be much faster."""
 
 class TextCheck:
     """Compares files with a grammar, word by word. Without a grammar, files are expected to have no words."""
@@ -218,17 +144,3 @@ class TextCheck:
         Returns None if there is no difference. A word is None if that side has ended.
         """
 
-def word_count_report(
-    sources: list[Grammar | CountedSection],
-    counts: list[NDArray[np.uint64]],
-    by_count: bool,
-    top: int,
-    num_threads: int,
-) -> Report:
-    """Returns lines of word, tab and count, with the counts of all sources added."""
-
-def report(corpus: Corpus, task: int, top: int, postings: Postings, num_threads: int) -> Report:
-    """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
-
-def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
-    """Returns the words `begin` to `end` - 1 of a file, each on a line."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.gpu.arrays import Array, ArrayDevice
 
 _SOURCE_OF_NGRAMS = "statistics/ngrams"
@@ -86,7 +86,7 @@ class DeviceForest:
     (uint32) have an entry for each occurrence of a term in a node. Terms are below `num_terms`.
     """
 
-    def __init__(self, device: ArrayDevice, forest: _grammar.Forest) -> None:
+    def __init__(self, device: ArrayDevice, forest: _statistics.Forest) -> None:
         """Uploads a forest. It has no terms until `use_words` or `use_ngrams` is called."""
         self.device = device
         self.num_files = forest.files.size

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import grammar as _grammar
-from gompfs.grammar.grammar import KINDS, Grammar
+from gompfs.grammar.grammar import BUILDER_KINDS, Grammar
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.model import WORD_RULES
 
@@ -79,7 +79,7 @@ class GrammarBuilder:
         once to that function, on a thread of its own. Their text is in memory from `allocate`. Raises ValueError for an
         unknown name.
         """
-        if builder not in KINDS or words not in WORD_RULES:
+        if builder not in BUILDER_KINDS or words not in WORD_RULES:
             raise ValueError(f"unknown grammar builder {builder!r} or word rule {words!r}")
         self._word_characters = word_character_bitmap() if words == "letters" else b""
         self._num_threads = num_threads or len(os.sched_getaffinity(0))
@@ -89,9 +89,8 @@ class GrammarBuilder:
         self._giver = ThreadPoolExecutor(_GIVEN_AT_ONCE, thread_name_prefix="gompfs-give-rules")
         self._batch: Future[None] | None = None
         self._given: deque[Future[None]] = deque()
-        elsewhere = self._build_rules is not None
         self._native = _grammar.GrammarBuilder(
-            KINDS.index(builder), self._word_characters, self._num_threads, elsewhere
+            BUILDER_KINDS[builder], self._word_characters, self._num_threads, self._build_rules is not None
         )
 
     def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
-from gompfs.model import GRAMMAR_BUILDERS
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"
 """The builder name of a grammar without rules: the root holds all words. It serves for counting and is never stored."""
-KINDS = (*GRAMMAR_BUILDERS, NO_RULES)
+BUILDER_KINDS = {kind.name.lower(): kind for kind in _grammar.BuilderKind}
+"""The builders by name: GRAMMAR_BUILDERS, and NO_RULES."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class Grammar:
     @property
     def builder(self) -> str:
         """The builder of this grammar: one of GRAMMAR_BUILDERS, or NO_RULES."""
-        return KINDS[self.native.builder]
+        return self.native.builder.name.lower()
 
     @property
     def num_bytes(self) -> int:
@@ -153,13 +154,13 @@ class Grammar:
 
         Uses top-down traversal (TADOC section 4).
         """
-        return self.native.word_counts(ino_array(inos), num_threads or len(os.sched_getaffinity(0)))
+        return _statistics.word_counts(self.native, ino_array(inos), num_threads or len(os.sched_getaffinity(0)))
 
 
 class CountedWords(NamedTuple):
     """The words of a grammar or of a grammar section, and how often each occurs: `counts` (uint64) by word number."""
 
-    source: Grammar | _grammar.CountedSection
+    source: Grammar | _statistics.CountedSection
     counts: NDArray[np.uint64]
 
     @classmethod
@@ -171,7 +172,7 @@ class CountedWords(NamedTuple):
         The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged.
         """
         try:
-            counted = _grammar.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
+            counted = _statistics.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
         except ValueError as error:
             raise _damaged(error) from None
         return cls(counted, counted.counts)

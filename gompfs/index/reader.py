@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
 
-from gompfs._native.codec import are_possible_places
+from gompfs._native.codec import are_possible_block_ranges
 from gompfs._native.index import check_pages
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.forks import ForkLock
@@ -443,7 +443,7 @@ class IndexReader:
             isinstance(uncompressed_size, int)
             and uncompressed_size >= 0
             and len(places) == -(-uncompressed_size // self._block_size)
-            and are_possible_places(places.archive_offsets, places.compressed_sizes, self._data_end)
+            and are_possible_block_ranges(places.archive_offsets, places.compressed_sizes, self._data_end)
         )
         if not fits:
             raise self._corrupt(f"{what} has blocks outside the file, or not as many as its size needs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gompfs._native.statistics import Direction
 from gompfs.statistics.inverted_index import inverted_index_report
 from gompfs.statistics.ranked_inverted_index import ranked_inverted_index_report
 from gompfs.statistics.records import records
@@ -12,7 +13,6 @@ from gompfs.statistics.term_vector import term_vector_report
 from gompfs.statistics.tfidf import DEFAULT_TOP, tfidf_report
 from gompfs.statistics.traversal import (
     MAX_WORDS,
-    Direction,
     PhaseTimes,
     Traversal,
     check_memory,

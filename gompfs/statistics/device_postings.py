@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
+from gompfs._native.statistics import Direction
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.gpu.forest import DeviceForest
@@ -17,7 +19,7 @@ from gompfs.gpu.tables import PairCounts
 from gompfs.gpu.traversal import BottomUp, TopDown
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.grammar import ino_array
-from gompfs.statistics.traversal import Direction, PhaseTimes, Traversal
+from gompfs.statistics.traversal import PhaseTimes, Traversal
 
 _Result = TypeVar("_Result")
 # Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
@@ -56,7 +58,7 @@ class DeviceCounter:
 
         def count(begin: int, end: int) -> NDArray[np.uint64]:
             with self._times.of("flatten"):
-                forest = grammar.forest(inos, begin, end, self._num_threads)
+                forest = _statistics.forest_of_grammar(grammar, inos, begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
                 on_device.use_words(grammar.num_words)
@@ -74,8 +76,8 @@ class DeviceCounter:
 
     def gather(
         self,
-        postings: _grammar.Postings,
-        corpus: _grammar.Corpus,
+        postings: _statistics.Postings,
+        corpus: _statistics.Corpus,
         part_sizes: Sequence[tuple[int, int]],
         ngram_length: int,
         *,
@@ -85,7 +87,7 @@ class DeviceCounter:
 
         def count(begin: int, end: int) -> None:
             with self._times.of("flatten"):
-                forest = corpus.forest(begin, end, self._num_threads)
+                forest = _statistics.forest_of_corpus(corpus, begin, end, self._num_threads)
             on_device = self._upload(forest)
             with self._times.of("initialise", self._device):
                 if ngram_length == 1:
@@ -102,7 +104,7 @@ class DeviceCounter:
             for _ in self._in_ranges(part_sizes, bytes_of_an_element, count):
                 pass
 
-    def _upload(self, forest: _grammar.Forest) -> DeviceForest:
+    def _upload(self, forest: _statistics.Forest) -> DeviceForest:
         with self._times.of("upload", self._device):
             return DeviceForest(self._device, forest)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
@@ -29,7 +29,7 @@ def phrase_report(
         raise OptionError(f"a phrase has 1 to {MAX_WORDS} words, not {len(words)}")
     files = files_in_order(paths)
     try:
-        corpus = _grammar.Corpus([grammar.native for grammar in grammars], files, len(words))
+        corpus = _statistics.Corpus([grammar.native for grammar in grammars], files, len(words))
         found = corpus.find_ngram(list(words), len(os.sched_getaffinity(0)))
     except ValueError as error:
         raise StatsUnavailableError(f"the search failed: {error}") from None
@@ -43,4 +43,5 @@ def words_report(grammars: Sequence[Grammar], ino: int, begin: int = 0, end: int
     Only the grammar is read. Text before `begin` is not expanded, since each rule knows how many words it stands for.
     If the file has fewer words, the report ends with the file.
     """
-    return PiecewiseReport(_grammar.words_report([grammar.native for grammar in grammars], ino, begin, max(begin, end)))
+    native = [grammar.native for grammar in grammars]
+    return PiecewiseReport(_statistics.words_report(native, ino, begin, max(begin, end)))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from gompfs._native.statistics import Task
 from gompfs.grammar import Grammar
 from gompfs.statistics.report import Report
-from gompfs.statistics.traversal import BY_DEFAULT, Task, Traversal, statistics_report
+from gompfs.statistics.traversal import BY_DEFAULT, Traversal, statistics_report
 
 DEFAULT_TOP = 10
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from enum import Enum, IntEnum
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
+from gompfs._native.statistics import Direction, Task
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import Grammar
@@ -21,18 +21,6 @@ MAX_WORDS = 5
 """The maximum number of words in an n-gram."""
 
 
-class Direction(Enum):
-    """The direction of traversal (TADOC section 4, G-TADOC section 4)."""
-
-    AUTO = 0
-    """Chosen for each part of a grammar, from its number of files and the sizes of its rules."""
-    TOP_DOWN = 1
-    """Weights flow from each file to the rules that it uses."""
-    BOTTOM_UP = 2
-    """Each rule gets a table of the terms in it and in the rules below; files read the tables of their elements.
-
-    If the tables of a part could exceed 64 MiB, the CPU goes top-down for that part.
-    """
 
 
 @dataclass
@@ -91,16 +79,6 @@ class Traversal:
 BY_DEFAULT = Traversal()
 
 
-class Task(IntEnum):
-    """The tasks of `_grammar.report`."""
-
-    INVERTED_INDEX = 0
-    TERM_VECTOR = 1
-    SEQUENCE_COUNT = 2
-    RANKED_INVERTED_INDEX = 3
-    TFIDF = 4
-
-
 _TOP_LINES = (Task.INVERTED_INDEX, Task.SEQUENCE_COUNT)  # tasks whose `top` limits lines
 
 
@@ -121,13 +99,13 @@ def statistics_report(
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
     times = traversal.times or PhaseTimes()
     directory = temporary_directory()
-    postings = _grammar.Postings(directory, traversal.in_memory, traversal.space_limit or free_space(directory) // 2)
+    postings = _statistics.Postings(directory, traversal.in_memory, traversal.space_limit or free_space(directory) // 2)
     try:
         with times.of("flatten"):
-            corpus = _grammar.Corpus([grammar.native for grammar in grammars], files, num_words)
+            corpus = _statistics.Corpus([grammar.native for grammar in grammars], files, num_words)
         _gather(postings, corpus, task, grammars, num_words, replace(traversal, num_threads=num_threads, times=times))
         with times.of("emit"):
-            native = _grammar.report(corpus, task, top, postings, num_threads)
+            native = _statistics.task_report(corpus, task, top, postings, num_threads)
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
     report = PiecewiseReport(native, num_threads, timed=lambda: times.of("emit"))
@@ -135,8 +113,8 @@ def statistics_report(
 
 
 def _gather(
-    postings: _grammar.Postings,
-    corpus: _grammar.Corpus,
+    postings: _statistics.Postings,
+    corpus: _statistics.Corpus,
     task: Task,
     grammars: Sequence[Grammar],
     num_words: int,
@@ -149,8 +127,7 @@ def _gather(
     times = traversal.times or PhaseTimes()
     if traversal.device is None:
         with times.of("traverse"):
-            way = (traversal.sequential, traversal.direction.value, traversal.num_threads)
-            postings.gather(corpus, per_file, way)
+            postings.gather(corpus, per_file, traversal.direction, traversal.num_threads, traversal.sequential)
         return
     counter = DeviceCounter(traversal.device, traversal, times)
     part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
@@ -160,7 +137,7 @@ def _gather(
 
 
 def files_in_order(paths: Mapping[int, bytes]) -> list[tuple[int, bytes]]:
-    """Returns the files as `_grammar.Corpus` takes them: sorted by path in byte order, with escaped paths."""
+    """Returns the files as `_statistics.Corpus` takes them: sorted by path in byte order, with escaped paths."""
     return [(ino, escape_path(path)) for ino, path in sorted(paths.items(), key=lambda item: (item[1], item[0]))]
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from enum import Enum
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.statistics.report import PiecewiseReport
@@ -33,7 +33,7 @@ def word_count_report(
     words = [source.native if isinstance(source, Grammar) else source for source, _ in sources]
     counts = [source.counts for source in sources]
     try:
-        native = _grammar.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
+        native = _statistics.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
     except ValueError as error:
         raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
     return PiecewiseReport(native, num_threads)

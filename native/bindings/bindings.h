@@ -1,24 +1,40 @@
-// The submodules of the Python module gompfs._native. Each function defines one of them, or one
-// class of them.
+// The parts of the Python module gompfs._native. Each function adds the class or the functions that
+// its file is named after to a submodule; module.cpp calls them all.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace gompfs {
 
-void bind_codec(nanobind::module_& module);
-void bind_grammar(nanobind::module_& module);
-void bind_index(nanobind::module_& module);
+// gompfs._native.codec
+void bind_buffer_pool(nanobind::module_& codec);
+void bind_codec_blocks(nanobind::module_& codec);
+void bind_decode_work(nanobind::module_& codec);
+
+// gompfs._native.grammar
+void bind_grammar(nanobind::module_& grammar);
+void bind_grammar_builder(nanobind::module_& grammar);
+void bind_text_check(nanobind::module_& grammar);
+
+// gompfs._native.statistics
+void bind_corpus(nanobind::module_& statistics);
+void bind_counted_section(nanobind::module_& statistics);
+void bind_forest(nanobind::module_& statistics);
+void bind_postings(nanobind::module_& statistics);
+void bind_report(nanobind::module_& statistics);
+
+// gompfs._native.index
+void bind_index_pages(nanobind::module_& index);
 
 // gompfs._native.blocks
-void bind_stored_sizes(nanobind::module_& module);
-void bind_block_reader(nanobind::module_& module);
+void bind_block_reader(nanobind::module_& blocks);
+void bind_stored_sizes(nanobind::module_& blocks);
 
 // gompfs._native.fuse
-void bind_reader_table(nanobind::module_& module);
-void bind_listing_table(nanobind::module_& module);
-void bind_reply_cache(nanobind::module_& module);
-void bind_request_loop(nanobind::module_& module);
-void bind_kernel_mount(nanobind::module_& module);
+void bind_kernel_mount(nanobind::module_& fuse);
+void bind_listing_table(nanobind::module_& fuse);
+void bind_reader_table(nanobind::module_& fuse);
+void bind_reply_cache(nanobind::module_& fuse);
+void bind_request_loop(nanobind::module_& fuse);
 
 }  // namespace gompfs

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <exception>
+#include <initializer_list>
 #include <system_error>
 
 #include "bindings/bindings.h"
@@ -26,24 +27,12 @@ void translate_exception(const std::exception_ptr& error, void*) {
     }
 }
 
-void add_submodule(nb::module_& module, const char* name, void (*bind)(nb::module_&)) {
-    nb::module_ submodule = module.def_submodule(name);
-    bind(submodule);
-}
-
-void bind_blocks(nb::module_& module) {
-    module.doc() = "Reads of decoded blocks.";
-    bind_stored_sizes(module);
-    bind_block_reader(module);
-}
-
-void bind_fuse(nb::module_& module) {
-    module.doc() = "The FUSE server of a mount.";
-    bind_reader_table(module);
-    bind_listing_table(module);
-    bind_reply_cache(module);
-    bind_request_loop(module);
-    bind_kernel_mount(module);
+void add_submodule(nb::module_& module, const char* name, const char* documentation,
+                   std::initializer_list<void (*)(nb::module_&)> bindings) {
+    nb::module_ submodule = module.def_submodule(name, documentation);
+    for (const auto bind : bindings) {
+        bind(submodule);
+    }
 }
 
 }  // namespace
@@ -54,9 +43,22 @@ NB_MODULE(_native, module) {
     module.doc() = "The C++ core. Its functions release the GIL.";
     nb::register_exception_translator(gompfs::translate_exception);
     module.def("cancel_all", [] { gompfs::Cancellation::of_process().cancel(); });
-    gompfs::add_submodule(module, "codec", gompfs::bind_codec);  // defines HeldBytes and DecodeWork
-    gompfs::add_submodule(module, "grammar", gompfs::bind_grammar);
-    gompfs::add_submodule(module, "index", gompfs::bind_index);
-    gompfs::add_submodule(module, "blocks", gompfs::bind_blocks);  // defines StoredSizes
-    gompfs::add_submodule(module, "fuse", gompfs::bind_fuse);
+    // A class must be defined before a function whose signature names it.
+    gompfs::add_submodule(
+        module, "codec", "Codecs: batches of blocks, encoded and decoded on several threads.",
+        {gompfs::bind_decode_work, gompfs::bind_buffer_pool, gompfs::bind_codec_blocks});
+    gompfs::add_submodule(
+        module, "grammar", "Word grammars: built, read and checked on several threads.",
+        {gompfs::bind_grammar_builder, gompfs::bind_grammar, gompfs::bind_text_check});
+    gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
+                          {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
+                           gompfs::bind_postings, gompfs::bind_report});
+    gompfs::add_submodule(module, "index", "Checks of an index before SQLite reads it.",
+                          {gompfs::bind_index_pages});
+    gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
+                          {gompfs::bind_stored_sizes, gompfs::bind_block_reader});
+    gompfs::add_submodule(
+        module, "fuse", "The FUSE server of a mount.",
+        {gompfs::bind_reader_table, gompfs::bind_listing_table, gompfs::bind_reply_cache,
+         gompfs::bind_request_loop, gompfs::bind_kernel_mount});
 }

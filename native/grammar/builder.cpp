@@ -244,14 +244,14 @@ struct GrammarBuilder::Workspace {
 };
 
 GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                               unsigned num_threads, bool elsewhere)
+                               unsigned num_threads, bool external_rules)
     : builder_(builder),
       num_threads_(std::max(num_threads, 1u)),
-      elsewhere_(elsewhere),
+      external_rules_(external_rules),
       tokenizer_(word_characters),
       words_of_characters_(!word_characters.empty()),
       text_(std::make_unique<PartText>()) {
-    for (unsigned number = 0; number < num_threads_ && !elsewhere_; ++number) {
+    for (unsigned number = 0; number < num_threads_ && !external_rules_; ++number) {
         threads_.emplace_back([this] { work(); });
     }
 }
@@ -331,8 +331,8 @@ void GrammarBuilder::cut_file() {
     search_from(rest.size());
 }
 
-// Hands the collected text to a worker, or to the queue of parts built elsewhere. Waits while all
-// workers are busy and another text is already waiting.
+// Hands the collected text to a worker, or to the queue of parts for external rules. Waits while
+// all workers are busy and another text is already waiting.
 void GrammarBuilder::dispatch() {
     std::unique_lock lock(mutex_);
     wait_unless_cancelled(changed_, lock, [&] { return waiting_ == nullptr || failure_; });
@@ -343,7 +343,7 @@ void GrammarBuilder::dispatch() {
     parts_.emplace_back();
     word_lists_.emplace_back();
     std::unique_ptr<PartText> text = std::exchange(text_, std::make_unique<PartText>());
-    if (elsewhere_) {
+    if (external_rules_) {
         texts_.push_back(std::move(text));
     } else {
         waiting_ = std::move(text);
@@ -443,15 +443,26 @@ std::optional<PartsInText> GrammarBuilder::take_texts(std::size_t least, std::si
     return parts;
 }
 
-void PartsInText::move_to(std::uint8_t* bytes, unsigned num_threads) {
+std::vector<std::size_t> PartsInText::numbers() const {
+    std::vector<std::size_t> numbers;
+    for (const auto& text : texts) {
+        numbers.push_back(text->number);
+    }
+    return numbers;
+}
+
+void PartsInText::move_to(std::span<std::uint8_t> bytes, unsigned num_threads) {
+    if (bytes.size() != size()) {
+        throw std::invalid_argument("the memory does not have the size of the text");
+    }
     parallel_for(texts.size(), num_threads, [&](std::size_t part) {
         const std::unique_ptr<PartText> text = std::move(texts[part]);
         const std::uint32_t file = part_files[part];
-        std::uint8_t* place = bytes + (file == 0 ? 0 : file_ends[file - 1] + std::size_t{1});
+        std::uint8_t* out = bytes.data() + (file == 0 ? 0 : file_ends[file - 1] + std::size_t{1});
         std::size_t start = 0;
         for (const std::size_t end : text->ends) {
-            place = std::copy(text->bytes.data() + start, text->bytes.data() + end, place);
-            *place++ = '\n';
+            out = std::copy(text->bytes.data() + start, text->bytes.data() + end, out);
+            *out++ = '\n';
             start = end;
         }
     });

@@ -34,16 +34,17 @@ struct PartText {
     std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
 
-// Parts that are to be built elsewhere (on a GPU); their texts follow each other.
+// Parts that are whose rules another builder makes (a GPU); their texts follow each other.
 struct PartsInText {
     std::vector<std::unique_ptr<PartText>> texts;
     std::vector<std::uint32_t> file_ends;   // offset of the newline after each file
     std::vector<std::uint32_t> part_files;  // first file of each part, and the end
 
+    std::vector<std::size_t> numbers() const;  // of the parts
     std::size_t size() const { return file_ends.back() + std::size_t{1}; }
-    // Writes the text with its newlines to `bytes`, which has size() bytes, and frees the text
-    // here.
-    void move_to(std::uint8_t* bytes, unsigned num_threads);
+    // Writes the text with its newlines to `bytes`, and frees the text here. Throws
+    // std::invalid_argument unless `bytes` has size() bytes.
+    void move_to(std::span<std::uint8_t> bytes, unsigned num_threads);
 };
 
 // The words and rules of such parts. The words of each part are in the order of their first
@@ -63,10 +64,10 @@ struct PartsInRules {
 // words, numbers them and builds a grammar. Parts share only the dictionary.
 class GrammarBuilder {
   public:
-    // With `elsewhere`, the caller takes the text of each part (take_texts) and supplies its words
-    // and rules (give_rules).
+    // With `external_rules`, the caller takes the text of each part (take_texts) and supplies its
+    // words and rules (give_rules).
     GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                   unsigned num_threads, bool elsewhere = false);
+                   unsigned num_threads, bool external_rules = false);
     ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
@@ -76,9 +77,9 @@ class GrammarBuilder {
     void add_bytes(std::string_view bytes);
     void end_file();
 
-    // Takes up to `most` parts to be built elsewhere. Returns nothing if fewer than `least` parts
-    // are waiting, or none. After finish(), all parts have been taken once a call with `least` = 1
-    // returns nothing.
+    // Takes up to `most` parts, for which the caller builds the rules. Returns nothing if fewer
+    // than `least` parts are waiting, or none. After finish(), all parts have been taken once a
+    // call with `least` = 1 returns nothing.
     std::optional<PartsInText> take_texts(std::size_t least, std::size_t most);
     // Receives the words and rules of parts that were taken. Throws std::invalid_argument if they
     // are not valid.
@@ -117,7 +118,7 @@ class GrammarBuilder {
     Cancellation cancellation_;  // of threads_
     const BuilderKind builder_;
     const unsigned num_threads_;
-    const bool elsewhere_;
+    const bool external_rules_;
     const Tokenizer tokenizer_;
     const bool words_of_characters_;
     std::unique_ptr<PartText> text_;  // being collected
@@ -136,7 +137,7 @@ class GrammarBuilder {
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
     std::vector<BuiltPart> parts_;
-    std::deque<std::unique_ptr<PartText>> texts_;    // parts to be built elsewhere
+    std::deque<std::unique_ptr<PartText>> texts_;    // parts for external rules
     std::vector<WordList> word_lists_;               // per part
     std::vector<std::vector<std::uint32_t>> ranks_;  // per part: numbers of its words
     std::vector<std::vector<std::uint8_t>> pieces_;  // of the section

@@ -28,6 +28,11 @@ struct Dictionary {
     std::uint32_t lower_bound(std::string_view text) const;
 };
 
+// Makes a dictionary of words whose bytes follow each other; word i begins at starts[i]. Throws
+// std::invalid_argument if the words are not inside the bytes.
+Dictionary make_dictionary(std::span<const std::uint64_t> starts,
+                           std::span<const std::uint8_t> bytes);
+
 // What a part says about its text, before its rules.
 struct PartHead {
     bool continues = false;        // whether its first file began in the part before
@@ -50,6 +55,8 @@ struct Grammar {
     BuilderKind builder = BuilderKind::repair;
     Dictionary dictionary;
     std::vector<Part> parts;
+
+    std::uint64_t size_in_memory() const;  // in bytes
 };
 
 // Functions that write the pieces of a grammar section (docs/format.md) in their order: the header,

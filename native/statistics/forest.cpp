@@ -1,9 +1,11 @@
 // Builds a forest from parts; see forest.h. It takes three parallel passes over the parts: measure
-// finds the files, the needed rules and the sizes; after all parts have their positions (place),
-// write_elements writes their nodes and elements; write_levels computes depths and heights.
+// finds the files, the needed rules and the sizes; after all parts have their positions
+// (set_position), write_elements writes their nodes and elements; write_levels computes depths and
+// heights.
 #include "statistics/forest.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 #include "common/parallel.h"
@@ -13,9 +15,15 @@ namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-struct FilePlace {
+struct FileRange {
     std::uint32_t file;
     std::uint64_t begin, end;  // in the symbols of the root
+};
+
+// A part, and the numbers of its dictionary's words by index (null: the indexes themselves).
+struct ForestPart {
+    const Part* part;
+    const std::vector<std::uint32_t>* ranks;
 };
 
 // One part that becomes a piece of the forest: first it is measured, then written to its position.
@@ -32,7 +40,7 @@ class PartOfForest {
             return;
         }
         find_rules();
-        for (const FilePlace& file : files_) {
+        for (const FileRange& file : files_) {
             num_file_elements_ += count_elements(file.begin, file.end);
         }
         for (std::uint32_t rule = 1; rule < part_->rules.size(); ++rule) {
@@ -44,8 +52,8 @@ class PartOfForest {
     }
 
     // Sets the positions of its nodes and elements.
-    void place(std::uint32_t first_file, std::uint32_t first_rule, std::uint64_t first_file_element,
-               std::uint64_t first_rule_element) {
+    void set_position(std::uint32_t first_file, std::uint32_t first_rule,
+                      std::uint64_t first_file_element, std::uint64_t first_rule_element) {
         first_file_ = first_file;
         first_rule_ = first_rule;
         first_file_element_ = first_file_element;
@@ -53,16 +61,17 @@ class PartOfForest {
     }
 
     void write_elements(Forest& forest) const {
-        std::uint64_t place = first_file_element_;
+        std::uint64_t position = first_file_element_;
         for (std::uint32_t at = 0; at < files_.size(); ++at) {
             forest.files[first_file_ + at] = files_[at].file;
-            place = write_node(forest, first_file_ + at, files_[at].begin, files_[at].end, place);
+            position =
+                write_node(forest, first_file_ + at, files_[at].begin, files_[at].end, position);
         }
-        place = first_rule_element_;
+        position = first_rule_element_;
         for (std::uint32_t rule = 1; rule < nodes_.size(); ++rule) {
             if (nodes_[rule] != kNone) {
-                place = write_node(forest, first_rule_ + nodes_[rule], starts()[rule],
-                                   starts()[rule + 1], place);
+                position = write_node(forest, first_rule_ + nodes_[rule], starts()[rule],
+                                      starts()[rule + 1], position);
             }
         }
     }
@@ -111,12 +120,12 @@ class PartOfForest {
                     const std::function<std::uint32_t(std::uint64_t)>& file_number) {
         end = std::min<std::uint64_t>(end, part_->inos.size());
         std::uint64_t start = 0;
-        for (std::uint64_t place = 0; place < end; ++place) {
+        for (std::uint64_t index = 0; index < end; ++index) {
             std::uint64_t stop = start;
             while (part_->rules.symbols[stop] != kSplitter) {
                 ++stop;
             }
-            const std::uint32_t file = place < begin ? kLeftOut : file_number(part_->inos[place]);
+            const std::uint32_t file = index < begin ? kLeftOut : file_number(part_->inos[index]);
             if (file != kLeftOut) {
                 files_.push_back({file, start, stop});
             }
@@ -141,7 +150,7 @@ class PartOfForest {
                 }
             }
         };
-        for (const FilePlace& file : files_) {
+        for (const FileRange& file : files_) {
             mark(part_->rules.symbols.data() + file.begin, part_->rules.symbols.data() + file.end);
         }
         for (std::uint32_t rule = 1; rule < size; ++rule) {
@@ -163,18 +172,18 @@ class PartOfForest {
 
     // Writes the elements of a node; returns where they end.
     std::uint64_t write_node(Forest& forest, std::uint32_t node, std::uint64_t begin,
-                             std::uint64_t end, std::uint64_t place) const {
+                             std::uint64_t end, std::uint64_t position) const {
         for (std::uint64_t at = begin; at < end; ++at) {
             const Symbol symbol = part_->rules.symbols[at];
             if (symbol < num_words()) {
                 const std::uint32_t word = part_->words[symbol];
-                forest.elements[place++] = ranks_ == nullptr ? word : (*ranks_)[word];
+                forest.elements[position++] = ranks_ == nullptr ? word : (*ranks_)[word];
             } else if (stays(symbol)) {
-                forest.elements[place++] = kNode | (first_rule_ + nodes_[symbol - num_words()]);
+                forest.elements[position++] = kNode | (first_rule_ + nodes_[symbol - num_words()]);
             }
         }
-        forest.starts[node + std::size_t{1}] = place;
-        return place;
+        forest.starts[node + std::size_t{1}] = position;
+        return position;
     }
 
     template <typename Take>
@@ -188,14 +197,14 @@ class PartOfForest {
 
     const Part* part_;
     const std::vector<std::uint32_t>* ranks_;
-    std::vector<FilePlace> files_;
+    std::vector<FileRange> files_;
     std::vector<std::uint32_t> nodes_;  // by rule: index among the kept rules, or kNone
     std::uint32_t num_rules_ = 0, first_file_ = 0, first_rule_ = 0;
     std::uint64_t num_file_elements_ = 0, num_rule_elements_ = 0;
     std::uint64_t first_file_element_ = 0, first_rule_element_ = 0;
 };
 
-Forest make_room(std::vector<PartOfForest>& parts) {
+Forest allocate_forest(std::vector<PartOfForest>& parts) {
     std::uint64_t num_files = 0, num_nodes = 0, num_file_elements = 0, num_elements = 0;
     for (const PartOfForest& part : parts) {
         num_files += part.num_files();
@@ -214,8 +223,8 @@ Forest make_room(std::vector<PartOfForest>& parts) {
     forest.heights.resize(num_nodes);
     std::uint64_t file = 0, rule = num_files, of_files = 0, of_rules = num_file_elements;
     for (PartOfForest& part : parts) {
-        part.place(static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(rule), of_files,
-                   of_rules);
+        part.set_position(static_cast<std::uint32_t>(file), static_cast<std::uint32_t>(rule),
+                          of_files, of_rules);
         file += part.num_files();
         rule += part.num_rules();
         of_files += part.num_file_elements();
@@ -224,30 +233,54 @@ Forest make_room(std::vector<PartOfForest>& parts) {
     return forest;
 }
 
-}  // namespace
-
+// Builds the forest of the files [begin, end), counted over the files of all parts.
+// file_number(ino) is kLeftOut for files that do not count.
 Forest build_forest(const std::vector<ForestPart>& sources, std::uint64_t begin, std::uint64_t end,
                     const std::function<std::uint32_t(std::uint64_t)>& file_number,
                     unsigned num_threads) {
     std::vector<PartOfForest> parts(sources.begin(), sources.end());
-    std::vector<std::uint64_t> first_places;
-    std::uint64_t num_places = 0;
+    std::vector<std::uint64_t> first_files;
+    std::uint64_t num_files = 0;
     for (const ForestPart& source : sources) {
-        first_places.push_back(num_places);
-        num_places += source.part->inos.size();
+        first_files.push_back(num_files);
+        num_files += source.part->inos.size();
     }
-    const auto place_in = [&](std::size_t part, std::uint64_t place) {
-        return place - std::min(place, first_places[part]);
+    const auto index_in = [&](std::size_t part, std::uint64_t file) {
+        return file - std::min(file, first_files[part]);
     };
     parallel_for(parts.size(), num_threads, [&](std::size_t part) {
-        parts[part].measure(place_in(part, begin), place_in(part, end), file_number);
+        parts[part].measure(index_in(part, begin), index_in(part, end), file_number);
     });
-    Forest forest = make_room(parts);
+    Forest forest = allocate_forest(parts);
     parallel_for(parts.size(), num_threads,
                  [&](std::size_t part) { parts[part].write_elements(forest); });
     parallel_for(parts.size(), num_threads,
                  [&](std::size_t part) { parts[part].write_levels(forest); });
     return forest;
+}
+
+}  // namespace
+
+Forest forest_of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
+                        unsigned num_threads) {
+    std::vector<ForestPart> parts;
+    for (std::size_t grammar = 0; grammar < corpus.grammars.size(); ++grammar) {
+        for (const Part& part : corpus.grammars[grammar]->parts) {
+            parts.push_back({&part, corpus.words.ranks(grammar)});
+        }
+    }
+    const auto file_number = [&](std::uint64_t ino) { return corpus.file_number(ino); };
+    return build_forest(parts, begin, end, file_number, num_threads);
+}
+
+Forest forest_of_grammar(const Grammar& grammar, const CountedFiles& files, std::uint64_t begin,
+                         std::uint64_t end, unsigned num_threads) {
+    std::vector<ForestPart> parts;
+    for (const Part& part : grammar.parts) {
+        parts.push_back({&part, nullptr});
+    }
+    const auto file_number = [&](std::uint64_t ino) { return files.contains(ino) ? 0 : kLeftOut; };
+    return build_forest(parts, begin, end, file_number, num_threads);
 }
 
 }  // namespace gompfs

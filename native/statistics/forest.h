@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "statistics/corpus.h"
+#include "statistics/traversal.h"
 
 namespace gompfs {
 
@@ -28,17 +28,14 @@ struct Forest {
     std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(depths.size()); }
 };
 
-// A part, and the numbers of its dictionary's words by index (null: the indexes themselves).
-struct ForestPart {
-    const Part* part;
-    const std::vector<std::uint32_t>* ranks;
-};
+// Builds the forest of the files [begin, end), counted over the files of all parts of all grammars.
+// Throws std::invalid_argument if there are too many nodes.
+Forest forest_of_corpus(const Corpus& corpus, std::uint64_t begin, std::uint64_t end,
+                        unsigned num_threads);
 
-// Builds the forest of the files [begin, end), counted over the files of all parts.
-// file_number(ino) is kLeftOut for files that do not count. Throws std::invalid_argument if there
-// are too many nodes.
-Forest build_forest(const std::vector<ForestPart>& parts, std::uint64_t begin, std::uint64_t end,
-                    const std::function<std::uint32_t(std::uint64_t)>& file_number,
-                    unsigned num_threads);
+// Builds the forest of some files of a grammar. Words are numbered as in the dictionary, and all
+// files have the number 0.
+Forest forest_of_grammar(const Grammar& grammar, const CountedFiles& files, std::uint64_t begin,
+                         std::uint64_t end, unsigned num_threads);
 
 }  // namespace gompfs

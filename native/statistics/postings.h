@@ -23,7 +23,7 @@ struct Traversal {
 // runs at once.
 class Postings {
   public:
-    explicit Postings(Spill::Place place) : spill(std::move(place)) {}
+    explicit Postings(Spill::Options options) : spill(std::move(options)) {}
 
     // Adds postings in the order of (term, file); terms are indexes in `keys`, which must ascend.
     void add(std::span<const NgramKey> keys, std::span<const Posting> postings);

@@ -41,7 +41,8 @@ int open_unnamed(const std::string& directory) {
 
 }  // namespace
 
-Spill::Spill(Place place) : place_(std::move(place)), memory_(new std::uint8_t[place_.in_memory]) {}
+Spill::Spill(Options options)
+    : options_(std::move(options)), memory_(new std::uint8_t[options_.in_memory]) {}
 
 Spill::~Spill() {
     if (file_ >= 0) {
@@ -50,24 +51,24 @@ Spill::~Spill() {
 }
 
 void Spill::open_file() {
-    file_ = open_unnamed(place_.directory);
+    file_ = open_unnamed(options_.directory);
     if (file_ < 0) {
         fail("a temporary file cannot be created");
     }
 }
 
 void Spill::reserve(std::uint64_t size) {
-    if ((reserved_ += size) > place_.limit) {
+    if ((reserved_ += size) > options_.limit) {
         throw std::length_error("they need more temporary space than is allowed");
     }
 }
 
 std::uint64_t Spill::append(std::span<const std::uint8_t> bytes) {
     reserve(bytes.size());
-    const std::uint64_t place = size_.fetch_add(bytes.size());
-    const std::uint64_t in_memory =
-        std::min<std::uint64_t>(bytes.size(), place_.in_memory - std::min(place, place_.in_memory));
-    std::copy_n(bytes.begin(), in_memory, memory_.get() + std::min(place, place_.in_memory));
+    const std::uint64_t offset = size_.fetch_add(bytes.size());
+    const std::uint64_t in_memory = std::min<std::uint64_t>(
+        bytes.size(), options_.in_memory - std::min(offset, options_.in_memory));
+    std::copy_n(bytes.begin(), in_memory, memory_.get() + std::min(offset, options_.in_memory));
     if (in_memory < bytes.size()) {
         std::call_once(is_open_, [this] { open_file(); });
     }
@@ -75,24 +76,24 @@ std::uint64_t Spill::append(std::span<const std::uint8_t> bytes) {
         throw_if_cancelled();
         const std::size_t step = std::min(bytes.size() - done, kMaxStep);
         const ssize_t written =
-            pwrite(file_, bytes.data() + done, step, static_cast<off_t>(place + done));
+            pwrite(file_, bytes.data() + done, step, static_cast<off_t>(offset + done));
         if (written < 0 && errno != EINTR) {
             fail("a temporary file cannot be written");
         }
         done += static_cast<std::size_t>(std::max<ssize_t>(written, 0));
     }
-    return place;
+    return offset;
 }
 
-void Spill::read(std::uint64_t place, std::span<std::uint8_t> bytes) const {
-    const std::uint64_t in_memory =
-        std::min<std::uint64_t>(bytes.size(), place_.in_memory - std::min(place, place_.in_memory));
-    std::copy_n(memory_.get() + std::min(place, place_.in_memory), in_memory, bytes.begin());
+void Spill::read(std::uint64_t offset, std::span<std::uint8_t> bytes) const {
+    const std::uint64_t in_memory = std::min<std::uint64_t>(
+        bytes.size(), options_.in_memory - std::min(offset, options_.in_memory));
+    std::copy_n(memory_.get() + std::min(offset, options_.in_memory), in_memory, bytes.begin());
     for (std::size_t done = in_memory; done < bytes.size();) {
         throw_if_cancelled();
         const std::size_t step = std::min(bytes.size() - done, kMaxStep);
         const ssize_t got =
-            pread(file_, bytes.data() + done, step, static_cast<off_t>(place + done));
+            pread(file_, bytes.data() + done, step, static_cast<off_t>(offset + done));
         if (got == 0 || (got < 0 && errno != EINTR)) {
             errno = got == 0 ? EIO : errno;
             fail("a temporary file cannot be read");

@@ -3,6 +3,9 @@
 // found by walking both in parallel.
 #include "statistics/vocabulary.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "common/cancellation.h"
 
 namespace gompfs {
@@ -14,9 +17,9 @@ Vocabulary::Vocabulary(std::vector<const Dictionary*> dictionaries)
         return;
     }
     for (std::uint32_t dictionary = 0; dictionary < dictionaries_.size(); ++dictionary) {
-        places_ = merge(places_, dictionary);
+        entries_ = merge(entries_, dictionary);
     }
-    size_ = static_cast<std::uint32_t>(places_.size());
+    size_ = static_cast<std::uint32_t>(entries_.size());
     for (const Dictionary* dictionary : dictionaries_) {
         std::vector<std::uint32_t>& ranks = ranks_.emplace_back(dictionary->size());
         std::uint32_t rank = 0;
@@ -31,21 +34,21 @@ Vocabulary::Vocabulary(std::vector<const Dictionary*> dictionaries)
     }
 }
 
-std::vector<Vocabulary::Place> Vocabulary::merge(const std::vector<Place>& places,
+std::vector<Vocabulary::Entry> Vocabulary::merge(const std::vector<Entry>& entries,
                                                  std::uint32_t dictionary) const {
     const Dictionary& words = *dictionaries_[dictionary];
-    std::vector<Place> merged;
-    merged.reserve(places.size() + words.size());
+    std::vector<Entry> merged;
+    merged.reserve(entries.size() + words.size());
     std::uint32_t number = 0;
     CancellationPoint point;
-    for (const Place& place : places) {
+    for (const Entry& entry : entries) {
         point();
-        const std::string_view word = dictionaries_[place.dictionary]->word(place.number);
+        const std::string_view word = dictionaries_[entry.dictionary]->word(entry.number);
         for (; number < words.size() && words.word(number) < word; ++number) {
             merged.push_back({dictionary, number});
         }
         number += number < words.size() && words.word(number) == word;
-        merged.push_back(place);
+        merged.push_back(entry);
     }
     for (; number < words.size(); ++number) {
         merged.push_back({dictionary, number});
@@ -54,11 +57,10 @@ std::vector<Vocabulary::Place> Vocabulary::merge(const std::vector<Place>& place
 }
 
 std::uint32_t Vocabulary::lower_bound(std::string_view text) const {
-    return count_before(size_, text, [this](std::uint32_t rank) { return word(rank); });
-}
-
-std::uint32_t Dictionary::lower_bound(std::string_view text) const {
-    return count_before(size(), text, [this](std::uint32_t number) { return word(number); });
+    const auto ranks = std::views::iota(std::uint32_t{0}, size_);
+    return static_cast<std::uint32_t>(
+        std::ranges::lower_bound(ranks, text, {}, [this](auto rank) { return word(rank); }) -
+        ranks.begin());
 }
 
 }  // namespace gompfs

@@ -41,6 +41,7 @@ unsigned num_digits(std::uint64_t count) {
 WordCountReport::WordCountReport(std::vector<CountedWords> sources, bool by_count,
                                  std::uint64_t top, unsigned num_threads)
     : sources_(std::move(sources)), num_threads_(std::max(num_threads, 1u)) {
+    check_sizes();
     const CountedSection* const section = only_section();
     if (section == nullptr) {
         words_.emplace(dictionaries());
@@ -60,6 +61,16 @@ WordCountReport::WordCountReport(std::vector<CountedWords> sources, bool by_coun
         }
         size_ = cut_pieces();
     });
+}
+
+void WordCountReport::check_sizes() const {
+    for (const CountedWords& source : sources_) {
+        const std::size_t num_words =
+            source.section != nullptr ? source.section->words().size() : source.dictionary->size();
+        if (source.counts.size() != num_words) {
+            throw std::invalid_argument("the number of counts differs from the number of words");
+        }
+    }
 }
 
 const CountedSection* WordCountReport::only_section() const {

@@ -28,8 +28,8 @@ struct CountedWords {
 class WordCountReport : public Report {
   public:
     // If `top` is above 0, there are at most that many lines. The sources must outlive the report.
-    // Throws std::invalid_argument if the sum of the counts of several sources could exceed 64
-    // bits.
+    // Throws std::invalid_argument if a source does not have a count for each word, or if the sum
+    // of the counts of several sources could exceed 64 bits.
     WordCountReport(std::vector<CountedWords> sources, bool by_count, std::uint64_t top,
                     unsigned num_threads);
 
@@ -41,6 +41,7 @@ class WordCountReport : public Report {
     std::optional<std::uint64_t> size() const override { return size_; }
 
   private:
+    void check_sizes() const;
     const CountedSection* only_section() const;
     std::vector<const Dictionary*> dictionaries() const;
     const std::vector<std::size_t>& piece_starts() const;

@@ -208,7 +208,7 @@ CALLS = """
 import os, signal, sys, threading, time
 from pathlib import Path
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.grammar import GrammarBuilder
 from gompfs.grammar.grammar import NO_RULES
 
@@ -219,11 +219,12 @@ def corpus(num_words):
     builder = GrammarBuilder(NO_RULES, "whitespace", 1)._native
     builder.add_files([(1, text[: 7 * num_words])])
     builder.finish()
-    return _grammar.Corpus([builder.take()], [(1, b"text")], 5)
+    return _statistics.Corpus([builder.take()], [(1, b"text")], 5)
 
 
 def count(corpus, per_file, sequential):
-    _grammar.Postings(os.environ["TMPDIR"], 64 << 20, 1 << 32).gather(corpus, per_file, (sequential, 0, 1))
+    postings = _statistics.Postings(os.environ["TMPDIR"], 64 << 20, 1 << 32)
+    postings.gather(corpus, per_file, _statistics.Direction.AUTO, 1, sequential)
 
 
 def build_rules():

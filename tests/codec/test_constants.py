@@ -1,11 +1,13 @@
 """The constants of C++ and Python are the same."""
 
 import re
+from enum import Enum, IntEnum
 from pathlib import Path
 
 import pytest
 
-from gompfs.codec import constants
+from gompfs._native import codec as native
+from gompfs.codec import BlockStatus, Codec, constants
 
 HEADER = Path(__file__).parents[2] / "kernels" / "shared" / "format_constants.h"
 DEFINITION = re.compile(r"constexpr [a-z ]+ k(\w+)(\[\w+\])? =\s+([^;]+);")
@@ -34,6 +36,17 @@ def test_the_header_is_parsed() -> None:
 @pytest.mark.parametrize(("name", "value"), definitions().items())
 def test_python_has_the_same_value(name: str, value: object) -> None:
     assert getattr(constants, name) == value
+
+
+@pytest.mark.parametrize(("core", "python"), [(native.Codec, Codec), (native.BlockStatus, BlockStatus)])
+def test_the_enums_of_the_core_are_those_of_python(core: type[Enum], python: type[IntEnum]) -> None:
+    assert [(member.name, member.value) for member in core] == [(member.name, int(member)) for member in python]
+
+
+def test_an_unknown_codec_is_refused() -> None:
+    assert native.decode_payload(Codec.STORED, b"abc", bytearray(3))
+    with pytest.raises(TypeError):
+        native.decode_payload(max(Codec) + 1, b"abc", bytearray(3))
 
 
 def test_python_has_no_other_constants() -> None:

@@ -14,6 +14,7 @@ from device_cases import cases
 from host_device import HostDevice
 from tool_modules import tool_module
 
+from gompfs._native.statistics import Task
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import Grammar
 from gompfs.statistics import (
@@ -24,7 +25,6 @@ from gompfs.statistics import (
     sequence_count_report,
     term_vector_report,
 )
-from gompfs.statistics.traversal import Task
 
 report_in_rounds = tool_module("experiments.mask_rounds").report_in_rounds
 

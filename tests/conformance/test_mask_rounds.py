@@ -15,9 +15,9 @@ from native_builds import ROOT, kernel_library, sanitizer_environment
 from round_cases import compare_in_rounds, report_in_rounds
 from tool_modules import tool_module
 
+from gompfs._native.statistics import Task
 from gompfs.errors import StatsUnavailableError
 from gompfs.statistics import Direction, Traversal
-from gompfs.statistics.traversal import Task
 
 
 @pytest.mark.timeout(300)

@@ -26,7 +26,7 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
     builders = []
     parts: list[tuple[list[int], PartsInText]] = []
     for texts in batch:
-        builder = _grammar.GrammarBuilder(0, b"", 1, True)
+        builder = _grammar.GrammarBuilder(_grammar.BuilderKind.REPAIR, b"", 1, True)
         builder.add_files(list(enumerate(texts, 1)))
         builder.finish()
         taken = builder.take_texts(1, 1, allocate, 1)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
+from gompfs._native.statistics import Task
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import Array, ArrayDevice
 from gompfs.gpu.forest import DeviceForest
@@ -24,7 +25,7 @@ from gompfs.grammar import Grammar
 from gompfs.statistics.device_postings import DeviceCounter
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory
-from gompfs.statistics.traversal import PhaseTimes, Task, Traversal, files_in_order
+from gompfs.statistics.traversal import PhaseTimes, Traversal, files_in_order
 
 _SOURCE = str(Path(__file__).with_name("kernels") / "mask_rounds")
 _MAX_ROUNDS = 1 << 16
@@ -167,15 +168,15 @@ def report_in_rounds(
     """
     assert traversal.device is not None
     directory = temporary_directory()
-    postings = _grammar.Postings(directory, traversal.in_memory, free_space(directory) // 2)
-    corpus = _grammar.Corpus([grammar.native for grammar in grammars], files_in_order(paths), num_words)
+    postings = _statistics.Postings(directory, traversal.in_memory, free_space(directory) // 2)
+    corpus = _statistics.Corpus([grammar.native for grammar in grammars], files_in_order(paths), num_words)
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
     counter = RoundCounter(traversal.device, traversal, traversal.times or PhaseTimes())
     part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
     per_file = task is not Task.SEQUENCE_COUNT
     counter.gather(postings, corpus, part_sizes, num_words, per_file=per_file)
     postings.gather_over_edges(corpus, per_file, num_threads)
-    return PiecewiseReport(_grammar.report(corpus, task, 0, postings, num_threads), num_threads).read()
+    return PiecewiseReport(_statistics.task_report(corpus, task, 0, postings, num_threads), num_threads).read()
 
 
 def _with_tables(work: Work, num_results: int) -> Work:

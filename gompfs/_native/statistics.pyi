@@ -1,0 +1,137 @@
+"""Native statistics of grammars (native/statistics). The GIL is released."""
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+from gompfs._native.grammar import Grammar
+
+class Direction(Enum):
+    """The direction of traversal (TADOC section 4, G-TADOC section 4)."""
+
+    AUTO = 0
+    """Chosen for each part of a grammar, from its number of files and the sizes of its rules."""
+    TOP_DOWN = 1
+    """Weights flow from each file to the rules that it uses."""
+    BOTTOM_UP = 2
+    """Each rule gets a table of the terms in it and in the rules below; files read the tables of their elements.
+
+    If the tables of a part could exceed 64 MiB, the CPU goes top-down for that part.
+    """
+
+class Task(Enum):
+    """A statistic of n-grams and files."""
+
+    INVERTED_INDEX = 0
+    TERM_VECTOR = 1
+    SEQUENCE_COUNT = 2
+    RANKED_INVERTED_INDEX = 3
+    TFIDF = 4
+
+class Forest:
+    """See native/statistics/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
+
+    files: NDArray[np.uint32]
+    """By file node: the number of the file."""
+    starts: NDArray[np.uint64]
+    """By node: index of its first element; one more at the end."""
+    elements: NDArray[np.uint32]
+    """Words, or nodes with bit 31 set."""
+    depths: NDArray[np.uint32]
+    """By node: 0 for files, else 1 + the largest depth of the nodes that use it."""
+    heights: NDArray[np.uint32]
+    """By node: 0 without children, else 1 + the largest height of the children."""
+
+def forest_of_corpus(corpus: Corpus, begin: int, end: int, num_threads: int) -> Forest:
+    """Returns the forest of the files `begin` to `end` - 1, counted over the files of all parts of all grammars."""
+
+def forest_of_grammar(
+    grammar: Grammar, inos: NDArray[np.uint64] | None, begin: int, end: int, num_threads: int
+) -> Forest:
+    """As forest_of_corpus, but words are numbered as in the dictionary, and all files have the number 0."""
+
+class Corpus:
+    """The grammars of all segments as one text, for n-grams of `ngram_length` words.
+
+    `files` are pairs of inode and path. Raises ValueError if there are too many words for n-grams of that length.
+    """
+
+    bits: int
+    """Bits of a word in the key of an n-gram."""
+    num_words: int
+    """Number of distinct words."""
+    inner_ranks: NDArray[np.uint32]
+    """By word: its rank in front of other words; empty if that is the word's number."""
+    def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], ngram_length: int) -> None:
+        """Keeps the grammars alive."""
+
+    def find_ngram(self, words: list[bytes], num_threads: int) -> list[tuple[int, int]]:
+        """Returns the files (indexes in `files`) that contain these words in a row, with counts.
+
+        Raises ValueError unless there are `ngram_length` words.
+        """
+
+class Postings:
+    """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""
+
+    def __init__(self, directory: str, in_memory: int, limit: int) -> None:
+        """Creates no file before the memory is used up."""
+
+    def gather(
+        self, corpus: Corpus, per_file: bool, direction: Direction, num_threads: int, sequential: bool = False
+    ) -> None:
+        """Counts on the CPU. With `sequential`, counts on one thread, as the TADOC papers do, and ignores `direction`.
+
+        Raises ValueError above the limit, OSError.
+        """
+
+    def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
+        """Counts only the n-grams that span two parts, which a device does not count. Raises what gather raises."""
+
+    def add(self, keys: NDArray[np.uint64], postings: NDArray[np.uint64]) -> None:
+        """Adds a run: its distinct keys, ascending, as rows (low half, high half), and its postings.
+
+        Postings are rows (index of the key | file << 32, count), sorted by key and file, each pair once. Files are
+        numbered as in the corpus, or 0. The numbers are not checked. Raises what gather raises.
+        """
+
+class CountedSection:
+    """The words of a section, as it stores them, and their counts; raises what read_grammar raises."""
+
+    def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None:
+        """Counts the words of the files with these inodes; None for all files."""
+
+    counts: NDArray[np.uint64]
+    """By word number."""
+
+def word_counts(grammar: Grammar, inos: NDArray[np.uint64] | None, num_threads: int) -> NDArray[np.uint64]:
+    """Returns how often each word of the dictionary occurs in the files with these inodes; None for all files."""
+
+class Report:
+    """A text that is made in pieces."""
+
+    size: int | None
+    """Size of the text in bytes; None if it is not known before the text is made."""
+    def pieces(self, first: int, count: int, num_threads: int) -> list[bytes]:
+        """Returns up to `count` pieces from `first` on; fewer at the end. The first piece alone may be much faster."""
+
+def word_count_report(
+    sources: list[Grammar | CountedSection],
+    counts: list[NDArray[np.uint64]],
+    by_count: bool,
+    top: int,
+    num_threads: int,
+) -> Report:
+    """Returns lines of word, tab and count, with the counts of all sources added.
+
+    Raises ValueError if a source does not have a count for each word, or if the sums could exceed 62 bits.
+    """
+
+def task_report(corpus: Corpus, task: Task, top: int, postings: Postings, num_threads: int) -> Report:
+    """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
+
+def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:
+    """Returns the words `begin` to `end` - 1 of a file, each on a line."""

@@ -1,0 +1,34 @@
+// The class gompfs._native.codec.BufferPool, and the memory that it hands out (HeldBytes).
+#include "common/buffer_pool.h"
+
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "bindings/bindings.h"
+#include "common/held_bytes.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+nb::object allocate(BufferPool& pool, std::size_t size) {
+    auto buffer = pool.allocate(size);
+    std::uint8_t* const data = buffer.get();
+    return view_of({data, size, false, std::move(buffer)});
+}
+
+}  // namespace
+
+void bind_buffer_pool(nb::module_& codec) {
+    HeldBytes::define(codec);
+    nb::class_<BufferPool>(codec, "BufferPool")
+        .def(nb::init<>())
+        .def("allocate", &allocate, "size"_a)
+        .def("drop_free", &BufferPool::drop_free)
+        .def_prop_ro("num_free_bytes", &BufferPool::num_free_bytes);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,142 @@
+// Batches of blocks in gompfs._native.codec: converts arguments and releases the interpreter's
+// lock. The work is in native/codec/block_batch.cpp.
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "codec/block_batch.h"
+#include "common/buffer_view.h"
+#include "common/interruptible.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+// The bytes of a sequence of blocks, held as long as this object lives.
+class BlockViews {
+  public:
+    explicit BlockViews(nb::sequence blocks) {
+        views_.reserve(nb::len(blocks));
+        for (nb::handle block : blocks) {
+            blocks_.push_back(views_.emplace_back(block, PyBUF_SIMPLE).bytes());
+        }
+    }
+    std::span<const Bytes> blocks() const { return blocks_; }
+
+  private:
+    std::vector<BufferView> views_;
+    std::vector<Bytes> blocks_;
+};
+
+nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
+                bool dependency_elimination, unsigned num_threads, int group_size_log2) {
+    const BufferView view(stream, PyBUF_SIMPLE);
+    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2};
+    std::vector<std::vector<std::uint8_t>> blocks;
+    run_interruptibly(
+        [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
+    nb::list result;
+    for (const auto& block : blocks) {
+        result.append(to_bytes(block));
+    }
+    return result;
+}
+
+nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads) {
+    const BufferView out_view(out, PyBUF_WRITABLE);
+    const BlockViews views(blocks);
+    std::vector<BlockStatus> statuses;
+    {
+        const nb::gil_scoped_release release;
+        statuses = decode_blocks(views.blocks(), out_view.mutable_bytes(), verify, num_threads);
+    }
+    return to_bytes(statuses);
+}
+
+nb::bytes read_headers(nb::sequence blocks) {
+    std::vector<BlockFacts> facts;
+    facts.reserve(nb::len(blocks));
+    for (nb::handle block : blocks) {
+        // One view at a time: there may be 100,000 blocks.
+        facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes()));
+    }
+    return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
+}
+
+nb::list uncompressed_sizes(nb::sequence blocks) {
+    nb::list sizes;
+    for (nb::handle block : blocks) {
+        sizes.append(read_facts(BufferView(block, PyBUF_SIMPLE).bytes()).uncompressed_size);
+    }
+    return sizes;
+}
+
+bool check_ranges(nb::handle offsets, nb::handle sizes, std::uint64_t data_end) {
+    const BufferView offset_view(offsets, PyBUF_SIMPLE);
+    const BufferView size_view(sizes, PyBUF_SIMPLE);
+    return are_possible_block_ranges(offset_view.bytes(), size_view.bytes(), data_end);
+}
+
+nb::bytes gather(nb::sequence blocks, nb::handle offsets, nb::handle out, unsigned num_threads) {
+    const BlockViews views(blocks);
+    const BufferView offset_view(offsets, PyBUF_SIMPLE);
+    const BufferView out_view(out, PyBUF_WRITABLE);
+    std::vector<BlockStatus> statuses;
+    {
+        const nb::gil_scoped_release release;
+        statuses = gather_payloads(views.blocks(), offset_view.bytes(), out_view.mutable_bytes(),
+                                   num_threads);
+    }
+    return to_bytes(statuses);
+}
+
+nb::bytes check(nb::sequence blocks, nb::handle offsets, nb::handle out, unsigned num_threads) {
+    const BlockViews views(blocks);
+    const BufferView offset_view(offsets, PyBUF_SIMPLE);
+    const BufferView out_view(out, PyBUF_SIMPLE);
+    std::vector<std::uint8_t> matches;
+    {
+        const nb::gil_scoped_release release;
+        matches =
+            check_contents(views.blocks(), offset_view.bytes(), out_view.bytes(), num_threads);
+    }
+    return to_bytes(matches);
+}
+
+bool decode_into(Codec codec, nb::handle payload, nb::handle out) {
+    const BufferView payload_view(payload, PyBUF_SIMPLE);
+    const BufferView out_view(out, PyBUF_WRITABLE);
+    const nb::gil_scoped_release release;
+    return decode_payload(codec, payload_view.bytes(), out_view.mutable_bytes());
+}
+
+}  // namespace
+
+void bind_codec_blocks(nb::module_& codec) {
+    nb::enum_<Codec>(codec, "Codec")
+        .value("STORED", Codec::stored)
+        .value("GOMPRESSO_BYTE", Codec::gompresso_byte)
+        .value("GOMPRESSO_BIT", Codec::gompresso_bit);
+    nb::enum_<BlockStatus>(codec, "BlockStatus")
+        .value("OK", BlockStatus::ok)
+        .value("BAD_HEADER", BlockStatus::bad_header)
+        .value("BAD_CHECKSUM", BlockStatus::bad_checksum)
+        .value("BAD_PAYLOAD", BlockStatus::bad_payload)
+        .value("BAD_CONTENT", BlockStatus::bad_content);
+    codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
+              "dependency_elimination"_a, "num_threads"_a,
+              "group_size_log2"_a = kDefaultGroupSizeLog2);
+    codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
+    codec.def("read_headers", &read_headers, "blocks"_a);
+    codec.def("uncompressed_sizes", &uncompressed_sizes, "blocks"_a);
+    codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a);
+    codec.def("gather_payloads", &gather, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a);
+    codec.def("check_contents", &check, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a);
+    codec.def("decode_payload", &decode_into, "codec"_a, "payload"_a, "out"_a);
+}
+
+}  // namespace gompfs

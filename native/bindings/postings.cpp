@@ -1,0 +1,74 @@
+// The class gompfs._native.statistics.Postings, and the directions of a traversal.
+#include "statistics/postings.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "common/interruptible.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+using NumberRows = nb::ndarray<const std::uint64_t, nb::ndim<2>, nb::c_contig>;
+
+void init(Postings* self, std::string directory, std::uint64_t in_memory, std::uint64_t limit) {
+    new (self) Postings(Spill::Options{std::move(directory), in_memory, limit});
+}
+
+// Copies rows of two numbers, which are laid out as a Value.
+template <typename Value>
+std::vector<Value> copy_rows(const NumberRows& rows) {
+    static_assert(sizeof(Value) == 2 * sizeof(std::uint64_t));
+    if (rows.shape(1) != 2) {
+        throw nb::value_error("a key and a posting must have two numbers each");
+    }
+    std::vector<Value> values(rows.shape(0));
+    if (!values.empty()) {
+        std::memcpy(values.data(), rows.data(), values.size() * sizeof(Value));
+    }
+    return values;
+}
+
+void add(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) {
+    const auto its_keys = copy_rows<NgramKey>(keys);
+    const auto its_postings = copy_rows<Posting>(of_keys);
+    run_interruptibly([&] { postings.add(its_keys, its_postings); });
+}
+
+void gather(Postings& postings, const Corpus& corpus, bool per_file, Direction direction,
+            unsigned num_threads, bool sequential) {
+    const Traversal traversal{sequential, direction, num_threads};
+    run_interruptibly([&] { gather_postings(corpus, per_file, traversal, postings); });
+}
+
+void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, unsigned num_threads) {
+    run_interruptibly([&] { gather_over_edges(corpus, per_file, num_threads, postings); });
+}
+
+}  // namespace
+
+void bind_postings(nb::module_& statistics) {
+    nb::enum_<Direction>(statistics, "Direction",
+                         "The direction of traversal (TADOC section 4, G-TADOC section 4).")
+        .value("AUTO", Direction::automatic)
+        .value("TOP_DOWN", Direction::top_down)
+        .value("BOTTOM_UP", Direction::bottom_up);
+    nb::class_<Postings>(statistics, "Postings")
+        .def("__init__", &init, "directory"_a, "in_memory"_a, "limit"_a)
+        .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a,
+             "sequential"_a = false)
+        .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a)
+        .def("add", &add, "keys"_a, "postings"_a);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,105 @@
+// The class gompfs._native.statistics.Report, the tasks, and the functions that make reports.
+#include "statistics/report.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/counted_section.h"
+#include "common/failures.h"
+#include "common/interruptible.h"
+#include "statistics/statistics.h"
+#include "statistics/word_count_report.h"
+#include "statistics/words_report.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
+                     unsigned num_threads) {
+    std::vector<std::string> texts;
+    run_interruptibly([&] {
+        while (texts.size() < count && report.has_piece(first + texts.size())) {
+            texts.emplace_back();
+        }
+        parallel_for_all(texts.size(), num_threads,
+                         [&](std::size_t index) { texts[index] = report.piece(first + index); });
+    });
+    nb::list pieces;
+    for (std::string& text : texts) {
+        pieces.append(to_bytes(text));
+        text = std::string();
+    }
+    return pieces;
+}
+
+Report* of_task(const Corpus& corpus, Task task, std::uint64_t top, Postings& postings,
+                unsigned num_threads) {
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] { report = make_report(corpus, task, top, postings, num_threads); });
+    return report.release();
+}
+
+// Each source is a section, or a grammar with an array of counts. Both must stay alive.
+Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>& counts,
+                       bool by_count, std::uint64_t top, unsigned num_threads) {
+    if (nb::len(sources) != counts.size()) {
+        throw nb::value_error("the number of sources differs from the number of arrays");
+    }
+    std::vector<CountedWords> counted;
+    for (std::size_t index = 0; index < counts.size(); ++index) {
+        CountedWords& words = counted.emplace_back();
+        words.counts = as_span(counts[index]);
+        if (nb::isinstance<HeldSection>(sources[index])) {
+            words.section = &nb::cast<const HeldSection&>(sources[index]).counted();
+        } else {
+            words.dictionary = &nb::cast<const Grammar&>(sources[index]).dictionary;
+        }
+    }
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] {
+        report = std::make_unique<WordCountReport>(std::move(counted), by_count, top, num_threads);
+    });
+    return report.release();
+}
+
+Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
+                 std::uint64_t begin, std::uint64_t end) {
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] { report = std::make_unique<WordsReport>(grammars, ino, begin, end); });
+    return report.release();
+}
+
+}  // namespace
+
+void bind_report(nb::module_& statistics) {
+    nb::enum_<Task>(statistics, "Task", "A statistic of n-grams and files.")
+        .value("INVERTED_INDEX", Task::inverted_index)
+        .value("TERM_VECTOR", Task::term_vector)
+        .value("SEQUENCE_COUNT", Task::sequence_count)
+        .value("RANKED_INVERTED_INDEX", Task::ranked_inverted_index)
+        .value("TFIDF", Task::tfidf);
+    nb::class_<Report>(statistics, "Report")
+        .def_prop_ro("size", [](const Report& self) { return self.size(); })
+        .def("pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a);
+    statistics.def("task_report", &of_task, "corpus"_a, "task"_a, "top"_a, "postings"_a,
+                   "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 4>(),
+                   nb::rv_policy::take_ownership);
+    statistics.def("word_count_report", &of_word_counts, "sources"_a, "counts"_a, "by_count"_a,
+                   "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
+                   nb::rv_policy::take_ownership);
+    statistics.def("words_report", &of_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
+                   nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
+}
+
+}  // namespace gompfs

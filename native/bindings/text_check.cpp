@@ -1,0 +1,55 @@
+// The class gompfs._native.grammar.TextCheck.
+#include "grammar/text_check.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "common/buffer_view.h"
+#include "common/interruptible.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+void init(TextCheck* self, const Grammar* grammar, const nb::bytes& word_characters) {
+    new (self) TextCheck(grammar, as_vector(word_characters));
+}
+
+void add(TextCheck& check, nb::handle text) {
+    const BufferView view(text, PyBUF_SIMPLE);
+    run_interruptibly([&] { check.add(as_text(view.bytes())); });
+}
+
+// Returns (index of the word, the word in the text, the word in the grammar), or None.
+nb::object end(TextCheck& check) {
+    std::optional<Difference> difference;
+    run_interruptibly([&] { difference = check.end(); });
+    if (!difference) {
+        return nb::none();
+    }
+    const auto word = [](const std::optional<std::string>& text) -> nb::object {
+        return text ? nb::object(to_bytes(*text)) : nb::none();
+    };
+    return nb::make_tuple(difference->number, word(difference->in_text),
+                          word(difference->in_grammar));
+}
+
+}  // namespace
+
+void bind_text_check(nb::module_& grammar) {
+    nb::class_<TextCheck>(grammar, "TextCheck")
+        .def("__init__", &init, "grammar"_a.none(), "word_characters"_a, nb::keep_alive<1, 2>())
+        .def("begin", &TextCheck::begin, "pieces"_a)
+        .def("add", &add, "text"_a)
+        .def("end", &end);
+}
+
+}  // namespace gompfs

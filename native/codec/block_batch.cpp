@@ -1,0 +1,159 @@
+// Distributes the blocks of a batch over threads; see block_batch.h.
+#include "codec/block_batch.h"
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "common/little_endian.h"
+#include "common/parallel.h"
+#include "shared/format_constants.h"
+
+namespace gompfs {
+namespace {
+
+struct DecodeJob {
+    Bytes block;
+    std::optional<BlockHeader> header;
+    MutableBytes content;
+};
+
+// Pairs each block with its header and its range of `out`; the ranges follow each other.
+std::vector<DecodeJob> assign_ranges(std::span<const Bytes> blocks, MutableBytes out) {
+    std::vector<DecodeJob> jobs;
+    jobs.reserve(blocks.size());
+    std::size_t total = 0;
+    for (const Bytes block : blocks) {
+        const auto header = parse_block_header(block);
+        const std::size_t size = header ? header->uncompressed_size : 0;
+        const bool fits = total + size <= out.size();
+        jobs.push_back({block, header, fits ? out.subspan(total, size) : MutableBytes()});
+        total += size;
+    }
+    if (total > out.size()) {
+        throw std::invalid_argument("the blocks hold " + std::to_string(total) +
+                                    " bytes, the output only " + std::to_string(out.size()));
+    }
+    return jobs;
+}
+
+// A column of offsets, one for each block.
+class Offsets {
+  public:
+    Offsets(Bytes column, std::size_t num_blocks) : column_(column) {
+        if (column.size() != num_blocks * sizeof(std::uint64_t)) {
+            throw std::invalid_argument("each block needs an offset");
+        }
+    }
+    std::uint64_t operator[](std::size_t index) const {
+        return load<std::uint64_t>(column_.data() + index * sizeof(std::uint64_t));
+    }
+
+  private:
+    const Bytes column_;
+};
+
+BlockStatus copy_payload(Bytes block, std::uint64_t offset, MutableBytes out) {
+    const auto header = parse_block_header(block);
+    if (!header || offset > out.size() || header->payload_size > out.size() - offset) {
+        return BlockStatus::bad_header;
+    }
+    const BlockStatus status = check_block(*header, block);
+    if (status == BlockStatus::ok) {
+        const Bytes payload = block.subspan(kBlockHeaderSize);
+        std::copy(payload.begin(), payload.end(), out.subspan(offset).begin());
+    }
+    return status;
+}
+
+bool has_content(Bytes block, std::uint64_t offset, Bytes out) {
+    const auto header = parse_block_header(block);
+    return header && offset <= out.size() && header->uncompressed_size <= out.size() - offset &&
+           is_content(*header, out.subspan(offset, header->uncompressed_size));
+}
+
+}  // namespace
+
+std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t block_size,
+                                                     const EncodeOptions& options,
+                                                     unsigned num_threads) {
+    if (block_size == 0 || block_size > kMaxBlockSize) {
+        throw std::invalid_argument("block_size is out of bounds");
+    }
+    if (options.group_size_log2 < kMinGroupSizeLog2 ||
+        options.group_size_log2 > kMaxGroupSizeLog2) {
+        throw std::invalid_argument("group_size_log2 is out of bounds");
+    }
+    std::vector<std::vector<std::uint8_t>> blocks((stream.size() + block_size - 1) / block_size);
+    parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
+        const std::size_t start = index * block_size;
+        const std::size_t size = std::min(block_size, stream.size() - start);
+        blocks[index] = encode_block(stream.subspan(start, size), options);
+    });
+    return blocks;
+}
+
+std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out, bool verify,
+                                       unsigned num_threads) {
+    const std::vector<DecodeJob> jobs = assign_ranges(blocks, out);
+    std::vector<BlockStatus> statuses(jobs.size(), BlockStatus::bad_header);
+    parallel_for(jobs.size(), num_threads, [&](std::size_t index) {
+        const DecodeJob& job = jobs[index];
+        if (job.header) {
+            statuses[index] = decode_block(*job.header, job.block, verify, job.content);
+        }
+    });
+    return statuses;
+}
+
+BlockFacts read_facts(Bytes block) {
+    const auto header = parse_block_header(block);
+    if (!header) {
+        return {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0, 0};
+    }
+    const bool has_size = block.size() == kBlockHeaderSize + std::size_t{header->payload_size};
+    const BlockStatus status = has_size ? BlockStatus::ok : BlockStatus::bad_header;
+    return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
+            header->payload_size, header->uncompressed_size, header->block_xxh3};
+}
+
+std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes offsets,
+                                         MutableBytes out, unsigned num_threads) {
+    const Offsets offset_of(offsets, blocks.size());
+    std::vector<BlockStatus> statuses(blocks.size());
+    parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
+        statuses[index] = copy_payload(blocks[index], offset_of[index], out);
+    });
+    return statuses;
+}
+
+std::vector<std::uint8_t> check_contents(std::span<const Bytes> blocks, Bytes offsets, Bytes out,
+                                         unsigned num_threads) {
+    const Offsets offset_of(offsets, blocks.size());
+    std::vector<std::uint8_t> matches(blocks.size());
+    parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
+        matches[index] = has_content(blocks[index], offset_of[index], out);
+    });
+    return matches;
+}
+
+bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end) {
+    const std::size_t count = sizes.size() / sizeof(std::uint32_t);
+    if (sizes.size() % sizeof(std::uint32_t) != 0 ||
+        offsets.size() != count * sizeof(std::uint64_t)) {
+        return false;
+    }
+    const Offsets offset_of(offsets, count);
+    for (std::size_t index = 0; index < count; ++index) {
+        const std::uint64_t offset = offset_of[index];
+        const auto size = load<std::uint32_t>(sizes.data() + index * sizeof(std::uint32_t));
+        if (size < kBlockHeaderSize || size > kBlockHeaderSize + kMaxBlockSize ||
+            offset > data_end || size > data_end - offset) {
+            return false;
+        }
+    }
+    return true;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,52 @@
+// Batches of whole blocks, encoded, checked and decoded on several threads. One thread works on one
+// block. A damaged block is reported by a status for each block, not by an exception: the caller
+// decides what a damaged block means.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codec/block.h"
+
+namespace gompfs {
+
+// Cuts `stream` into blocks of block_size bytes (the last may be shorter) and encodes each, with
+// header. Throws std::invalid_argument for a block size or a group size that the format does not
+// have.
+std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t block_size,
+                                                     const EncodeOptions& options,
+                                                     unsigned num_threads);
+
+// Checks and decodes blocks one after another into `out`. Returns a status for each block. Throws
+// std::invalid_argument if `out` is too small.
+std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out, bool verify,
+                                       unsigned num_threads);
+
+// What the header of a block says; gompfs.codec.headers reads arrays of these records.
+struct BlockFacts {
+    std::uint32_t status;  // a BlockStatus: ok, or bad_header also if the block's size is wrong
+    std::uint32_t codec;
+    std::uint32_t payload_size;
+    std::uint32_t uncompressed_size;  // 0 if there is no valid header
+    std::uint64_t checksum;
+};
+BlockFacts read_facts(Bytes block);
+
+// Checks blocks and copies the payload of each intact block to its offset in `out`. Returns a
+// status for each block: bad_header also for a payload that would not fit into `out`. Throws
+// std::invalid_argument unless there is an offset (u64) for each block.
+std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes offsets,
+                                         MutableBytes out, unsigned num_threads);
+
+// Returns one byte for each block: 1 if the decoded bytes at its offset in `out` match the checksum
+// in its header. Throws std::invalid_argument unless there is an offset (u64) for each block.
+std::vector<std::uint8_t> check_contents(std::span<const Bytes> blocks, Bytes offsets, Bytes out,
+                                         unsigned num_threads);
+
+// Returns whether all blocks, given by columns of archive_offset (u64) and compressed_size (u32),
+// have possible sizes and end at data_end or before.
+bool are_possible_block_ranges(Bytes offsets, Bytes sizes, std::uint64_t data_end);
+
+}  // namespace gompfs

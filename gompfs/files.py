@@ -172,7 +172,7 @@ class ArchiveFiles:
         *,
         file: AnyPath | None = None,
         top: int = 0,
-        num_words: int = 3,
+        ngram_length: int = 3,
         begin: int = 0,
         end: int | None = None,
     ) -> Iterator[Any]:
@@ -181,20 +181,21 @@ class ArchiveFiles:
         `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`: the
         words of `file` from number `begin` up to `end`, exclusive. `file` restricts the statistic to one file. `top`
         above 0 limits the output to the first lines, to the first words of each term vector, or to the first files of
-        each n-gram. `num_words` is the length of n-grams, 1 to 5. A search without results yields nothing. Raises
+        each n-gram. `ngram_length` is the length of n-grams, 1 to 5. A search without results yields nothing. Raises
         OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
         """
-        from gompfs.mount.virtual_files import StatsQuery, check_name, compute
-        from gompfs.statistics import records
+        from gompfs.statistics.query import StatsQuery
+        from gompfs.statistics.records import records
+        from gompfs.statistics.tasks import compute, task_of
 
         try:
-            kind = check_name(name)
+            task = task_of(name)
             ino = None if file is None else self._file(file).ino
-            query = StatsQuery(ino, num_words, top, begin=begin, end=end)
+            query = StatsQuery(ino, ngram_length, top, begin=begin, end=end)
         except OptionError as error:
             error.archive = str(self.archive.path)
             raise
-        return records(kind, compute(os.fsencode(name), self.archive, query))
+        return records(task.columns, compute(os.fsencode(name), self.archive, query))
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:
         """Returns the inode at a path: all stored attributes of the entry."""

@@ -22,14 +22,19 @@ class Direction(Enum):
     If the tables of a part could exceed 64 MiB, the CPU goes top-down for that part.
     """
 
-class Task(Enum):
+class PostingsTask(Enum):
     """A statistic of n-grams and files."""
 
     INVERTED_INDEX = 0
+    """The files that contain each word (TADOC section 4)."""
     TERM_VECTOR = 1
+    """The words of each file with their counts (TADOC section 4)."""
     SEQUENCE_COUNT = 2
+    """How often each n-gram occurs (TADOC section 4, G-TADOC section 4.3)."""
     RANKED_INVERTED_INDEX = 3
+    """The files that contain each n-gram, by count (TADOC section 4, G-TADOC section 4.3)."""
     TFIDF = 4
+    """The words that are typical of each file. Not a task of TADOC."""
 
 class Forest:
     """See native/statistics/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
@@ -130,7 +135,7 @@ def word_count_report(
     Raises ValueError if a source does not have a count for each word, or if the sums could exceed 62 bits.
     """
 
-def task_report(corpus: Corpus, task: Task, top: int, postings: Postings, num_threads: int) -> Report:
+def task_report(corpus: Corpus, task: PostingsTask, top: int, postings: Postings, num_threads: int) -> Report:
     """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
 
 def words_report(grammars: list[Grammar], ino: int, begin: int, end: int) -> Report:

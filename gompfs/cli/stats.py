@@ -15,27 +15,57 @@ from gompfs.cli.output import human_size, print_json, print_json_array, print_li
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
+from gompfs.statistics.memory import share_arenas
+from gompfs.statistics.query import MAX_NGRAM_LENGTH, StatsQuery
+from gompfs.statistics.records import records
+from gompfs.statistics.tasks import (
+    FILE,
+    NAMES,
+    NAMES_OF_FILE,
+    OF_FILE_FORM,
+    RANGE,
+    TASKS,
+    TOP,
+    N,
+    Task,
+    compute,
+    task_of,
+)
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.mount.virtual_files import StatsQuery
 
 _LIST = "list"
-_SEQUENCES = ("sequence_count", "ranked_inverted_index")
-_SEARCHES = ("word/", "phrase/")
 
 
-def _names() -> list[str]:
-    from gompfs.mount.virtual_files import STATISTICS
+def _tasks_with(option: str) -> str:
+    """Returns the names of the tasks that take an option, as text."""
+    return " and ".join(task.name for task in TASKS.values() if option in task.options)
 
-    return [name.decode() for name in STATISTICS]
+
+def _help() -> str:
+    """Returns the help text of the command, with a line for each task."""
+    forms = {task.form: task.help for task in TASKS.values()}
+    *names, last = NAMES_OF_FILE
+    forms[OF_FILE_FORM] = f"{', '.join(names)} or {last} of one file"
+    forms[_LIST] = "these names; the default"
+    lines = "\n".join(f"{form:<21}  {text}" for form, text in forms.items())
+    return f"""Print the statistic NAME of ARCHIVE: the same bytes as the file stats/NAME of a mount.
+
+\b
+{lines}
+
+If no file contains the word or the phrase, the exit status is 1.
+
+--build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
+"""
 
 
 def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in [*_names(), _LIST] if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in [*NAMES, _LIST] if name.startswith(incomplete)]
 
 
-@click.command("stats")
+@click.command("stats", help=_help())
 @archive_argument
 @click.argument("name", default=_LIST, shell_complete=_complete_name)
 @click.option(
@@ -50,10 +80,11 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 )
 @click.option(
     "--n",
-    "num_words",
-    type=IntegerRange(1, 5),
+    "ngram_length",
+    type=IntegerRange(1, MAX_NGRAM_LENGTH),
     metavar="N",
-    help="Length of the n-grams in sequence_count and ranked_inverted_index, 1 to 5 words; default 3.",
+    help=f"Length of the n-grams in {_tasks_with(N)}, 1 to {MAX_NGRAM_LENGTH} words; "
+    f"default {StatsQuery.ngram_length}.",
 )
 @click.option(
     "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
@@ -67,67 +98,47 @@ def stats_command(
     *,
     path: str | None,
     top: int | None,
-    num_words: int | None,
+    ngram_length: int | None,
     word_range: str | None,
     build: bool,
     engine: str,
     as_json: bool,
 ) -> None:
-    """Print the statistic NAME of ARCHIVE: the same bytes as the file stats/NAME of a mount.
-
-    \b
-    wordcount              each word and its count, the most frequent word first
-    sort                   each word and its count, sorted by word
-    inverted_index         each word and the files that contain it
-    term_vector            each file and its words with counts
-    sequence_count         each n-gram of three words and its count
-    ranked_inverted_index  each n-gram of three words and the files that contain it
-    tfidf                  each file and its most characteristic words with tf-idf scores
-    word/WORD              the files that contain WORD, with counts
-    phrase/W1 W2 W3        the files that contain a phrase of 1 to 5 words, with counts
-    files/PATH/NAME        wordcount, sort, term_vector or sequence_count of one file
-    words                  the words of the file given with --file, one per line; not in a mount
-    info                   facts about the archive
-    list                   these names; the default
-
-    If no file contains the word or the phrase, the exit status is 1.
-
-    --build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
-    """
-    from gompfs.mount.virtual_files import check_name, compute
-
-    kind = check_name(name, _LIST)
-    _check_usage(kind, path, top, num_words, word_range)
+    """Print a statistic, list the names of all, or add grammars."""
+    task = None if name == _LIST else task_of(name, _LIST)
+    _check_usage(task, path, top, ngram_length, word_range)
     if build:
         size = _build_grammars(archive, engine)
         if name == _LIST:
             _print_built(archive, size, as_json=as_json)
             return
     with opened(archive, engine=engine) as opened_archive:
-        query = _query(opened_archive, path, top, num_words, word_range)
-        if name == _LIST:
+        query = _query(opened_archive, path, top, ngram_length, word_range)
+        if task is None:
             _print_names(as_json)
-            return
-        report = compute(os.fsencode(name), opened_archive, query)
-        if name.startswith(_SEARCHES) and report.size == 0:
-            raise EntryNotFoundError("no file contains this", archive=archive, path=display_path(name))
-        if not as_json:
-            for piece in report:
-                write_bytes(piece)
-            return
-        from gompfs.statistics import records
-
-        if name == "info":
-            print_json(next(records(kind, report)))
         else:
-            print_json_array(records(kind, report))
+            _print_statistic(task, name, opened_archive, query, as_json=as_json)
 
 
 def _print_names(as_json: bool) -> None:
     if as_json:
-        print_json(_names())
+        print_json(NAMES)
     else:
-        write_bytes("".join(f"{name}\n" for name in _names()).encode())
+        write_bytes("".join(f"{name}\n" for name in NAMES).encode())
+
+
+def _print_statistic(task: Task, name: str, archive: Archive, query: StatsQuery, *, as_json: bool) -> None:
+    share_arenas()
+    report = compute(os.fsencode(name), archive, query)
+    if task.argument and report.size == 0:
+        raise EntryNotFoundError("no file contains this", archive=archive.path, path=display_path(name))
+    if not as_json:
+        for piece in report:
+            write_bytes(piece)
+    elif not task.columns:
+        print_json(next(records(task.columns, report)))
+    else:
+        print_json_array(records(task.columns, report))
 
 
 def _build_grammars(path: str, engine: str) -> int:
@@ -156,25 +167,24 @@ def _print_built(path: str, size: int, *, as_json: bool) -> None:
 
 
 def _check_usage(
-    kind: str, path: str | None, top: int | None, num_words: int | None, word_range: str | None
+    task: Task | None, path: str | None, top: int | None, ngram_length: int | None, word_range: str | None
 ) -> None:
-    from gompfs.mount.virtual_files import WORDS
-
-    if num_words is not None and kind not in _SEQUENCES:
-        raise OptionError(f"--n is only for {' and '.join(_SEQUENCES)}")
-    if kind in (_LIST, "info") and (path is not None or top is not None):
-        raise OptionError(f"--file and --top have no meaning for {kind}")
-    if kind == WORDS and (path is None or top is not None):
-        raise OptionError("words needs --file; use --range, not --top, to select words")
-    if word_range is not None and kind != WORDS:
-        raise OptionError(f"--range is only for {WORDS}")
+    """Raises OptionError for options that the task (None: list) does not take."""
+    name = _LIST if task is None else task.name
+    options = () if task is None else task.options
+    if ngram_length is not None and N not in options:
+        raise OptionError(f"{N} is only for {_tasks_with(N)}")
+    if FILE not in options and (path is not None or top is not None):
+        raise OptionError(f"{FILE} and {TOP} have no meaning for {name}")
+    if RANGE in options and (path is None or top is not None):
+        raise OptionError(f"{name} needs {FILE}; use {RANGE}, not {TOP}, to select words")
+    if word_range is not None and RANGE not in options:
+        raise OptionError(f"{RANGE} is only for {_tasks_with(RANGE)}")
 
 
 def _query(
-    archive: Archive, path: str | None, top: int | None, num_words: int | None, word_range: str | None
+    archive: Archive, path: str | None, top: int | None, ngram_length: int | None, word_range: str | None
 ) -> StatsQuery:
-    from gompfs.mount.virtual_files import StatsQuery
-
     ino = None
     if path is not None:
         inode = archive.resolve(path, follow=True)
@@ -182,7 +192,7 @@ def _query(
             raise EntryTypeError("not a regular file", archive=archive.path, path=path)
         ino = inode.ino
     begin, end = _parse_range(word_range or ":")
-    return StatsQuery(ino, num_words or StatsQuery.num_words, top or 0, begin=begin, end=end)
+    return StatsQuery(ino, ngram_length or StatsQuery.ngram_length, top or 0, begin=begin, end=end)
 
 
 def _parse_range(word_range: str) -> tuple[int, int | None]:

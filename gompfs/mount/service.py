@@ -136,7 +136,7 @@ def _serve(
     on_ready: Callable[[], None],
     on_stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    from gompfs.mount.virtual_files import load_statistics
+    from gompfs.mount.virtual_content import load_statistics
 
     # A mount creates many small objects and frees few: with the default thresholds, the garbage collector takes a tenth
     # of the time of a walk.

@@ -17,10 +17,13 @@ from functools import cached_property, partial
 from gompfs.archive import Archive
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.stats_permissions import StatsPermissions
-from gompfs.mount.virtual_files import FILE_TASKS, LISTED_FILES, SEARCHES, VIRTUAL_FILES, VirtualFile
+from gompfs.mount.virtual_content import INFO, LISTED_FILES, METRICS, VIRTUAL_FILES, VOLATILE, VirtualContent
+from gompfs.mount.virtual_files import VirtualFile
+from gompfs.statistics.tasks import NAMES_OF_FILE, SEARCHES
 
 FIRST_VIRTUAL = 1 << 62
 """Virtual node ids begin here. Inode numbers are smaller."""
+_STATISTICS_OF_FILE = tuple(map(str.encode, NAMES_OF_FILE))
 _MAX_ANSWERS = 256  # limit for the cached files that lookups have created
 
 
@@ -55,11 +58,14 @@ class VirtualNode:
 
 
 class VirtualTree:
-    """The virtual nodes, by their path in `stats`, which is also the name for compute(). Thread-safe."""
+    """The virtual nodes, by their path in `stats`. Thread-safe."""
 
-    def __init__(self, archive: Archive, permissions: StatsPermissions, first: int) -> None:
+    def __init__(
+        self, archive: Archive, content: VirtualContent, permissions: StatsPermissions, first: int
+    ) -> None:
         """Node ids begin at `first`."""
         self._archive = archive
+        self._content = content
         self._permissions = permissions
         self._lock = threading.RLock()
         self._nodes: dict[int, VirtualNode] = {}
@@ -71,17 +77,17 @@ class VirtualTree:
         stats = self._add(b"/stats", everybody, directory=True)
         self.stats = stats.number
         stats.child = self._numbers.get
-        stats.names = lambda: sorted(LISTED_FILES)
+        stats.names = lambda: LISTED_FILES
         private = self._add(b"/private", everybody, directory=True)
         self.private = private.number
         private.child = {b"stats": self.stats}.get
         private.names = lambda: (b"stats",)
         # These files are not computed from the content of files. But `info` lists the paths of binary files, if there
         # are any.
-        of_no_file = {b"metrics"} if self._binary_files else {b"info", b"metrics"}
+        of_no_file = {METRICS} if self._binary_files else {INFO, METRICS}
         for name in VIRTUAL_FILES:
             self._add(name, everybody if name in of_no_file else of_all_files, directory=False)
-        for kind in SEARCHES:
+        for kind in map(str.encode, SEARCHES):
             self._add(kind, of_all_files, directory=True).child = partial(self._search, kind)
         self._mirror(b"files", archive.inode(ROOT_INO))
 
@@ -96,7 +102,10 @@ class VirtualTree:
             root = self._archive.inode(ROOT_INO)
             mode = stat.S_IFDIR if directory else stat.S_IFREG
             inode = Inode(number, mode, root.uid, root.gid, 0, root.mtime_ns, 2 if directory else 1)
-            node = VirtualNode(inode, permission, None if directory else VirtualFile(path, self._archive))
+            file = None
+            if not directory:
+                file = VirtualFile(partial(self._content.compute, path), is_volatile=path in VOLATILE)
+            node = VirtualNode(inode, permission, file)
             self._nodes[number] = node
             self._numbers[path] = number
             return node
@@ -144,8 +153,10 @@ class VirtualTree:
         with self._lock:
             if path not in self._numbers:
                 node = self._add(path, permission, directory=True)
-                node.child = lambda task: self._answer(path + b"/" + task, permission) if task in FILE_TASKS else None
-                node.names = lambda: FILE_TASKS
+                node.child = lambda name: (
+                    self._answer(path + b"/" + name, permission) if name in _STATISTICS_OF_FILE else None
+                )
+                node.names = lambda: _STATISTICS_OF_FILE
             return self._numbers[path]
 
     def _permission_of(self, entry: Inode) -> Permission:

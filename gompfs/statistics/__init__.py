@@ -1,47 +1,13 @@
-"""The analytics of TADOC and a few more, computed on grammars. Each task is a module."""
+"""Statistics of the text in an archive: the tasks of TADOC and a few more, computed on grammars.
 
-from __future__ import annotations
+    tasks           the table of tasks: their names, help, columns, options and functions; `compute`
+    query, source   the parameters of a statistic; the archive and the grammars that it is computed from
+    word_counts, postings, search, info
+                    the functions of the tasks
+    report, records the text of a statistic, made piece by piece; its lines as JSON values
+    content*        the words of files that no grammar covers
+    device_*        the parts that run on a GPU
 
-from gompfs._native.statistics import Direction
-from gompfs.statistics.inverted_index import inverted_index_report
-from gompfs.statistics.ranked_inverted_index import ranked_inverted_index_report
-from gompfs.statistics.records import records
-from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
-from gompfs.statistics.search import END, phrase_report, words_report
-from gompfs.statistics.sequence_count import sequence_count_report
-from gompfs.statistics.term_vector import term_vector_report
-from gompfs.statistics.tfidf import DEFAULT_TOP, tfidf_report
-from gompfs.statistics.traversal import (
-    MAX_WORDS,
-    PhaseTimes,
-    Traversal,
-    check_memory,
-    escape_path,
-    unescape_path,
-)
-from gompfs.statistics.word_count import SortOrder, word_count_report
-
-__all__ = [
-    "DEFAULT_TOP",
-    "END",
-    "MAX_WORDS",
-    "Direction",
-    "FixedReport",
-    "PhaseTimes",
-    "PiecewiseReport",
-    "Report",
-    "SortOrder",
-    "Traversal",
-    "check_memory",
-    "escape_path",
-    "inverted_index_report",
-    "phrase_report",
-    "ranked_inverted_index_report",
-    "records",
-    "sequence_count_report",
-    "term_vector_report",
-    "tfidf_report",
-    "unescape_path",
-    "word_count_report",
-    "words_report",
-]
+The names of all tasks are known to every mount. So `tasks`, and the modules that it imports, import NumPy only when a
+statistic is computed.
+"""

@@ -1,10 +1,8 @@
-"""The words of files, read from the stream: for statistics of files that no grammar covers."""
+"""The text of files, read from the stream: for statistics of files that no grammar covers."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,33 +11,29 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.block_service import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
-from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
+from gompfs.grammar import GrammarCollector
 from gompfs.model import GRAMMAR_SECTION, WORD_RULES
 from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
 
-if TYPE_CHECKING:
-    from gompfs.statistics.device_content import DeviceText
-
 _BATCH_BYTES = 16 << 20
 _WHOLE_FILE_SIZE = 1 << 20
-_TEXT_OF_GRAMMAR = 512 << 20
 
 
 class ContentText:
-    """The words of some files of an archive, in grammars without rules. Binary files are left out."""
+    """The text of some files of an archive. Binary files are left out."""
 
     def __init__(self, archive: Archive, inos: Collection[int]) -> None:
         """Read the regular files among `inos`. Raises CorruptIndexError if the index is damaged."""
-        self._archive = archive
+        self.archive = archive
         self.layout, self.binary_files = locate_text(archive, inos)
         """The files to read, and the inodes of the binary files found so far. Files with holes count as binary."""
 
     @property
     def word_rule(self) -> str:
         """The word rule of the archive, one of WORD_RULES. Raises StatsUnavailableError if the index names another."""
-        words = self._archive.meta.get("words", WORD_RULES[0])
+        words = self.archive.meta.get("words", WORD_RULES[0])
         if words not in WORD_RULES:
-            raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self._archive.path)
+            raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self.archive.path)
         return words
 
     @property
@@ -47,60 +41,12 @@ class ContentText:
         """The total size of the files."""
         return int(self.layout.sizes.sum())
 
-    def word_counts(self, num_threads: int = 0) -> list[tuple[Grammar, NDArray[np.uint64]]]:
-        """Returns all words in grammars that hold nothing else, each with the counts of its words (uint64).
-
-        Memory holds the dictionaries of all grammars, and one whole grammar. Raises the same errors as `grammars`.
-        """
-        on_device = self._on_device()
-        if on_device is not None:
-            return [on_device.word_counts()]
-        num_threads = num_threads or len(os.sched_getaffinity(0))
-        counted = []
-        for grammar in self._host_grammars(num_threads):
-            counted.append((grammar, grammar.word_counts(num_threads=num_threads)))
-            grammar.drop_parts()
-        return counted
-
-    def grammars(self, num_threads: int = 0) -> Iterator[Grammar]:
-        """Yields all words in order, in grammars without rules. A file may continue in the next grammar.
-
-        The stream is decoded once, in batches; on the engine's device, if it is used to split text of this size into
-        words. Raises CorruptBlockError if a file lies in a damaged block.
-        """
-        on_device = self._on_device()
-        if on_device is not None:
-            yield on_device.grammar()
-        else:
-            yield from self._host_grammars(num_threads)
-
-    def _on_device(self) -> DeviceText | None:
-        if not self.layout.inos.size or self._archive.verifies_content:
-            return None
-        accelerator = self._archive.engine.accelerator
-        device = accelerator.text(self.num_bytes) if accelerator else None
-        if device is None:
-            return None
-        from gompfs.statistics.device_content import DeviceText
-
-        return DeviceText(self._archive, self, device)
-
-    def _host_grammars(self, num_threads: int) -> Iterator[Grammar]:
-        """Yields a grammar for each 512 MiB of text, approximately."""
-        if not self.layout.inos.size:
-            return
-        collector = GrammarCollector(GrammarBuilder(NO_RULES, self.word_rule, num_threads))
-        num_bytes = 0
-        for piece_size in self.collect(collector):
-            num_bytes += piece_size
-            if num_bytes >= _TEXT_OF_GRAMMAR:
-                yield collector.take()
-                num_bytes = 0
-        yield collector.take()
-
     def collect(self, collector: GrammarCollector) -> Iterator[int]:
-        """Pass all files to a collector. Yields the size of each piece. Raises the same errors as `grammars`."""
-        stream = TextStream(self._archive, self.layout)
+        """Pass all files to a collector. Yields the size of each piece.
+
+        Raises CorruptBlockError if a file lies in a damaged block.
+        """
+        stream = TextStream(self.archive, self.layout)
         for file, (ino, size) in enumerate(zip(self.layout.inos.tolist(), self.layout.sizes.tolist(), strict=True)):
             pieces = stream.pieces(file)
             if size <= _WHOLE_FILE_SIZE:

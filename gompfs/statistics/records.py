@@ -1,28 +1,116 @@
-"""Converts the lines of the statistics to Python values, as `gompfs stats --json` prints them."""
+"""The columns of statistics, and their lines as Python values, as `gompfs stats --json` prints them.
+
+A line consists of fields separated by tabs, one for each column. The last column of some tasks repeats: all remaining
+fields of the line are its items.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
-from gompfs.statistics.traversal import unescape_path
-
-_REPEATED_FACT = "binary_file"
+from gompfs.statistics.paths import unescape_path
 
 
-def records(kind: str, text: Iterable[bytes]) -> Iterator[Any]:
+class ColumnType(Enum):
+    """The type of a column: what the text of a field is called, and the type of its JSON value."""
+
+    WORD = "word", "string"
+    NGRAM = "`w1 w2 w3`", "array of strings"
+    PATH = "path", "string"
+    COUNT = "count", "integer"
+    SCORE = "score", "number"
+
+    @property
+    def label(self) -> str:
+        """What a field contains, for the description of a line."""
+        return self.value[0]
+
+    @property
+    def json_type(self) -> str:
+        """The type of the field's JSON value."""
+        return self.value[1]
+
+
+_PARSERS: dict[ColumnType, Callable[[bytes], Any]] = {
+    ColumnType.WORD: os.fsdecode,
+    ColumnType.NGRAM: lambda field: os.fsdecode(field).split(" "),
+    ColumnType.PATH: lambda field: os.fsdecode(unescape_path(field)),
+    ColumnType.COUNT: int,
+    ColumnType.SCORE: float,
+}
+
+
+class Column(NamedTuple):
+    """One field of each line. `name` is its JSON key."""
+
+    name: str
+    type: ColumnType
+
+
+class Items(NamedTuple):
+    """All remaining fields of a line: an array with the JSON key `name`.
+
+    Without `weight`, each field is a plain value. With it, a field is the weight, a space and the value, and becomes an
+    object with both.
+    """
+
+    name: str
+    value: Column
+    weight: Column | None = None
+
+
+Columns = Sequence[Column | Items]
+
+
+def records(columns: Columns, text: Iterable[bytes]) -> Iterator[Any]:
     """Yields one value per line of `text`, which is an iterable of pieces of whole lines.
 
-    `kind` is a task, `info`, `word`, `phrase` or `words`. The values are dicts. For `words` they are strings, and for
-    `info` there is a single dict.
+    The values are dicts; strings, if there is a single column. Without columns, the lines are facts `name<TAB>value`
+    with any names, and there is a single dict for all of them.
     """
-    if kind == "info":
+    if not columns:
         yield _facts(b"".join(text))
         return
-    parse = _PARSERS[kind]
+    parse = _line_parser(columns)
     for piece in text:
         yield from map(parse, piece.split(b"\n")[:-1])
+
+
+def _line_parser(columns: Columns) -> Callable[[bytes], Any]:
+    """Returns the function that converts one line."""
+    fixed = [(column.name, _PARSERS[column.type]) for column in columns if isinstance(column, Column)]
+    if len(columns) == 1:
+        return fixed[0][1]
+    repeated = columns[-1] if isinstance(columns[-1], Items) else None
+    items = _item_parser(repeated) if repeated is not None else None
+
+    def parse(line: bytes) -> dict[str, Any]:
+        fields = line.split(b"\t")
+        record = {name: parse_field(field) for (name, parse_field), field in zip(fixed, fields, strict=False)}
+        if repeated is not None and items is not None:
+            record[repeated.name] = [items(field) for field in fields[len(fixed) :]]
+        return record
+
+    return parse
+
+
+def _item_parser(items: Items) -> Callable[[bytes], Any]:
+    value, parse_value = items.value.name, _PARSERS[items.value.type]
+    if items.weight is None:
+        return parse_value
+    weight, parse_weight = items.weight.name, _PARSERS[items.weight.type]
+
+    def parse(field: bytes) -> dict[str, Any]:
+        number, _, rest = field.partition(b" ")
+        return {value: parse_value(rest), weight: parse_weight(number)}
+
+    return parse
+
+
+_REPEATED_FACT = "binary_file"
 
 
 def _facts(content: bytes) -> dict[str, Any]:
@@ -35,66 +123,3 @@ def _facts(content: bytes) -> dict[str, Any]:
         else:
             facts[name] = int(value) if value.isdecimal() else value
     return facts
-
-
-def _word_count(line: bytes) -> dict[str, Any]:
-    word, _, count = line.rpartition(b"\t")
-    return {"word": os.fsdecode(word), "count": int(count)}
-
-
-def _inverted_index(line: bytes) -> dict[str, Any]:
-    word, *paths = line.split(b"\t")
-    return {"word": os.fsdecode(word), "files": [_path(path) for path in paths]}
-
-
-def _term_vector(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "file": _path(path),
-        "words": [{"word": os.fsdecode(word), "count": int(count)} for count, word in counted],
-    }
-
-
-def _sequence_count(line: bytes) -> dict[str, Any]:
-    words, _, count = line.rpartition(b"\t")
-    return {"words": os.fsdecode(words).split(" "), "count": int(count)}
-
-
-def _ranked_inverted_index(line: bytes) -> dict[str, Any]:
-    words, *fields = line.split(b"\t")
-    counted = (field.split(b" ", 1) for field in fields)
-    return {
-        "words": os.fsdecode(words).split(" "),
-        "files": [{"file": _path(path), "count": int(count)} for count, path in counted],
-    }
-
-
-def _tfidf(line: bytes) -> dict[str, Any]:
-    path, *fields = line.split(b"\t")
-    scored = (field.split(b" ", 1) for field in fields)
-    words = [{"word": os.fsdecode(word), "score": float(score)} for score, word in scored]
-    return {"file": _path(path), "words": words}
-
-
-def _found(line: bytes) -> dict[str, Any]:
-    path, _, count = line.rpartition(b"\t")
-    return {"file": _path(path), "count": int(count)}
-
-
-def _path(field: bytes) -> str:
-    return os.fsdecode(unescape_path(field))
-
-
-_PARSERS: dict[str, Callable[[bytes], Any]] = {
-    "inverted_index": _inverted_index,
-    "phrase": _found,
-    "ranked_inverted_index": _ranked_inverted_index,
-    "sequence_count": _sequence_count,
-    "sort": _word_count,
-    "term_vector": _term_vector,
-    "tfidf": _tfidf,
-    "word": _found,
-    "wordcount": _word_count,
-    "words": os.fsdecode,
-}

@@ -1,32 +1,40 @@
-"""Searches for a phrase, and reads the words of a file. Neither computes statistics of all words."""
+"""Searches for a word or a phrase, and the words of a file. None of them computes statistics of all words."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
 from gompfs.errors import OptionError, StatsUnavailableError
-from gompfs.grammar import Grammar
+from gompfs.statistics.paths import files_in_order
+from gompfs.statistics.query import MAX_NGRAM_LENGTH, StatsQuery
 from gompfs.statistics.report import FixedReport, PiecewiseReport, Report
-from gompfs.statistics.traversal import MAX_WORDS, files_in_order
 
-END = (1 << 64) - 1
-"""Larger than the number of words in any file."""
+if TYPE_CHECKING:
+    from gompfs.grammar import Grammar
+    from gompfs.statistics.source import StatsSource
+
+_END = (1 << 64) - 1  # larger than the number of words in any file
 
 
-def phrase_report(
-    grammars: Sequence[Grammar], paths: Mapping[int, bytes], words: Sequence[bytes], *, top: int = 0
+def search(source: StatsSource, query: StatsQuery) -> Report:
+    """Returns the lines `path<TAB>count` of the files that contain the words of the query in a row."""
+    grammars, paths = source.text(query)
+    return _search_report(grammars, paths, query.words, query.top)
+
+
+def _search_report(
+    grammars: Sequence[Grammar], paths: Mapping[int, bytes], words: Sequence[bytes], top: int
 ) -> Report:
-    """Returns lines `path<TAB>count` of the files that contain these words in a row, by descending count, then by path.
+    """Returns the files by descending count, then by path; with `top` above 0, only the first `top` lines.
 
-    There are 1 to 5 words. `paths` maps the inode numbers of the files to include to their paths. With `top` above 0,
-    only the first `top` lines are returned. Each rule is visited once; no text is expanded.
-
-    Raises OptionError for any other number of words, and StatsUnavailableError if a grammar is damaged or too large.
+    Each rule is visited once; no text is expanded. Raises OptionError for more than 5 words, and StatsUnavailableError
+    if a grammar is damaged or too large.
     """
-    if not 1 <= len(words) <= MAX_WORDS:
-        raise OptionError(f"a phrase has 1 to {MAX_WORDS} words, not {len(words)}")
+    if not 1 <= len(words) <= MAX_NGRAM_LENGTH:
+        raise OptionError(f"a phrase has 1 to {MAX_NGRAM_LENGTH} words, not {len(words)}")
     files = files_in_order(paths)
     try:
         corpus = _statistics.Corpus([grammar.native for grammar in grammars], files, len(words))
@@ -37,11 +45,15 @@ def phrase_report(
     return FixedReport(b"".join(b"%s\t%d\n" % (files[file][1], count) for file, count in ranked))
 
 
-def words_report(grammars: Sequence[Grammar], ino: int, begin: int = 0, end: int = END) -> Report:
-    """Returns the words of a file from number `begin` up to `end`, exclusive, one per line (TADOC: random access).
+def words_of_file(source: StatsSource, query: StatsQuery) -> Report:
+    """Returns the words of the query's file from index `begin` up to `end`, one per line (TADOC: random access).
 
     Only the grammar is read. Text before `begin` is not expanded, since each rule knows how many words it stands for.
     If the file has fewer words, the report ends with the file.
     """
+    if query.ino is None:
+        raise OptionError("words needs a file")
+    grammars, _ = source.text(query)
+    end = _END if query.end is None else query.end
     native = [grammar.native for grammar in grammars]
-    return PiecewiseReport(_statistics.words_report(native, ino, begin, max(begin, end)))
+    return PiecewiseReport(_statistics.words_report(native, query.ino, query.begin, max(query.begin, end)))

@@ -83,7 +83,7 @@ Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
 }  // namespace
 
 void bind_report(nb::module_& statistics) {
-    nb::enum_<Task>(statistics, "Task", "A statistic of n-grams and files.")
+    nb::enum_<Task>(statistics, "PostingsTask", "A statistic of n-grams and files.")
         .value("INVERTED_INDEX", Task::inverted_index)
         .value("TERM_VECTOR", Task::term_vector)
         .value("SEQUENCE_COUNT", Task::sequence_count)

@@ -288,7 +288,7 @@ def test_statistics(tmp_path: Path) -> None:
         assert len(list(files.stats("wordcount", top=2))) == 2
         in_one = {line["word"]: line["count"] for line in files.stats("sort", file="/03")}
         assert in_one == Counter(words[3]) == {x["word"]: x["count"] for x in files.stats("files/03/wordcount")}
-        found = {tuple(line["words"]): line["count"] for line in files.stats("sequence_count", num_words=2)}
+        found = {tuple(line["words"]): line["count"] for line in files.stats("sequence_count", ngram_length=2)}
         assert found == pairs
         assert list(files.stats("words", file="07", begin=3, end=6)) == words[7][3:6]
         holding = {line["file"]: line["count"] for line in files.stats("word/grün")}

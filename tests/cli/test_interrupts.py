@@ -186,7 +186,7 @@ def test_a_program_that_uses_the_package(words: Path, tmp_path: Path) -> None:
 import sys, gompfs
 with gompfs.open(sys.argv[1]) as archive:
     try:
-        for line in archive.stats("sequence_count", num_words=5):
+        for line in archive.stats("sequence_count", ngram_length=5):
             pass
     except KeyboardInterrupt:
         print(next(archive.stats("wordcount"))["count"] > 0)

@@ -14,18 +14,12 @@ from pathlib import Path
 import numpy as np
 from archive_builder import grammar_part, grammar_section
 
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import Grammar, GrammarBuilder
-from gompfs.statistics import (
-    Direction,
-    PhaseTimes,
-    Traversal,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-)
 from gompfs.statistics.device_postings import count_words
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.traversal import PhaseTimes, Traversal
 
 Files = Sequence[tuple[int, bytes]]
 Case = tuple[str, list[Grammar], dict[int, bytes]]
@@ -55,13 +49,14 @@ def compare(
         for grammar in grammars:
             counts = count_words(grammar, how, inos).counts
             assert (counts == grammar.word_counts(inos)).all(), (name, how)
-        for report in (inverted_index_report, term_vector_report):
-            expected = report(grammars, paths).read()
-            assert report(grammars, paths, traversal=how).read() == expected, (name, report, how)
-        for report, num_words in itertools.product((sequence_count_report, ranked_inverted_index_report), lengths):
-            expected = report(grammars, paths, num_words=num_words).read()
-            found = report(grammars, paths, num_words=num_words, traversal=how).read()
-            assert found == expected, (name, report, how, num_words)
+        for task in (PostingsTask.INVERTED_INDEX, PostingsTask.TERM_VECTOR):
+            expected = postings_report(task, grammars, paths).read()
+            assert postings_report(task, grammars, paths, traversal=how).read() == expected, (name, task, how)
+        ngram_tasks = (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX)
+        for task, length in itertools.product(ngram_tasks, lengths):
+            expected = postings_report(task, grammars, paths, ngram_length=length).read()
+            found = postings_report(task, grammars, paths, ngram_length=length, traversal=how).read()
+            assert found == expected, (name, task, how, length)
     return times
 
 

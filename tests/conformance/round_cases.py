@@ -14,17 +14,11 @@ from device_cases import cases
 from host_device import HostDevice
 from tool_modules import tool_module
 
-from gompfs._native.statistics import Task
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import Grammar
-from gompfs.statistics import (
-    Direction,
-    Traversal,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-)
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.traversal import Traversal
 
 report_in_rounds = tool_module("experiments.mask_rounds").report_in_rounds
 
@@ -39,16 +33,14 @@ def compare_in_rounds(
     """Checks that each task gives the same bytes as the CPU, in all directions."""
     for direction in Direction:
         how = Traversal(direction, num_threads=2, device=device)
-        for task, report in ((Task.INVERTED_INDEX, inverted_index_report), (Task.TERM_VECTOR, term_vector_report)):
+        for task in (PostingsTask.INVERTED_INDEX, PostingsTask.TERM_VECTOR):
             found = report_in_rounds(task, grammars, paths, 1, how)
-            assert found == report(grammars, paths).read(), (name, task, direction)
-        for num_words in lengths:
-            expected = sequence_count_report(grammars, paths, num_words=num_words).read()
-            found = report_in_rounds(Task.SEQUENCE_COUNT, grammars, paths, num_words, how)
-            assert found == expected, (name, direction, num_words)
-            expected = ranked_inverted_index_report(grammars, paths, num_words=num_words).read()
-            found = report_in_rounds(Task.RANKED_INVERTED_INDEX, grammars, paths, num_words, how)
-            assert found == expected, (name, direction, num_words)
+            assert found == postings_report(task, grammars, paths).read(), (name, task, direction)
+        for length in lengths:
+            for task in (PostingsTask.SEQUENCE_COUNT, PostingsTask.RANKED_INVERTED_INDEX):
+                expected = postings_report(task, grammars, paths, ngram_length=length).read()
+                found = report_in_rounds(task, grammars, paths, length, how)
+                assert found == expected, (name, task, direction, length)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from tree_helpers import list_archive
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.grammar.reference import split_words
-from gompfs.mount.virtual_files import wordcount
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source
+from gompfs.statistics.tasks import compute
 from gompfs.verify import verify_archive
 
 ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
@@ -57,10 +57,10 @@ def test_every_engine_reads_what_the_manifest_says(archive: Archive) -> None:
 def test_word_counts(archive: Archive) -> None:
     expected = Path(archive.path).with_suffix(".wordcount")
     if expected.exists():
-        assert wordcount(archive).read() == expected.read_bytes()
+        assert compute(b"wordcount", archive).read() == expected.read_bytes()
     else:
         assert Path(archive.path).stem in ("large-blocks", "nothing")
-        assert wordcount(archive).read() == count_words(archive)
+        assert compute(b"wordcount", archive).read() == count_words(archive)
 
 
 def count_words(archive: Archive) -> bytes:
@@ -112,7 +112,7 @@ def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
         assert places.items() >= {(section.segment, section.kind): len(section.places) for section in sections}.items()
         assert verify_archive(archive).is_sound
         if (GOLDEN / f"{name}.wordcount").exists():
-            assert b"added\t2" in wordcount(archive).read().splitlines()
+            assert b"added\t2" in compute(b"wordcount", archive).read().splitlines()
 
 
 def test_features_that_golden_archives_cover() -> None:

@@ -8,10 +8,10 @@ import pytest
 from device_cases import build, cases, compare
 from round_cases import compare_in_rounds
 
+from gompfs._native.statistics import Direction
 from gompfs.engine import select_engine
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.options import GpuOptions
-from gompfs.statistics import Direction
 
 pytestmark = pytest.mark.gpu
 

@@ -12,9 +12,12 @@ from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.gpu.arrays import TextDevice
-from gompfs.mount.virtual_files import TASKS, compute
 from gompfs.options import GpuOptions
 from gompfs.statistics.content import ContentText
+from gompfs.statistics.content_words import content_word_counts
+from gompfs.statistics.tasks import NAMES, compute
+
+COUNTS = [name.encode() for name in NAMES if name != "info"]
 
 pytestmark = pytest.mark.gpu
 
@@ -69,7 +72,7 @@ def test_large_text(tmp_path: Path, engine: Engine) -> None:
 def test_all_tasks(tmp_path: Path, engine: Engine) -> None:
     path = pack_files(tmp_path, odd_files())
     with Archive(path, engine=engine) as found, Archive(path, engine=select_engine("cpu")) as expected:
-        for name in TASKS:
+        for name in COUNTS:
             assert compute(name, found).read() == compute(name, expected).read()
 
 
@@ -89,5 +92,5 @@ def test_too_little_memory(tmp_path: Path) -> None:
     engine = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
     with Archive(path, engine=engine) as archive:
         with pytest.raises(StatsUnavailableError, match="more memory than is allowed on NVIDIA"):
-            ContentText(archive, archive.inode_numbers()).word_counts()
+            content_word_counts(ContentText(archive, archive.inode_numbers()))
         assert archive.read(archive.resolve("a").ino, 0, 5)

@@ -15,9 +15,9 @@ from native_builds import ROOT, kernel_library, sanitizer_environment
 from round_cases import compare_in_rounds, report_in_rounds
 from tool_modules import tool_module
 
-from gompfs._native.statistics import Task
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics import Direction, Traversal
+from gompfs.statistics.traversal import Traversal
 
 
 @pytest.mark.timeout(300)
@@ -48,4 +48,4 @@ def test_deep_grammars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     device = HostDevice(kernel_library())
     for direction in Direction:
         with pytest.raises(StatsUnavailableError, match="nested more than"):
-            report_in_rounds(Task.INVERTED_INDEX, grammars, paths, 1, Traversal(direction, device=device))
+            report_in_rounds(PostingsTask.INVERTED_INDEX, grammars, paths, 1, Traversal(direction, device=device))

@@ -10,7 +10,7 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +21,7 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from text_device_on_host import HostTextDevice
 
+from gompfs._native.statistics import PostingsTask
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.gpu import words as gpu_words
@@ -31,18 +32,12 @@ from gompfs.grammar.reference import split_words
 from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.options import PackOptions
 from gompfs.pack import open_source, pack_archive
-from gompfs.statistics import (
-    Report,
-    SortOrder,
-    device_content,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-    word_count_report,
-)
+from gompfs.statistics import device_content
 from gompfs.statistics.content import ContentText
+from gompfs.statistics.content_words import content_grammars
 from gompfs.statistics.device_content import DeviceText
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.word_counts import SortOrder, word_count_report
 
 RULES = ("whitespace", "letters")
 BLOCK_SIZE = 16 << 10
@@ -150,7 +145,7 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
     """Compares all tasks on the words found by the device with those found by the CPU."""
     paths = archive.paths()
     of_host, of_device, of_counts = (ContentText(archive, archive.inode_numbers()) for _ in range(3))
-    grammars = list(of_host.grammars())
+    grammars = list(content_grammars(of_host))
     with constant(device_content, "_BATCH_BYTES", batch_bytes):
         on_device = [DeviceText(archive, of_device, device).grammar()]
         counted = [CountedWords(*DeviceText(archive, of_counts, device).word_counts())]
@@ -163,11 +158,8 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
     inos = set().union(*(grammar.inos() for grammar in grammars))
     assert on_device[0].inos() == inos
     files = {ino: paths[ino] for ino in inos}
-    reports: list[Callable[..., Report]] = [
-        *(inverted_index_report, term_vector_report, sequence_count_report, ranked_inverted_index_report)
-    ]
-    for report in reports:
-        assert report(on_device, files).read() == report(grammars, files).read()
+    for task in PostingsTask:
+        assert postings_report(task, on_device, files).read() == postings_report(task, grammars, files).read()
 
 
 def main(library: Path) -> None:

@@ -11,19 +11,13 @@ import numpy as np
 import pytest
 from grammars import BUILDERS, WORD_RULES, build, make_text
 
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.reference import word_counts
-from gompfs.statistics import (
-    Direction,
-    SortOrder,
-    Traversal,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-    word_count_report,
-)
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.traversal import Traversal
+from gompfs.statistics.word_counts import SortOrder, word_count_report
 
 TEXT = b"to be or not to be that is the question, to be or not to be " * 3
 FILES = [(7, TEXT), (3, b""), (9, b"the question is that: to be or to be"), (12, TEXT + b"p" * 300 + b" " + b"p" * 299)]
@@ -63,8 +57,8 @@ def use(section: bytes) -> bool:
 def use_for_files(grammar: Grammar) -> None:
     """Checks that tasks over files and n-grams give the same result by all ways of traversal."""
     paths = {ino: b"%d" % ino for ino in grammar.inos()}
-    for report in (inverted_index_report, term_vector_report, sequence_count_report, ranked_inverted_index_report):
-        assert len({report([grammar], paths, traversal=traversal).read() for traversal in TRAVERSALS}) == 1
+    for task in PostingsTask:
+        assert len({postings_report(task, [grammar], paths, traversal=how).read() for how in TRAVERSALS}) == 1
 
 
 TRAVERSALS = [
@@ -162,9 +156,10 @@ def test_an_expansion_beyond_all_memory() -> None:
     section = header(1, 1) + ONE_WORD + part(1 << depth, rules)
     grammar = Grammar.from_bytes(section)
     assert grammar.word_counts().tolist() == [1 << depth]
-    for traversal in TRAVERSALS:
-        assert term_vector_report([grammar], {5: b"f"}, traversal=traversal).read() == b"f\t%d w\n" % (1 << depth)
-        sequences = sequence_count_report([grammar], {5: b"f"}, traversal=traversal).read()
+    for how in TRAVERSALS:
+        vectors = postings_report(PostingsTask.TERM_VECTOR, [grammar], {5: b"f"}, traversal=how).read()
+        assert vectors == b"f\t%d w\n" % (1 << depth)
+        sequences = postings_report(PostingsTask.SEQUENCE_COUNT, [grammar], {5: b"f"}, traversal=how).read()
         assert sequences == b"w w w\t%d\n" % ((1 << depth) - 2)
     too_deep = [[2 * 64, SPLITTER], *([2 * level, 2 * level] for level in range(63, 0, -1)), [WORD, WORD]]
     for num_tokens in (0, 1 << 61, 1 << 62):

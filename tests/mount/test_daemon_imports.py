@@ -23,7 +23,8 @@ service._load_later = write_modules
 main()
 """
 _NOT_NEEDED = {"numpy", "sqlite_utils", "mfusepy", "rich", "asyncio", "ctypes", "subprocess", "concurrent.futures"}
-_NOT_NEEDED |= {"pathlib", "tempfile", "logging.handlers", "gompfs.statistics", "gompfs.grammar", "gompfs.index.writer"}
+_NOT_NEEDED |= {"pathlib", "tempfile", "logging.handlers", "gompfs.grammar", "gompfs.gpu.arrays", "gompfs.index.writer"}
+_NOT_NEEDED |= {"gompfs.statistics.content", "gompfs.statistics.device_postings"}
 
 
 def test_a_mount_answers_before_numpy_is_loaded(tmp_path: Path) -> None:

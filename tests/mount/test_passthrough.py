@@ -20,7 +20,6 @@ from tree_helpers import pack
 from gompfs.archive import Archive
 from gompfs.mount.fuse.passthrough import start_passthrough
 from gompfs.mount.fuse.protocol import Feature, init_reply
-from gompfs.mount.virtual_files import describe_passthrough
 
 MIB = 1 << 20
 INIT = struct.Struct("<IIIII44x")
@@ -197,11 +196,12 @@ def test_a_kernel_without_passthrough(archive: Path) -> None:
     """Everything else works, and stats/info says why passthrough is off."""
     device = os.open(os.devnull, os.O_RDWR)
     with Archive(archive) as opened:
-        assert describe_passthrough(opened) is None
-        assert start_passthrough(opened, device, MIB, Feature.READDIRPLUS) is None
-        assert describe_passthrough(opened) == "no: the kernel does not support it (Linux 6.9 or newer needed)"
-        assert start_passthrough(opened, device, MIB, Feature.PASSTHROUGH) is None
-        assert describe_passthrough(opened) == "no: Inappropriate ioctl for device (it needs CAP_SYS_ADMIN)"
+        files, describe = start_passthrough(opened, device, MIB, Feature.READDIRPLUS)
+        assert files is None
+        assert describe() == "no: the kernel does not support it (Linux 6.9 or newer needed)"
+        files, describe = start_passthrough(opened, device, MIB, Feature.PASSTHROUGH)
+        assert files is None
+        assert describe() == "no: Inappropriate ioctl for device (it needs CAP_SYS_ADMIN)"
     os.close(device)
 
 

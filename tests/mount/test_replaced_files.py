@@ -8,14 +8,14 @@ from pathlib import Path
 
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
-from gompfs.mount.virtual_files import wordcount
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.statistics.tasks import compute
 
 
 def counts(archive: Path) -> bytes:
     with Archive(archive) as opened:
-        return wordcount(opened).read()
+        return compute(b"wordcount", opened).read()
 
 
 def test_a_later_member_of_the_same_tar(tmp_path: Path) -> None:

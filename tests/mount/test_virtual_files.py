@@ -19,8 +19,10 @@ from tree_helpers import pack
 
 from gompfs.errors import StatsUnavailableError
 from gompfs.mount import spool, virtual_files
-from gompfs.mount.virtual_files import NotReadyError, VirtualFile
-from gompfs.statistics import Report, temporary_files
+from gompfs.mount.not_ready import NotReadyError
+from gompfs.mount.virtual_files import VirtualFile
+from gompfs.statistics import temporary_files
+from gompfs.statistics.report import Report
 
 FUSE_APIS = ("low", "high")
 
@@ -46,11 +48,10 @@ class SlowReport(Report):
             yield piece
 
 
-def slow_file(monkeypatch: pytest.MonkeyPatch, *reports: SlowReport) -> VirtualFile:
+def slow_file(*reports: SlowReport) -> VirtualFile:
     """Returns a virtual file whose computations return these reports, one after another."""
     waiting = iter(reports)
-    monkeypatch.setattr(virtual_files, "compute", lambda name, archive: next(waiting))
-    return VirtualFile(b"wordcount", None)  # type: ignore[arg-type]
+    return VirtualFile(lambda: next(waiting))
 
 
 def wait(ask: Callable[[], Any]) -> Any:
@@ -74,7 +75,7 @@ def is_ready(ask: Callable[[], Any]) -> bool:
 
 def test_the_beginning_is_read_while_the_rest_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     report = SlowReport(10)
-    file = slow_file(monkeypatch, report)
+    file = slow_file(report)
     assert wait(file.size) == 10
     assert not is_ready(lambda: file.read(0, 1))
     report.pieces.put(b"01234")
@@ -88,7 +89,7 @@ def test_the_beginning_is_read_while_the_rest_is_made(monkeypatch: pytest.Monkey
 
 def test_a_size_that_is_known_only_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     report = SlowReport(None)
-    file = slow_file(monkeypatch, report)
+    file = slow_file(report)
     report.pieces.put(b"ab")
     assert not is_ready(file.size)
     assert not is_ready(lambda: file.read(0, 1))
@@ -106,7 +107,7 @@ def test_a_size_that_is_known_only_at_the_end(monkeypatch: pytest.MonkeyPatch) -
 def test_a_failed_computation_is_tried_again(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """Every waiting reader gets the error. A later read starts a new computation."""
     failing, good = SlowReport(5), SlowReport(5)
-    file = slow_file(monkeypatch, failing, good)
+    file = slow_file(failing, good)
     assert wait(file.size) == 5
     failing.pieces.put(error)
     for _ in range(2):
@@ -142,7 +143,7 @@ def exists(descriptor: str) -> bool:
 def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk gives an error, not a short text."""
     report = SlowReport(2 * MIB)
-    file = slow_file(monkeypatch, report)
+    file = slow_file(report)
 
     def full(*_arguments: Any, **_options: Any) -> Any:
         return open("/dev/full", "r+b", buffering=0)

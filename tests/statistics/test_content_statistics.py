@@ -16,9 +16,12 @@ from gompfs.archive import Archive
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import expand_part
-from gompfs.mount.virtual_files import StatsQuery, compute
 from gompfs.statistics import content as content_module
+from gompfs.statistics import content_words
 from gompfs.statistics.content import ContentText
+from gompfs.statistics.content_words import content_grammars
+from gompfs.statistics.query import StatsQuery
+from gompfs.statistics.tasks import compute
 
 MIB = 1 << 20
 BLOCK_SIZE = 16 << 10
@@ -45,7 +48,7 @@ def check(archive: Archive, contents: dict[str, bytes], word_rule: str = "whites
 @pytest.fixture
 def small_grammars(monkeypatch: pytest.MonkeyPatch) -> None:
     """Grammars of 32 KiB of text, from batches of one block. Files above 10 KB come in pieces."""
-    monkeypatch.setattr(content_module, "_TEXT_OF_GRAMMAR", 32 << 10)
+    monkeypatch.setattr(content_words, "_TEXT_OF_GRAMMAR", 32 << 10)
     monkeypatch.setattr(content_module, "_BATCH_BYTES", BLOCK_SIZE)
     monkeypatch.setattr(content_module, "_WHOLE_FILE_SIZE", 10_000)
     monkeypatch.setattr("gompfs.engine.cpu.CpuEngine.batch_bytes", BLOCK_SIZE)
@@ -62,7 +65,7 @@ def test_files_over_many_blocks_and_grammars(tmp_path: Path) -> None:
     contents = {f"text-{seed}": make_text(seed, 17 * 3**seed) for seed in range(10)}
     contents |= {"empty": b"", "one": b"word", "same": contents["text-9"], "blank": b"\n" * 40_000}
     with Archive(packed(tmp_path, contents)) as archive:
-        grammars = list(ContentText(archive, archive.inode_numbers()).grammars())
+        grammars = list(content_grammars(ContentText(archive, archive.inode_numbers())))
         assert len(grammars) > 5
         check(archive, contents)
 
@@ -95,7 +98,7 @@ def test_a_file_in_pieces_comes_once(tmp_path: Path) -> None:
     """Grammars that continue a file say so. Together they contain its words in order."""
     contents = {"text": make_text(5, 200_000)}
     with Archive(packed(tmp_path, contents)) as archive:
-        grammars = list(ContentText(archive, archive.inode_numbers()).grammars())
+        grammars = list(content_grammars(ContentText(archive, archive.inode_numbers())))
     words: list[bytes] = []
     for grammar in grammars:
         for part in grammar.parts():
@@ -166,7 +169,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         sizes.append(before - grammar.num_bytes)
 
     monkeypatch.setattr(Grammar, "drop_parts", note)
-    monkeypatch.setattr("gompfs.statistics.traversal._memory_limit", lambda: 100_000)
+    monkeypatch.setattr("gompfs.statistics.memory._memory_limit", lambda: 100_000)
     with Archive(packed(tmp_path, contents)) as archive:
         with pytest.raises(StatsUnavailableError, match="more memory"):
             compute(b"term_vector", archive)

@@ -10,7 +10,7 @@ import statistics_oracle as oracle
 from coreutils_oracle import count_with_coreutils, pack
 
 from gompfs.archive import Archive
-from gompfs.mount.virtual_files import compute
+from gompfs.statistics.tasks import compute
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,20 +13,13 @@ import statistics_oracle as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import gompfs.statistics.traversal as traversal_module
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar, GrammarBuilder
-from gompfs.statistics import (
-    Direction,
-    Report,
-    Traversal,
-    escape_path,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-    unescape_path,
-)
+from gompfs.statistics import temporary_files
+from gompfs.statistics.paths import escape_path, unescape_path
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.traversal import Traversal
 
 MIB = 1 << 20
 BUILDERS = ("repair", "sequitur")
@@ -62,15 +55,17 @@ def check(
     paths = {ino: path_of(ino) for ino, _ in files}
     texts = [(path_of(ino), content) for ino, content in files]
     of_words = oracle.ngrams_of(texts, 1, word_rule)
-    for traversal in traversals:
-        assert inverted_index_report(grammars, paths, traversal=traversal).read() == oracle.inverted_index(of_words)
-        assert term_vector_report(grammars, paths, traversal=traversal).read() == oracle.term_vector(of_words)
-    for num_words in lengths:
-        ngrams = oracle.ngrams_of(texts, num_words, word_rule)
+    index, vectors = oracle.inverted_index(of_words), oracle.term_vector(of_words)
+    for how in traversals:
+        assert postings_report(PostingsTask.INVERTED_INDEX, grammars, paths, traversal=how).read() == index
+        assert postings_report(PostingsTask.TERM_VECTOR, grammars, paths, traversal=how).read() == vectors
+    for length in lengths:
+        ngrams = oracle.ngrams_of(texts, length, word_rule)
         counts, ranked = oracle.sequence_count(ngrams), oracle.ranked_inverted_index(ngrams)
         for how in traversals:
-            assert sequence_count_report(grammars, paths, num_words=num_words, traversal=how).read() == counts
-            assert ranked_inverted_index_report(grammars, paths, num_words=num_words, traversal=how).read() == ranked
+            for task, expected in ((PostingsTask.SEQUENCE_COUNT, counts), (PostingsTask.RANKED_INVERTED_INDEX, ranked)):
+                found = postings_report(task, grammars, paths, ngram_length=length, traversal=how)
+                assert found.read() == expected
 
 
 @settings(max_examples=60, deadline=None)
@@ -167,74 +162,76 @@ def test_top() -> None:
         return b"".join(lines.splitlines(keepends=True)[:top])
 
     for top in (1, 2, 4, 1000, 2**60):
-        assert inverted_index_report(grammars, paths, top=top).read() == first(oracle.inverted_index(of_words), top)
-        assert term_vector_report(grammars, paths, top=top).read() == oracle.term_vector(of_words, top)
-        assert sequence_count_report(grammars, paths, top=top).read() == first(oracle.sequence_count(ngrams), top)
-        ranked = ranked_inverted_index_report(grammars, paths, top=top)
-        assert ranked.read() == oracle.ranked_inverted_index(ngrams, top)
+        expected = {
+            PostingsTask.INVERTED_INDEX: first(oracle.inverted_index(of_words), top),
+            PostingsTask.TERM_VECTOR: oracle.term_vector(of_words, top),
+            PostingsTask.SEQUENCE_COUNT: first(oracle.sequence_count(ngrams), top),
+            PostingsTask.RANKED_INVERTED_INDEX: oracle.ranked_inverted_index(ngrams, top),
+        }
+        for task, lines in expected.items():
+            assert postings_report(task, grammars, paths, top=top).read() == lines
 
 
-MakeReport = Callable[..., Report]
-reports: list[MakeReport] = [
-    inverted_index_report,
-    term_vector_report,
-    sequence_count_report,
-    ranked_inverted_index_report,
-]
+all_tasks = pytest.mark.parametrize("task", PostingsTask, ids=lambda task: task.name.lower())
 
 
-@pytest.mark.parametrize("report", reports)
-def test_nothing_to_report(report: MakeReport) -> None:
-    for traversal in TRAVERSALS:
-        assert report([], {}, traversal=traversal).read() == b""
-        assert report([build([])], {1: b"f"}, traversal=traversal).read() == b""
-        assert report([build([(1, b"all of it left out")])], {2: b"f"}, traversal=traversal).read() == b""
+@all_tasks
+def test_nothing_to_report(task: PostingsTask) -> None:
+    left_out = build([(1, b"all of it left out")])
+    for how in TRAVERSALS:
+        assert postings_report(task, [], {}, traversal=how).read() == b""
+        assert postings_report(task, [build([])], {1: b"f"}, traversal=how).read() == b""
+        assert postings_report(task, [left_out], {2: b"f"}, traversal=how).read() == b""
 
 
-@pytest.mark.parametrize("report", reports)
-def test_space_is_bounded(report: MakeReport) -> None:
+@all_tasks
+def test_space_is_bounded(task: PostingsTask) -> None:
     files = [(ino, b" ".join(b"%d" % (ino + number) for number in range(200))) for ino in range(1, 50)]
     grammars, paths = [build(files)], {ino: path_of(ino) for ino, _ in files}
-    enough = report(grammars, paths).read()
+    enough = postings_report(task, grammars, paths).read()
     for sequential, limit in itertools.product((False, True), (1, 500)):
         with pytest.raises(StatsUnavailableError, match="more temporary space"):
-            report(grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
-    assert report(grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
+            postings_report(task, grammars, paths, traversal=Traversal(sequential=sequential, space_limit=limit))
+    assert postings_report(task, grammars, paths, traversal=Traversal(space_limit=64 * MIB)).read() == enough
 
 
-@pytest.mark.parametrize("report", reports)
+@all_tasks
 @pytest.mark.parametrize("in_memory", [0, 3000, 1 << 16])
 def test_postings_in_a_file(
-    report: MakeReport, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: PostingsTask, in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spilling postings does not change the result. The file is in $TMPDIR and has no name."""
     rng = random.Random(15)
     texts = (b" ".join(b"%d" % rng.randrange(5000) for _ in range(rng.randrange(3000))) for _ in range(60))
     files = list(enumerate(texts, 1))
     grammars, paths = [build(files[:30]), build(files[30:])], {ino: path_of(ino) for ino, _ in files}
-    expected = report(grammars, paths).read()
+    expected = postings_report(task, grammars, paths).read()
     monkeypatch.setenv("TMPDIR", os.fspath(tmp_path))
-    found = report(grammars, paths, traversal=Traversal(in_memory=in_memory))
+    found = postings_report(task, grammars, paths, traversal=Traversal(in_memory=in_memory))
     assert found.read() == found.read() == expected
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("report", reports)
-def test_a_file_that_cannot_be_made(report: MakeReport, monkeypatch: pytest.MonkeyPatch) -> None:
+@all_tasks
+def test_a_file_that_cannot_be_made(task: PostingsTask, monkeypatch: pytest.MonkeyPatch) -> None:
     """This gives an error of the system, not a short report."""
-    monkeypatch.setattr(traversal_module, "temporary_directory", lambda: "/proc/self/nowhere")
-    monkeypatch.setattr(traversal_module, "free_space", lambda _directory: 1 << 40)
+    monkeypatch.setattr(temporary_files, "temporary_directory", lambda: "/proc/self/nowhere")
+    monkeypatch.setattr(temporary_files, "free_space", lambda _directory: 1 << 40)
     with pytest.raises(OSError, match="No such file"):
-        report([build([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
+        postings_report(task, [build([(1, b"a b c d")])], {1: b"f"}, traversal=Traversal(in_memory=0)).read()
 
 
-@pytest.mark.parametrize("num_words", [-1, 0, 6])
-def test_invalid_numbers_of_words(num_words: int) -> None:
-    for report in (sequence_count_report, ranked_inverted_index_report):
-        with pytest.raises(OptionError, match="1 to 5"):
-            report([], {}, num_words=num_words)
-        with pytest.raises(OptionError, match="-1"):
-            report([], {}, top=-1)
+@all_tasks
+@pytest.mark.parametrize("length", [-1, 0, 6])
+def test_invalid_lengths_of_ngrams(task: PostingsTask, length: int) -> None:
+    with pytest.raises(OptionError, match="1 to 5"):
+        postings_report(task, [], {}, ngram_length=length)
+
+
+@all_tasks
+def test_an_invalid_limit(task: PostingsTask) -> None:
+    with pytest.raises(OptionError, match="-1"):
+        postings_report(task, [], {}, top=-1)
 
 
 @given(st.binary())

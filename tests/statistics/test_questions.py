@@ -20,7 +20,8 @@ from tree_helpers import PACKAGE_PARENT
 
 from gompfs.archive import Archive
 from gompfs.grammar.reference import split_words
-from gompfs.mount.virtual_files import StatsQuery, compute
+from gompfs.statistics.query import StatsQuery
+from gompfs.statistics.tasks import compute
 
 MIB = 1 << 20
 Mount = Callable[[Path], Path]

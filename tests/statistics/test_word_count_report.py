@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar import CountedWords, Grammar, GrammarBuilder
-from gompfs.statistics import SortOrder, word_count_report
+from gompfs.statistics.word_counts import SortOrder, word_count_report
 
 words = st.sampled_from([b"a", b"ab", b"b", b"\xff", b"\0", b"\x7f", b"z" * 300, b"A", b"~"])
 segments = st.lists(st.lists(st.lists(words, max_size=12), max_size=4), max_size=4)

@@ -17,25 +17,19 @@ from pathlib import Path
 
 import click
 
+from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.model import GRAMMAR_SECTION
-from gompfs.statistics import (
-    Direction,
-    PhaseTimes,
-    SortOrder,
-    Traversal,
-    inverted_index_report,
-    ranked_inverted_index_report,
-    sequence_count_report,
-    term_vector_report,
-    word_count_report,
-)
-from gompfs.statistics import Report as Text
 from gompfs.statistics.content import ContentText
+from gompfs.statistics.content_words import content_grammars, content_word_counts
+from gompfs.statistics.postings import postings_report
+from gompfs.statistics.report import Report as Text
+from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.statistics.word_counts import SortOrder, word_count_report
 
 from .blocks import regular_files
 from .programs import GOMPFS, environment
@@ -45,10 +39,10 @@ from .user_scripts import missing_frames, scripts_for
 TASKS = {
     "wordcount": None,
     "sort": None,
-    "inverted_index": inverted_index_report,
-    "term_vector": term_vector_report,
-    "sequence_count": sequence_count_report,
-    "ranked_inverted_index": ranked_inverted_index_report,
+    "inverted_index": PostingsTask.INVERTED_INDEX,
+    "term_vector": PostingsTask.TERM_VECTOR,
+    "sequence_count": PostingsTask.SEQUENCE_COUNT,
+    "ranked_inverted_index": PostingsTask.RANKED_INVERTED_INDEX,
 }
 _READY_SECONDS = 60
 _TADOC, _CPU = "sequential TADOC", "CPU"
@@ -141,27 +135,27 @@ class _Measurement:
         paths = {ino: path for ino, path in archive.paths().items() if ino in inos}
 
         order = SortOrder.BY_COUNT if task == "wordcount" else SortOrder.BY_WORD
-        make = TASKS[task]
+        from_postings = TASKS[task]
 
         def report(given: Sequence[Grammar], traversal: Traversal) -> Text:
-            if make is not None:
-                return make(given, paths, traversal=traversal)
+            if from_postings is not None:
+                return postings_report(from_postings, given, paths, traversal=traversal)
             threads = 1 if traversal.sequential else 0
             return word_count_report([CountedWords(g, g.word_counts(inos, threads)) for g in given], order)
 
         def content(name: str) -> Text:
             text = ContentText(archives[name], inos)
-            if make is None:
-                return word_count_report([CountedWords(*words) for words in text.word_counts()], order)
+            if from_postings is None:
+                return word_count_report([CountedWords(*words) for words in content_word_counts(text)], order)
             device = None if self._gpu is None or name == "CPU" else self._gpu.accelerator.arrays(1 << 62)
-            return report(list(text.grammars()), Traversal(device=device))
+            return report(list(content_grammars(text)), Traversal(device=device))
 
         ways = [
             Way(_TADOC, lambda: report(grammars, Traversal(sequential=True))),
             Way(_CPU, lambda: report(grammars, Traversal())),
             *(Way(f"{name}, no grammar", partial(content, name)) for name in archives),
         ]
-        if make is not None:
+        if from_postings is not None:
             ways += _directions(report, grammars, None, "CPU")
             if self._gpu is not None:
                 ways += _directions(report, grammars, self._gpu.accelerator.arrays(1 << 62), "GPU")

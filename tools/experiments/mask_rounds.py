@@ -2,7 +2,7 @@
 
 Zhang et al., "G-TADOC: Enabling Efficient GPU-Based Text Analytics without Decompression" (ICDE 2021). gompfs traverses
 by levels instead, and sorts the results (gompfs/gpu/traversal.py). `report_in_rounds` gives the same text as
-`gompfs.statistics.traversal.statistics_report`.
+`gompfs.statistics.postings.postings_report`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from gompfs._native import statistics as _statistics
-from gompfs._native.statistics import Task
+from gompfs._native.statistics import PostingsTask
 from gompfs.errors import StatsUnavailableError
 from gompfs.gpu.arrays import Array, ArrayDevice
 from gompfs.gpu.forest import DeviceForest
@@ -23,9 +23,10 @@ from gompfs.gpu.tables import BYTES_OF_A_SLOT, PairCounts, PairLayout, Tables, a
 from gompfs.gpu.traversal import BottomUp, TopDown, Work, add_along
 from gompfs.grammar import Grammar
 from gompfs.statistics.device_postings import DeviceCounter
+from gompfs.statistics.paths import files_in_order
 from gompfs.statistics.report import PiecewiseReport
 from gompfs.statistics.temporary_files import free_space, temporary_directory
-from gompfs.statistics.traversal import PhaseTimes, Traversal, files_in_order
+from gompfs.statistics.traversal import PhaseTimes, Traversal
 
 _SOURCE = str(Path(__file__).with_name("kernels") / "mask_rounds")
 _MAX_ROUNDS = 1 << 16
@@ -160,21 +161,25 @@ class RoundCounter(DeviceCounter):
 
 
 def report_in_rounds(
-    task: Task, grammars: Sequence[Grammar], paths: Mapping[int, bytes], num_words: int, traversal: Traversal
+    task: PostingsTask,
+    grammars: Sequence[Grammar],
+    paths: Mapping[int, bytes],
+    ngram_length: int,
+    traversal: Traversal,
 ) -> bytes:
-    """Returns the text of a task, whose n-grams have `num_words` words, counted on `traversal.device`.
+    """Returns the text of a task, whose n-grams have `ngram_length` words, counted on `traversal.device`.
 
     Raises StatsUnavailableError if a grammar is nested too deeply for rounds.
     """
     assert traversal.device is not None
     directory = temporary_directory()
     postings = _statistics.Postings(directory, traversal.in_memory, free_space(directory) // 2)
-    corpus = _statistics.Corpus([grammar.native for grammar in grammars], files_in_order(paths), num_words)
+    corpus = _statistics.Corpus([grammar.native for grammar in grammars], files_in_order(paths), ngram_length)
     num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
     counter = RoundCounter(traversal.device, traversal, traversal.times or PhaseTimes())
     part_sizes = [size for grammar in grammars for size in grammar.native.part_sizes()]
-    per_file = task is not Task.SEQUENCE_COUNT
-    counter.gather(postings, corpus, part_sizes, num_words, per_file=per_file)
+    per_file = task is not PostingsTask.SEQUENCE_COUNT
+    counter.gather(postings, corpus, part_sizes, ngram_length, per_file=per_file)
     postings.gather_over_edges(corpus, per_file, num_threads)
     return PiecewiseReport(_statistics.task_report(corpus, task, 0, postings, num_threads), num_threads).read()
 

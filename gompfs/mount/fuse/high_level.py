@@ -25,11 +25,11 @@ from gompfs.mount.fuse.errno_map import errno_of, is_expected
 from gompfs.mount.fuse.fuse_options import fuse_options
 from gompfs.mount.fuse.libfuse import mfusepy
 from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.joining import join_threads
 from gompfs.mount.tree.archive_set import ArchiveSet
 from gompfs.mount.tree.operations import visible_xattrs
 from gompfs.mount.tree.snapshots import Snapshots
-from gompfs.mount.virtual_files import NotReadyError
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)

@@ -24,8 +24,8 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
 from gompfs.mount.fuse.protocol import Feature, open_reply
+from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.memory_files import MemoryFiles
-from gompfs.mount.virtual_files import NotReadyError, tell_passthrough
 
 log = logging.getLogger(__name__)
 
@@ -214,12 +214,14 @@ class PassthroughFiles:
         fcntl.ioctl(self._device, _BACKING_CLOSE, _BACKING_ID.pack(backing_id))
 
 
-def start_passthrough(archive: Archive, device: int, capacity: int, features: Feature) -> PassthroughFiles | None:
-    """Returns the passthrough files of a mount, or None if the kernel does not support or permit passthrough.
+def start_passthrough(
+    archive: Archive, device: int, capacity: int, features: Feature
+) -> tuple[PassthroughFiles | None, Callable[[], str]]:
+    """Returns the passthrough files of a mount, and a function that returns the state of passthrough as text for users.
 
-    `capacity` is the memory for backing files in bytes; `features` are those of INIT.
+    The files are None if the kernel does not support or permit passthrough. `capacity` is the memory for backing files
+    in bytes; `features` are those of INIT.
     """
-    files = None
     if Feature.PASSTHROUGH not in features:
         state = "no: the kernel does not support it (Linux 6.9 or newer needed)"
     else:
@@ -227,7 +229,7 @@ def start_passthrough(archive: Archive, device: int, capacity: int, features: Fe
             files = PassthroughFiles(archive, device, capacity)
         except OSError as error:
             state = f"no: {error.strerror} (it needs CAP_SYS_ADMIN)"
-    if files is None:
-        log.warning("files are not passed through: %s", state)
-    tell_passthrough(archive, files.describe if files is not None else lambda: state)
-    return files
+        else:
+            return files, files.describe
+    log.warning("files are not passed through: %s", state)
+    return None, lambda: state

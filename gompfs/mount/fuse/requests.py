@@ -28,10 +28,10 @@ from gompfs.mount.fuse.protocol import (
     XATTR_SIZE_REPLY,
     Opcode,
 )
+from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.tree.archive_set import ArchiveSet
 from gompfs.mount.tree.operations import visible_xattrs
 from gompfs.mount.tree.snapshots import Snapshots
-from gompfs.mount.virtual_files import NotReadyError
 
 if TYPE_CHECKING:
     from gompfs.mount.fuse.passthrough import PassthroughFiles
@@ -86,7 +86,7 @@ class RequestLoop:
         if passthrough is not None and content.only is not None:
             self._passthrough = passthrough
             self._handlers |= {Opcode.OPEN: self._open, Opcode.RELEASE: self._release}
-            content.only.blocks.reader.open_files_below(passthrough.least_size)
+            content.only.reader.open_files_below(passthrough.least_size)
 
     def run(self) -> None:
         """Answer requests until the mount is gone."""
@@ -211,7 +211,7 @@ class RequestLoop:
     def _xattrs(self, node: int) -> dict[bytes, bytes]:
         only = self._content.only
         if only is not None and not self._knows_xattrs:
-            self._replies.set_nodes_with_xattrs(only.inodes_with_xattrs())
+            self._replies.set_nodes_with_xattrs(only.archive.inodes_with_xattrs())
             self._knows_xattrs = True
         return self._operations(node).xattrs(node)
 

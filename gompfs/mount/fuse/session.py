@@ -28,7 +28,6 @@ from gompfs.mount.fuse.requests import RequestLoop
 from gompfs.mount.system.joining import join_threads
 from gompfs.mount.tree.archive_set import ArchiveSet
 from gompfs.mount.tree.snapshots import Snapshots
-from gompfs.mount.virtual_files import tell_passthrough
 from gompfs.options import MountOptions
 
 if TYPE_CHECKING:
@@ -102,11 +101,13 @@ class Session:
         if content.only is None:
             return None
         if not self._passthrough_size:
-            tell_passthrough(content.only, lambda: "off")
+            content.only.virtual_content.describe_passthrough = lambda: "off"
             return None
         from gompfs.mount.fuse.passthrough import start_passthrough
 
-        return start_passthrough(content.only, device, self._passthrough_size, features)
+        files, describe = start_passthrough(content.only.archive, device, self._passthrough_size, features)
+        content.only.virtual_content.describe_passthrough = describe
+        return files
 
     def _negotiate(self, device: int) -> Feature:
         """Answer INIT, the kernel's first request. Returns the features that both sides support. Raises MountError."""

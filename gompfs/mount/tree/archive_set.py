@@ -26,7 +26,6 @@ from gompfs.mount.fuse.protocol import CACHE_SECONDS
 from gompfs.mount.tree.operations import Operations
 from gompfs.mount.tree.snapshots import warn
 from gompfs.mount.tree.tree import PRIVATE, STATS
-from gompfs.mount.virtual_files import forget_grammars, keep_grammars
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL
 from gompfs.options import MountOptions
 
@@ -62,9 +61,8 @@ class ArchiveSet:
             for number, path in enumerate(paths, 1):
                 archive = stack.enter_context(open_archive(path))
                 self._operations[number] = Operations(archive, options, number)
+                stack.callback(self._operations[number].virtual_content.close)
                 warn(archive)
-                keep_grammars(archive)
-                stack.callback(forget_grammars, archive)
                 self.readers.insert(number, archive.blocks.reader)
                 archive.blocks.start_reading_ahead()
             self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)

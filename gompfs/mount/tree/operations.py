@@ -13,7 +13,7 @@ from gompfs.errors import GompfsError, display_path
 from gompfs.model import ROOT_INO, Extent, Inode
 from gompfs.mount.fuse.protocol import CACHE_SECONDS
 from gompfs.mount.tree.tree import MAX_NAME_SIZE, Tree
-from gompfs.mount.virtual_files import tell_fuse_api
+from gompfs.mount.virtual_content import VirtualContent
 from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
@@ -31,8 +31,8 @@ class Operations:
         self._known_end = 0
         self._num_known = _MIN_KNOWN
         self._follows = options.follow
-        self._tree = Tree(archive, options, snapshot)
-        tell_fuse_api(archive, options.api)
+        self.virtual_content = VirtualContent(archive, options.api)
+        self._tree = Tree(archive, self.virtual_content, options, snapshot)
         self.root = self._tree.root
         self.statistics = self._tree.statistics
         self.has_xattrs = archive.has_xattrs

@@ -20,7 +20,6 @@ from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.model import ROOT_INO
 from gompfs.mount.tree.operations import Operations
-from gompfs.mount.virtual_files import forget_grammars, keep_grammars
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,7 @@ class Snapshots:
         self.readers = ReaderTable()
         self._number = 0
         self._operations: OrderedDict[int, Operations] = OrderedDict()
-        self._forgotten: list[Archive] = []
+        self._forgotten: list[Operations] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._seen = _identify(path)
@@ -61,8 +60,8 @@ class Snapshots:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
-        for archive in [*self._forgotten, *(operations.archive for operations in self._operations.values())]:
-            _close(archive)
+        for operations in [*self._forgotten, *self._operations.values()]:
+            _close(operations)
 
     @property
     def current(self) -> Operations:
@@ -70,10 +69,13 @@ class Snapshots:
         return self._operations[self._number]
 
     @property
-    def only(self) -> Archive | None:
-        """The archive, if every node id is an inode number of it for as long as the mount lasts; otherwise None."""
+    def only(self) -> Operations | None:
+        """The operations on the archive, if every node id is an inode number of it for as long as the mount lasts.
+
+        Otherwise None.
+        """
         is_whole = not self._options.follow and not self._options.subdir
-        return self.current.archive if is_whole else None
+        return self.current if is_whole else None
 
     def of(self, node: int) -> Operations:
         """Returns the operations on the snapshot of a node.
@@ -134,14 +136,13 @@ class Snapshots:
     def _show(self, archive: Archive, number: int) -> None:
         warn(archive)
         self._operations[number] = Operations(archive, self._options, number)
-        keep_grammars(archive)
         self.readers.insert(number, archive.blocks.reader)
         archive.blocks.start_reading_ahead()
         self._number = number
         if len(self._operations) > 1 + _MAX_OLD:
             oldest, operations = self._operations.popitem(last=False)
             self.readers.erase(oldest)
-            self._forgotten.append(operations.archive)
+            self._forgotten.append(operations)
 
 
 def warn(archive: Archive) -> None:
@@ -150,9 +151,9 @@ def warn(archive: Archive) -> None:
         log.warning("%s", warning)
 
 
-def _close(archive: Archive) -> None:
-    forget_grammars(archive)
-    archive.close()
+def _close(operations: Operations) -> None:
+    operations.virtual_content.close()
+    operations.archive.close()
 
 
 def _identify(path: str) -> tuple[int, ...] | None:

@@ -18,6 +18,7 @@ from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.stats_permissions import StatsPermissions
+from gompfs.mount.virtual_content import VirtualContent
 from gompfs.mount.virtual_tree import FIRST_VIRTUAL, VirtualNode, VirtualTree
 from gompfs.options import MountOptions
 
@@ -33,7 +34,7 @@ PRIVATE = b".gompfs"
 class Tree:
     """Looks up entries by node id. Raises the errors of Archive."""
 
-    def __init__(self, archive: Archive, options: MountOptions, snapshot: int) -> None:
+    def __init__(self, archive: Archive, content: VirtualContent, options: MountOptions, snapshot: int) -> None:
         self._archive = archive
         self._options = options
         self._snapshot = snapshot
@@ -47,7 +48,7 @@ class Tree:
         self._beside_root: dict[bytes, int] = {}
         if options.stats != "off":
             permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
-            self._virtual = VirtualTree(archive, permissions, FIRST_VIRTUAL + self._first)
+            self._virtual = VirtualTree(archive, content, permissions, FIRST_VIRTUAL + self._first)
             self._beside_root[PRIVATE] = self._virtual.private
             if archive.lookup(self._root.ino, STATS) is None:
                 self._beside_root[STATS] = self._virtual.stats

@@ -1,0 +1,61 @@
+"""The table of tasks as Markdown tables for the documentation, which a test compares with the documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gompfs.statistics.records import Column, Columns, Items
+from gompfs.statistics.tasks import NAMES_OF_FILE, OF_FILE_FORM, TASKS
+
+
+def lines_table() -> str:
+    """Returns a table of the lines of each statistic and their order."""
+    rows = [(f"`{task.form}`", _line(task.columns), task.order) for task in TASKS.values() if task.columns]
+    of_file = ", ".join(f"`{name}`" for name in NAMES_OF_FILE)
+    rows.append((f"`{OF_FILE_FORM}`", f"as NAME, one of {of_file}, but of one file", ""))
+    return _table(("statistic, and file in `stats`", "its lines", "their order"), rows)
+
+
+def records_table() -> str:
+    """Returns a table of the options and the JSON value of each statistic."""
+    rows = [
+        (f"`{task.form}`", " ".join(f"`{option}`" for option in task.options), f"`{_json(task.columns)}`")
+        for task in TASKS.values()
+        if task.columns
+    ]
+    return _table(("statistic", "options", "JSON value of a line"), rows)
+
+
+def _line(columns: Columns) -> str:
+    fields: list[str] = []
+    for column in columns:
+        if isinstance(column, Column):
+            fields.append(column.type.label)
+        elif column.weight is None:
+            fields += [column.value.type.label] * 2 + ["..."]
+        else:
+            fields += [f"`{column.weight.type.label} {column.value.type.label}`"] * 2 + ["..."]
+    return ", ".join(fields)
+
+
+def _json(columns: Columns) -> str:
+    if len(columns) == 1 and isinstance(columns[0], Column):
+        return columns[0].type.json_type
+    return _json_object(columns)
+
+
+def _json_object(columns: Iterable[Column | Items]) -> str:
+    members = []
+    for column in columns:
+        if isinstance(column, Column):
+            members.append(f'"{column.name}": {column.type.json_type}')
+        elif column.weight is None:
+            members.append(f'"{column.name}": [{column.value.type.json_type}, ...]')
+        else:
+            members.append(f'"{column.name}": [{_json_object((column.value, column.weight))}, ...]')
+    return "{" + ", ".join(members) + "}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("|" + "|".join(f" {cell} " if cell != "---" else cell for cell in line) + "|\n" for line in lines)

@@ -1,0 +1,64 @@
+"""The grammars of an archive: loaded from its sections, and cached for a while by mounts, which get many requests."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from gompfs.model import GRAMMAR_SECTION, Section
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.grammar import Grammar
+
+_KEPT_SECONDS = 20.0
+
+
+class GrammarCache:
+    """The grammars of an archive, loaded on first use and cached until they are unused for 20 seconds. Thread-safe."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._lock = threading.Lock()
+        self._grammars: list[Grammar] | None = None
+        self._used_at = 0.0
+
+    def get(self) -> list[Grammar]:
+        """Returns the grammars. A thread that calls it while another loads them waits."""
+        with self._lock:
+            self._used_at = time.monotonic()
+            if self._grammars is None:
+                self._grammars = load_grammars(self._archive)
+                self._drop_in(_KEPT_SECONDS)
+            return list(self._grammars)
+
+    def drop(self) -> None:
+        """Free the cached grammars."""
+        with self._lock:
+            self._grammars = None
+
+    def _drop_in(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._drop_if_unused)
+        timer.daemon = True
+        timer.start()
+
+    def _drop_if_unused(self) -> None:
+        with self._lock:
+            left = self._used_at + _KEPT_SECONDS - time.monotonic()
+            if left > 0 and self._grammars is not None:
+                self._drop_in(left)
+            else:
+                self._grammars = None
+
+
+def load_grammars(archive: Archive) -> list[Grammar]:
+    """Returns the grammars that the archive holds."""
+    from gompfs.grammar import Grammar
+
+    return [Grammar.from_bytes(archive.read_section(section)) for section in grammar_sections(archive)]
+
+
+def grammar_sections(archive: Archive) -> list[Section]:
+    """Returns the sections of the archive that hold grammars."""
+    return [section for section in archive.sections if section.kind == GRAMMAR_SECTION]

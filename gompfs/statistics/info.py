@@ -1,0 +1,70 @@
+"""The statistic `info`: facts about an archive and, in a mount, about the mount."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gompfs.errors import display_path
+from gompfs.statistics.grammar_cache import grammar_sections
+from gompfs.statistics.report import FixedReport, Report
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.statistics.query import StatsQuery
+    from gompfs.statistics.source import StatsSource
+
+
+class MountFacts(NamedTuple):
+    """What `info` tells about a mount."""
+
+    fuse_api: str
+    """The FUSE interface by which the archive is mounted."""
+    passthrough: str | None
+    """The state of passthrough as text for users; None for a mount that cannot have passthrough."""
+
+
+def info(source: StatsSource, _query: StatsQuery) -> Report:
+    """Returns `name<TAB>value` lines, and a line for each binary file, which statistics leave out."""
+    return FixedReport(_info_text(source.archive, source.mount))
+
+
+def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
+    num_inodes, size = archive.totals()
+    facts: dict[str, object] = {
+        "archive": display_path(archive.path),
+        "uuid": archive.superblock.uuid,
+        "format_version": archive.superblock.version,
+        "generation": archive.footer.generation,
+        "segments": len(archive.segments),
+        "entries": num_inodes,
+        "uncompressed_size": size,
+        "archive_size": archive.size,
+        "blocks": archive.num_blocks,
+        "block_size": archive.block_size,
+        "blocks_compressed_size": sum(segment.places.compressed_size for segment in archive.segments),
+        "grammar_compressed_size": sum(section.places.compressed_size for section in grammar_sections(archive)),
+        "stats": _source_of_stats(archive),
+        "engine": archive.engine.name,
+        "engine_reason": archive.engine.reason,
+        "engine_threads": archive.engine.num_threads,
+        "cache_hits": archive.blocks.hits,
+        "cache_misses": archive.blocks.misses,
+    }
+    if mount is not None:
+        facts["fuse_api"] = mount.fuse_api
+        if mount.passthrough is not None:
+            facts["passthrough"] = mount.passthrough
+    lines = [f"{name}\t{value}" for name, value in facts.items()]
+    paths = archive.paths() if archive.binary_files() else {}
+    lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.binary_files() if ino in paths]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _source_of_stats(archive: Archive) -> str:
+    num_segments = len(archive.segments)
+    missing = num_segments - len(grammar_sections(archive))
+    if missing == 0:
+        return "computed from the grammar"
+    if missing == num_segments:
+        return "computed from the content, no grammar"
+    return f"computed from the grammar, and from the content of {missing} of {num_segments} segments without grammar"

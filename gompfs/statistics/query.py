@@ -1,0 +1,38 @@
+"""The parameters of a statistic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gompfs.errors import OptionError
+
+MAX_NGRAM_LENGTH = 5
+"""The maximum number of words in an n-gram."""
+
+
+@dataclass(frozen=True)
+class StatsQuery:
+    """The parameters of a statistic. The virtual files use the defaults."""
+
+    ino: int | None = None
+    """Inode number of the only file to count; None for all files."""
+    ngram_length: int = 3
+    """The length of the n-grams, 1 to 5 words."""
+    top: int = 0
+    """Limit for the words of a term vector, the files of an n-gram, or the lines. 0: no limit; tf-idf: 10 words."""
+    words: tuple[bytes, ...] = ()
+    """The words to search for, 1 to 5 in a row."""
+    begin: int = 0
+    """Index of the first word to return, from 0."""
+    end: int | None = None
+    """Index after the last word to return; None for the end of the file."""
+    path: bytes | None = None
+    """The path to print for the file `ino`, since its other paths may be secret; None for any path of it."""
+
+    def __post_init__(self) -> None:
+        for name, number in (("top", self.top), ("begin", self.begin), ("end", self.end)):
+            if number is not None and not 0 <= number < 1 << 63:
+                raise OptionError(f"{name} must be 0 or more and fit into 63 bits, not {number}")
+
+
+EVERYTHING = StatsQuery()

@@ -1,0 +1,182 @@
+"""The table of tasks: all statistics that gompfs computes. A new statistic is one row of TASKS.
+
+The command `gompfs stats` with its help and its checks of options, `files.stats`, the virtual files of a mount, the
+JSON records, and the table in the documentation come from this table.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from gompfs._native.statistics import PostingsTask
+from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
+from gompfs.statistics.info import MountFacts, info
+from gompfs.statistics.postings import from_postings, tfidf
+from gompfs.statistics.query import EVERYTHING, StatsQuery
+from gompfs.statistics.records import Column, Columns, ColumnType, Items
+from gompfs.statistics.report import Report
+from gompfs.statistics.search import search, words_of_file
+from gompfs.statistics.source import StatsSource
+from gompfs.statistics.word_counts import SortOrder, word_counts
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.grammar import Grammar
+
+FILE, TOP, N, RANGE = "--file", "--top", "--n", "--range"
+"""The options of `gompfs stats` that a task can take."""
+
+
+class Task(NamedTuple):
+    """One row: a statistic."""
+
+    name: str
+    help: str
+    """What a line of it says."""
+    columns: Columns
+    """The fields of a line. Empty for lines of facts (see records)."""
+    order: str
+    """The order of the lines, for the documentation."""
+    options: tuple[str, ...]
+    compute: Callable[[StatsSource, StatsQuery], Report]
+    argument: str = ""
+    """What the user searches for: the name of the statistic is `name/argument`. Empty for all other statistics."""
+    is_of_file: bool = False
+    """Whether a mount has it in files/PATH too, for each file."""
+    is_listed: bool = False
+    """Whether a mount lists it in `stats`. Other files there can be opened, but `ls -l` must not compute them."""
+    in_mount: bool = True
+
+    @property
+    def form(self) -> str:
+        """The name as the user writes it, for example `word/WORD`."""
+        return f"{self.name}/{self.argument}" if self.argument else self.name
+
+
+_WORD, _NGRAM = Column("word", ColumnType.WORD), Column("words", ColumnType.NGRAM)
+_PATH, _COUNT = Column("file", ColumnType.PATH), Column("count", ColumnType.COUNT)
+_SCORE = Column("score", ColumnType.SCORE)
+
+_ROWS = (
+    Task(
+        "wordcount", "each word and its count, the most frequent word first", (_WORD, _COUNT), "by count, then word",
+        (FILE, TOP), partial(word_counts, SortOrder.BY_COUNT), is_of_file=True, is_listed=True,
+    ),
+    Task(
+        "sort", "each word and its count, sorted by word", (_WORD, _COUNT), "by word",
+        (FILE, TOP), partial(word_counts, SortOrder.BY_WORD), is_of_file=True, is_listed=True,
+    ),
+    Task(
+        "inverted_index", "each word and the files that contain it", (_WORD, Items("files", _PATH)),
+        "by word; paths by path",
+        (FILE, TOP), partial(from_postings, PostingsTask.INVERTED_INDEX),
+    ),
+    Task(
+        "term_vector", "each file and its words with counts", (_PATH, Items("words", _WORD, _COUNT)),
+        "by path; words by count, then word",
+        (FILE, TOP), partial(from_postings, PostingsTask.TERM_VECTOR), is_of_file=True,
+    ),
+    Task(
+        "sequence_count", "each n-gram of three words and its count", (_NGRAM, _COUNT), "by count, then n-gram",
+        (FILE, TOP, N), partial(from_postings, PostingsTask.SEQUENCE_COUNT), is_of_file=True,
+    ),
+    Task(
+        "ranked_inverted_index", "each n-gram of three words and the files that contain it",
+        (_NGRAM, Items("files", _PATH, _COUNT)), "by n-gram; paths by count, then path",
+        (FILE, TOP, N), partial(from_postings, PostingsTask.RANKED_INVERTED_INDEX),
+    ),
+    Task(
+        "tfidf", "each file and its most characteristic words with tf-idf scores",
+        (_PATH, Items("words", _WORD, _SCORE)), "by path; words by score, then word",
+        (FILE, TOP), tfidf,
+    ),
+    Task(
+        "word", "the files that contain WORD, with counts", (_PATH, _COUNT), "by count, then path",
+        (FILE, TOP), search, argument="WORD",
+    ),
+    Task(
+        "phrase", "the files that contain a phrase of 1 to 5 words, with counts", (_PATH, _COUNT),
+        "by count, then path",
+        (FILE, TOP), search, argument="W1 W2 W3",
+    ),
+    Task(
+        "words", "the words of the file given with --file, one per line; not in a mount", (_WORD,), "as in the file",
+        (FILE, RANGE), words_of_file, in_mount=False,
+    ),
+    Task("info", "facts about the archive", (), "", (), info, is_listed=True),
+)
+
+TASKS = {task.name: task for task in _ROWS}
+"""All statistics by name, in the order of the help."""
+NAMES = sorted(task.name for task in _ROWS if task.in_mount and not task.argument)
+"""The statistics that need no argument: the names of the virtual files of an archive."""
+SEARCHES = sorted(task.name for task in _ROWS if task.argument)
+"""The statistics that are searches."""
+NAMES_OF_FILE = sorted(task.name for task in _ROWS if task.is_of_file)
+"""The statistics that each file has in `files/PATH`."""
+_OF_FILE = "files"
+OF_FILE_FORM = f"{_OF_FILE}/PATH/NAME"
+"""How the user names one of NAMES_OF_FILE of a single file."""
+
+
+def task_of(name: str, *commands: str) -> Task:
+    """Returns the task of a statistic's full name: NAME, word/WORD, phrase/W1 W2 W3 or files/PATH/NAME.
+
+    Raises OptionError if there is none. Its message lists the names that are known, and `commands`.
+    """
+    first, _, rest = name.partition("/")
+    last = rest.rpartition("/")[2]
+    if first == _OF_FILE and last in NAMES_OF_FILE:
+        return TASKS[last]
+    task = TASKS.get(first)
+    if task is None or (not task.argument and name != task.name):
+        raise _unknown(name, commands)
+    if task.argument and not rest:
+        raise OptionError(f"{name} needs something to search for: {task.form}")
+    return task
+
+
+def _unknown(name: str, commands: Sequence[str]) -> OptionError:
+    if name == "metrics":
+        return OptionError("metrics exist only in a mount, as stats/metrics")
+    forms = [TASKS[search].form for search in SEARCHES]
+    others = [task.name for task in _ROWS if not task.in_mount]
+    known = ", ".join([*NAMES, *forms, OF_FILE_FORM, *others, *commands])
+    return OptionError(f"unknown statistic {name!r}; use one of {known}, or in a mount metrics")
+
+
+def compute(
+    name: bytes,
+    archive: Archive,
+    query: StatsQuery = EVERYTHING,
+    *,
+    grammars: Callable[[], list[Grammar]] | None = None,
+    mount: MountFacts | None = None,
+) -> Report:
+    """Returns the text of a statistic. `name` is its full name, as for `task_of`. Raises GompfsError.
+
+    `grammars` and `mount` are those of StatsSource.
+    """
+    try:
+        task = task_of(os.fsdecode(name))
+        rest = name.partition(b"/")[2]
+        if task.argument:
+            query = replace(query, words=tuple(rest.split(b" ")) if " " in task.argument else (rest,))
+        elif rest:
+            query = _of_file(rest.rpartition(b"/")[0], archive, query)
+        return task.compute(StatsSource(archive, grammars, mount), query)
+    except GompfsError as error:
+        error.archive = error.archive or str(archive.path)
+        raise
+
+
+def _of_file(path: bytes, archive: Archive, query: StatsQuery) -> StatsQuery:
+    inode = archive.resolve(path)
+    if not stat.S_ISREG(inode.mode):
+        raise EntryTypeError("not a regular file", path=display_path(path))
+    return replace(query, ino=inode.ino, path=path)

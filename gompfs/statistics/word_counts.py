@@ -1,0 +1,92 @@
+"""Word count and sort: how often each word occurs (TADOC section 4)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gompfs._native import statistics as _statistics
+from gompfs.errors import StatsUnavailableError
+from gompfs.statistics.grammar_cache import grammar_sections
+from gompfs.statistics.report import PiecewiseReport, Report
+from gompfs.statistics.traversal import Traversal
+
+if TYPE_CHECKING:
+    from gompfs.grammar import CountedWords
+    from gompfs.statistics.query import StatsQuery
+    from gompfs.statistics.source import StatsSource
+
+
+class SortOrder(Enum):
+    """The order of the lines."""
+
+    BY_COUNT = "count"
+    """By descending count, words of equal count in byte order: the task `wordcount`."""
+    BY_WORD = "word"
+    """In byte order of the words: the task `sort`."""
+
+
+def word_counts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Report:
+    """Returns the lines `word<TAB>count` for a query."""
+    # A device only if the user asked for it: otherwise the CPU counts while it reads.
+    how = source.traversal(0)
+    has_all_grammars = len(grammar_sections(source.archive)) == len(source.archive.segments)
+    if how.device is None and query.ino is None and has_all_grammars:
+        counted = _count_sections(source)
+    else:
+        counted = _count_grammars(source, query, how)
+    return word_count_report(counted, order, top=query.top)
+
+
+def _count_sections(source: StatsSource) -> list[CountedWords]:
+    """Counts the words of all files while the sections are read. The grammars are not kept in memory."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from gompfs.archive.arrays import inode_numbers
+    from gompfs.grammar import CountedWords
+
+    archive = source.archive
+    with ThreadPoolExecutor(1, thread_name_prefix="gompfs-inode-numbers") as executor:
+        inos = executor.submit(inode_numbers, archive)  # runs while a section is read
+        texts = map(archive.read_section, grammar_sections(archive))
+        return [CountedWords.from_section(text, inos.result()) for text in texts]
+
+
+def _count_grammars(source: StatsSource, query: StatsQuery, how: Traversal) -> list[CountedWords]:
+    from gompfs.grammar import CountedWords
+    from gompfs.statistics.content_words import content_word_counts
+
+    inos = source.counted_inos(query)
+    grammars = source.grammars()
+    content = source.content(grammars, query)
+    if how.device is None:
+        counted = [CountedWords(grammar, grammar.word_counts(inos)) for grammar in grammars]
+    else:
+        from gompfs.statistics.device_postings import count_words
+
+        counted = [count_words(grammar, how, inos) for grammar in grammars]
+    counted += [CountedWords(*words) for words in content_word_counts(content)]
+    source.check_is_text(content, query)
+    return counted
+
+
+def word_count_report(
+    counted: Sequence[CountedWords], order: SortOrder, *, top: int = 0, num_threads: int = 0
+) -> PiecewiseReport:
+    """Returns lines `word<TAB>count` of all words together. With `top` above 0, only the first `top` lines.
+
+    Needs 12 bytes of memory per word in addition to `counted`. Raises StatsUnavailableError if the counts cannot be
+    computed.
+    """
+    from gompfs.grammar import Grammar
+
+    num_threads = num_threads or len(os.sched_getaffinity(0))
+    words = [source.native if isinstance(source, Grammar) else source for source, _ in counted]
+    counts = [source.counts for source in counted]
+    try:
+        native = _statistics.word_count_report(words, counts, order is SortOrder.BY_COUNT, top, num_threads)
+    except ValueError as error:
+        raise StatsUnavailableError(f"these statistics cannot be computed: {error}") from None
+    return PiecewiseReport(native, num_threads)

@@ -10,7 +10,6 @@ from host_device import HostDevice
 from numpy.typing import NDArray
 
 from gompfs.codec.block import Buffer
-from gompfs.codec.headers import read_headers
 from gompfs.engine.cpu import CpuEngine
 
 _ALIGNMENT = 32
@@ -19,15 +18,17 @@ _ALIGNMENT = 32
 class HostTextDevice(HostDevice):
     """See TextDevice. Bytes between blocks are neither newlines nor NUL."""
 
-    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
-        sizes = read_headers(blocks)["uncompressed_size"].astype(np.int64)
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
         padded = -(-sizes // _ALIGNMENT) * _ALIGNMENT
         places = np.cumsum(padded) - padded
         content = np.full(int(padded.sum()), ord("#"), np.uint8)
         engine = CpuEngine(1)
         statuses = np.zeros(len(blocks), np.uint8)
         for number, (block, start, size) in enumerate(zip(blocks, places, sizes, strict=True)):
-            statuses[number] = engine.decode_blocks([block], content[start : start + size].data)[0]
+            out = content[start : start + size].data
+            statuses[number] = engine.decode_blocks([block], out, sizes=[size])[0]
         return content, places.astype(np.uint64), statuses
 
 

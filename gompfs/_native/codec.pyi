@@ -65,16 +65,21 @@ def encode_blocks(
     dependency_elimination: bool,
     num_threads: int,
     group_size_log2: int = 2,
-) -> list[bytes]:
+) -> list[tuple[bytes, int, int]]:
     """Cuts `stream` into blocks and encodes each, with header. A block is stored if no payload would be smaller.
+
+    Returns each block with its codec and its uncompressed size.
 
     Raises ValueError for a block size or a group size that the format does not have.
     """
 
-def decode_blocks(blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int) -> bytes:
+def decode_blocks(
+    blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int, sizes: Sequence[int] | None = None
+) -> bytes:
     """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
 
-    Raises ValueError if `out` is too small.
+    With `sizes`, a block that should decode to another number of bytes has a bad header and `sizes[i]` zeros. Raises
+    ValueError if `out` is too small.
     """
 
 def read_headers(blocks: Sequence[Buffer]) -> bytes:
@@ -84,17 +89,16 @@ def read_headers(blocks: Sequence[Buffer]) -> bytes:
     are 0 if the header cannot be read. gompfs.codec.headers reads them as an array.
     """
 
-def uncompressed_sizes(blocks: Sequence[Buffer]) -> list[int]:
-    """Returns the number of bytes that each block decodes to by its header; 0 if it has no valid header."""
-
 def are_possible_block_ranges(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:
     """Returns whether blocks at these columns of archive_offset (u64) and compressed_size (u32) are possible.
 
     They are if all sizes are possible and all blocks end at `data_end` or before.
     """
 
-def gather_payloads(blocks: Sequence[Buffer], offsets: Buffer, out: Buffer, num_threads: int) -> bytes:
-    """Checks blocks, and copies their payloads to the `offsets` (u64 each) in `out`.
+def gather_payloads(
+    blocks: Sequence[Buffer], headers: Buffer, offsets: Buffer, out: Buffer, num_threads: int
+) -> bytes:
+    """Checks blocks, and copies their payloads to `offsets` (u64 each) in `out`. `headers` is from read_headers.
 
     Returns a status for each block. The payload of a damaged block is not copied.
     """

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from gompfs._native.blocks import StoredSizes
-from gompfs._native.codec import BufferPool, uncompressed_sizes
+from gompfs._native.codec import BufferPool
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, Block, BlockService
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine, select_engine
@@ -589,21 +589,14 @@ class Archive:
         """
         sizes = self._sizes(places, numbers)
         raw = self._read_blocks(places, numbers)
-        stored = zip(sizes, uncompressed_sizes(raw), strict=True)
-        good = [index for index, (size, stored_size) in enumerate(stored) if size == stored_size]
-        blocks = [Block(memoryview(b""), BlockStatus.BAD_HEADER)] * len(numbers)
-        ends = list(itertools.accumulate(sizes[index] for index in good))
         if out is None:
-            out = self.engine.allocate(ends[-1] if ends else 0)
-        if len(good) < len(numbers):
-            raw = [raw[index] for index in good]
-        statuses = self.engine.decode_blocks(raw, out, verify=verify or self.verifies_content)
+            out = self.engine.allocate(sum(sizes))
+        statuses = self.engine.decode_blocks(raw, out, sizes=sizes, verify=verify or self.verifies_content)
         decoded = out.toreadonly()
-        start = 0
-        for index, end, status in zip(good, ends, statuses, strict=True):
-            blocks[index] = Block(decoded[start:end], status)
-            start = end
-        return blocks
+        ends = itertools.accumulate(sizes)
+        return [
+            Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
+        ]
 
     def _read_blocks(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
         """Returns the compressed bytes of blocks. Adjacent blocks are read at once.

@@ -111,12 +111,14 @@ class AutoEngine:
         """See Engine.encode_blocks."""
         return self._cpu.encode_blocks(stream, block_size, options)
 
-    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+    ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         gpu = self._gpu
         if gpu is not None and self._prefers_gpu(len(out)):
-            return gpu.decode_blocks(blocks, out, verify=verify)
-        statuses = self._cpu.decode_blocks(blocks, out, verify=verify)
+            return gpu.decode_blocks(blocks, out, sizes=sizes, verify=verify)
+        statuses = self._cpu.decode_blocks(blocks, out, sizes=sizes, verify=verify)
         self._start_gpu_in_time()
         return statuses
 

@@ -59,14 +59,17 @@ class Engine(Protocol):
         Returns the blocks in order. A block that does not shrink has the codec `stored`.
         """
 
-    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+    ) -> list[BlockStatus]:
         """Decodes whole blocks (header and payload) into `out`, a writable view of bytes, one after another.
 
-        The output of block i begins at the sum of the uncompressed sizes of the blocks before it. A block whose header
-        cannot be read has no output.
+        The output of block i begins at the sum of the uncompressed sizes of the blocks before it. Without `sizes`,
+        these are in the headers, and a block whose header cannot be read has no output. With `sizes`, block i should
+        decode to `sizes[i]` bytes; a header that says otherwise is damaged.
 
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.
 
-        Raises ValueError if `out` is too small.
+        Raises ValueError if `out` is too small, or if there are not as many sizes as blocks.
         """

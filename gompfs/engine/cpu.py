@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from gompfs._native import codec as _codec
-from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock, parse_block_header
+from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 
@@ -41,14 +41,12 @@ class CpuEngine:
             stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads,
             options.group_size_log2,
         )  # fmt: skip
-        headers = map(parse_block_header, blocks)
-        return [
-            EncodedBlock(block, header.codec, header.uncompressed_size)
-            for block, header in zip(blocks, headers, strict=True)
-        ]
+        return [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
 
-    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+    ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads)
+            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes)
         return [_STATUSES[status] for status in statuses]

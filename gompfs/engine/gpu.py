@@ -83,10 +83,12 @@ class GpuEngine:
         self._check_process()
         return pinned_array(size).data
 
-    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+    ) -> list[BlockStatus]:
         """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
         self._check_process()
-        batch = GpuBatch(blocks, out, self.num_threads)
+        batch = GpuBatch(blocks, out, self.num_threads, sizes)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work)

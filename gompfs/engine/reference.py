@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from xxhash import xxh3_64_intdigest
@@ -37,69 +38,55 @@ class ReferenceEngine:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")
 
-    def decode_blocks(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool = False) -> list[BlockStatus]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+    ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            return self._decode(blocks, out, verify=verify)
+            return self._decode(blocks, out, sizes, verify=verify)
 
-    def _decode(self, blocks: Sequence[Buffer], out: memoryview, *, verify: bool) -> list[BlockStatus]:
-        headers, statuses, offsets = _check_batch(blocks, out)
-        for index, header in enumerate(headers):
+    def _decode(
+        self, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, *, verify: bool
+    ) -> list[BlockStatus]:
+        headers, statuses = _check_headers(blocks, sizes)
+        contents = _cut(out, sizes or [header.uncompressed_size if header else 0 for header in headers])
+        for index, (header, content) in enumerate(zip(headers, contents, strict=True)):
             if header is None or statuses[index] is not BlockStatus.OK:
                 continue
             payload = memoryview(blocks[index])[BLOCK_HEADER_SIZE:]
             try:
-                content = decode_payload(header.codec, bytes(payload), header.uncompressed_size)
+                content[:] = decode_payload(header.codec, bytes(payload), header.uncompressed_size)
             except PayloadError:
                 statuses[index] = BlockStatus.BAD_PAYLOAD
-                continue
-            out[offsets[index] : offsets[index] + header.uncompressed_size] = content
-        return _settle_batch(headers, statuses, offsets, out, verify=verify)
+            else:
+                if verify and xxh3_64_intdigest(content) != header.content_xxh3:
+                    statuses[index] = BlockStatus.BAD_CONTENT
+        for content, status in zip(contents, statuses, strict=True):
+            if status is not BlockStatus.OK:
+                content[:] = bytes(len(content))
+        return statuses
 
 
-def _check_batch(
-    blocks: Sequence[Buffer], out: memoryview
-) -> tuple[list[BlockHeader | None], list[BlockStatus], list[int]]:
-    """Checks the headers and checksums of a batch before decoding.
-
-    Returns the header (None if unreadable), the status and the offset in `out` (in bytes) of each block. Raises
-    ValueError if `out` is too small.
-    """
+def _check_headers(
+    blocks: Sequence[Buffer], sizes: Sequence[int] | None
+) -> tuple[list[BlockHeader | None], list[BlockStatus]]:
+    """Returns the header (None if unreadable) and the status of each block, after its checksum was compared."""
+    if sizes is not None and len(sizes) != len(blocks):
+        raise ValueError("each block needs a size")
     headers: list[BlockHeader | None] = []
     statuses: list[BlockStatus] = []
-    offsets: list[int] = []
-    end = 0
-    for block in blocks:
+    for index, block in enumerate(blocks):
         header, status = check_block(block)
+        if header is not None and sizes is not None and header.uncompressed_size != sizes[index]:
+            header, status = None, BlockStatus.BAD_HEADER
         headers.append(header)
         statuses.append(status)
-        offsets.append(end)
-        end += header.uncompressed_size if header else 0
-    if end > len(out):
-        raise ValueError(f"the blocks hold {end} bytes, the output only {len(out)}")
-    return headers, statuses, offsets
+    return headers, statuses
 
 
-def _settle_batch(
-    headers: Sequence[BlockHeader | None],
-    statuses: list[BlockStatus],
-    offsets: Sequence[int],
-    out: memoryview,
-    *,
-    verify: bool,
-) -> list[BlockStatus]:
-    """Fills the output of damaged blocks with zeros and returns the statuses.
-
-    With `verify`, first compares the decoded bytes of the other blocks with their checksums.
-    """
-    if not verify and not any(statuses):
-        return statuses
-    for index, header in enumerate(headers):
-        if header is None or (statuses[index] is BlockStatus.OK and not verify):
-            continue
-        content = out[offsets[index] : offsets[index] + header.uncompressed_size]
-        if statuses[index] is BlockStatus.OK and xxh3_64_intdigest(content) != header.content_xxh3:
-            statuses[index] = BlockStatus.BAD_CONTENT
-        if statuses[index] is not BlockStatus.OK:
-            content[:] = bytes(len(content))
-    return statuses
+def _cut(out: memoryview, sizes: Sequence[int]) -> list[memoryview]:
+    """Returns consecutive parts of `out`. Raises ValueError if it is too small."""
+    ends = list(itertools.accumulate(sizes))
+    if sum(sizes) > len(out):
+        raise ValueError(f"the blocks hold {sum(sizes)} bytes, the output only {len(out)}")
+    return [out[end - size : end] for end, size in zip(ends, sizes, strict=True)]

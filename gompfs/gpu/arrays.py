@@ -83,8 +83,10 @@ class ArrayDevice(Protocol):
 class TextDevice(ArrayDevice, Protocol):
     """An ArrayDevice that also decodes blocks."""
 
-    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
-        """Decodes whole blocks into an array in device memory.
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer]
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
+        """Decodes whole blocks, of which block i should decode to `sizes[i]` bytes, into an array in device memory.
 
         Returns that array (uint8), the offset of each block in it, and a BlockStatus per block. Bytes of the array that
         belong to no block are undefined. A block begins directly after the block before it if that has a multiple of 32

@@ -58,9 +58,11 @@ class _Staged:
 class GpuBatch:
     """A batch of blocks and the host memory that receives their content."""
 
-    def __init__(self, blocks: Sequence[Buffer], out: memoryview, num_threads: int) -> None:
-        """Prepares to decode `blocks` into `out`. Raises ValueError if `out` is too small."""
-        self._take(blocks, num_threads)
+    def __init__(
+        self, blocks: Sequence[Buffer], out: memoryview, num_threads: int, sizes: Sequence[int] | None = None
+    ) -> None:
+        """Prepares to decode `blocks` into `out`, see Engine.decode_blocks."""
+        self._take(blocks, num_threads, sizes)
         self._offsets = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
         if total > len(out):
@@ -69,12 +71,20 @@ class GpuBatch:
         self._target = np.frombuffer(out, np.uint8)
         self._is_direct = is_pinned(self._target)
 
-    def _take(self, blocks: Sequence[Buffer], num_threads: int) -> None:
+    def _take(
+        self, blocks: Sequence[Buffer], num_threads: int, sizes: Sequence[int] | NDArray[np.integer] | None
+    ) -> None:
         self._blocks = blocks
         self._num_threads = num_threads
         self._facts = read_headers(blocks)
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
         self._statuses = self._facts["status"].copy()
+        if sizes is not None:
+            if len(sizes) != len(blocks):
+                raise ValueError("each block needs a size")
+            expected = np.array(sizes, np.uint64)
+            self._statuses[self._sizes != expected] = BlockStatus.BAD_HEADER
+            self._sizes = expected
 
     def decode(self, device: Device, work: Mapping[str, DecodeWork]) -> None:
         """Decodes the blocks whose headers are valid: stored blocks on the CPU, the others on the device."""
@@ -165,7 +175,8 @@ class GpuBatch:
         offsets, size = lay_out(self._facts["payload_size"][indexes[absent]], PAYLOAD_ALIGNMENT)
         staging = slot.pinned("payloads", size)
         blocks = [self._blocks[index] for index in indexes[absent].tolist()]
-        checks = _codec.gather_payloads(blocks, offsets.data, staging.data, self._num_threads)
+        headers = self._facts[indexes[absent]]
+        checks = _codec.gather_payloads(blocks, headers.data, offsets.data, staging.data, self._num_threads)
         return _Staged(checksums, addresses, absent, offsets, size, np.frombuffer(checks, np.uint8))
 
     def _start(self, device: Device, gpu_slice: GpuSlice) -> None:

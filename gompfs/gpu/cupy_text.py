@@ -30,9 +30,11 @@ class GpuText(GpuArrays):
         self._num_threads = num_threads
         self._decode_work = decode_work
 
-    def decode_blocks(self, blocks: Sequence[Buffer]) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
+    def decode_blocks(
+        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer]
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """See TextDevice.decode_blocks."""
-        batch = DeviceBatch(blocks, self._num_threads)
+        batch = DeviceBatch(blocks, self._num_threads, sizes)
         cupy.cuda.get_current_stream().synchronize()  # work that used the output's memory before is complete
         pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
@@ -43,9 +45,9 @@ class GpuText(GpuArrays):
 class DeviceBatch(GpuBatch):
     """Blocks that are decoded into one array in device memory, each at a multiple of OUTPUT_ALIGNMENT bytes."""
 
-    def __init__(self, blocks: Sequence[Buffer], num_threads: int) -> None:
+    def __init__(self, blocks: Sequence[Buffer], num_threads: int, sizes: NDArray[np.integer]) -> None:
         """Allocates the array (`output`, uint8) with the current allocator."""
-        self._take(blocks, num_threads)
+        self._take(blocks, num_threads, sizes)
         self._is_direct = True
         self.offsets, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
         self.output = cupy.empty(size + PADDING, cupy.uint8)

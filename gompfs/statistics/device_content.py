@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
 from gompfs.codec import BlockStatus
-from gompfs.codec.headers import read_headers
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.gpu.arrays import Array, TextDevice
 from gompfs.gpu.words import MAX_TEXT, Copies, WordTable, count_before, find_nuls, gather, padded_size
@@ -218,9 +217,7 @@ class DeviceText:
     def _decode(self, batch: TextBatch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
         """Returns the content of the blocks that hold the pieces, and the offset of each piece in it."""
         block_size = self._archive.block_size
-        content, offsets, statuses = self._device.decode_blocks(stored.blocks)
-        wrong_size = read_headers(stored.blocks)["uncompressed_size"] != stored.sizes
-        statuses = np.where((statuses == BlockStatus.OK) & wrong_size, np.uint8(BlockStatus.BAD_HEADER), statuses)
+        content, offsets, statuses = self._device.decode_blocks(stored.blocks, stored.sizes)
         self._check(batch, stored.numbers, statuses)
         starts = offsets.astype(np.int64)
         first, last = (np.searchsorted(stored.numbers, numbers) for numbers in batch.blocks(block_size))

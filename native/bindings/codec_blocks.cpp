@@ -1,7 +1,10 @@
 // Batches of blocks in gompfs._native.codec: converts arguments and releases the interpreter's
 // lock. The work is in native/codec/block_batch.cpp.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <vector>
 
 #include "bindings/arrays.h"
@@ -41,18 +44,21 @@ nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int leve
         [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
     nb::list result;
     for (const auto& block : blocks) {
-        result.append(to_bytes(block));
+        const BlockFacts facts = read_facts(block);
+        result.append(nb::make_tuple(to_bytes(block), facts.codec, facts.uncompressed_size));
     }
     return result;
 }
 
-nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads) {
+nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads,
+                 const std::optional<std::vector<std::uint32_t>>& sizes) {
     const BufferView out_view(out, PyBUF_WRITABLE);
     const BlockViews views(blocks);
     std::vector<BlockStatus> statuses;
     {
         const nb::gil_scoped_release release;
-        statuses = decode_blocks(views.blocks(), out_view.mutable_bytes(), verify, num_threads);
+        statuses =
+            decode_blocks(views.blocks(), out_view.mutable_bytes(), sizes, verify, num_threads);
     }
     return to_bytes(statuses);
 }
@@ -67,29 +73,23 @@ nb::bytes read_headers(nb::sequence blocks) {
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
 
-nb::list uncompressed_sizes(nb::sequence blocks) {
-    nb::list sizes;
-    for (nb::handle block : blocks) {
-        sizes.append(read_facts(BufferView(block, PyBUF_SIMPLE).bytes()).uncompressed_size);
-    }
-    return sizes;
-}
-
 bool check_ranges(nb::handle offsets, nb::handle sizes, std::uint64_t data_end) {
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
     const BufferView size_view(sizes, PyBUF_SIMPLE);
     return are_possible_block_ranges(offset_view.bytes(), size_view.bytes(), data_end);
 }
 
-nb::bytes gather(nb::sequence blocks, nb::handle offsets, nb::handle out, unsigned num_threads) {
+nb::bytes gather(nb::sequence blocks, nb::handle headers, nb::handle offsets, nb::handle out,
+                 unsigned num_threads) {
     const BlockViews views(blocks);
+    const BufferView header_view(headers, PyBUF_SIMPLE);
     const BufferView offset_view(offsets, PyBUF_SIMPLE);
     const BufferView out_view(out, PyBUF_WRITABLE);
     std::vector<BlockStatus> statuses;
     {
         const nb::gil_scoped_release release;
-        statuses = gather_payloads(views.blocks(), offset_view.bytes(), out_view.mutable_bytes(),
-                                   num_threads);
+        statuses = gather_payloads(views.blocks(), header_view.bytes(), offset_view.bytes(),
+                                   out_view.mutable_bytes(), num_threads);
     }
     return to_bytes(statuses);
 }
@@ -130,11 +130,12 @@ void bind_codec_blocks(nb::module_& codec) {
     codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a,
               "group_size_log2"_a = kDefaultGroupSizeLog2);
-    codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a);
+    codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
+              "sizes"_a = nb::none());
     codec.def("read_headers", &read_headers, "blocks"_a);
-    codec.def("uncompressed_sizes", &uncompressed_sizes, "blocks"_a);
     codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a);
-    codec.def("gather_payloads", &gather, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a);
+    codec.def("gather_payloads", &gather, "blocks"_a, "headers"_a, "offsets"_a, "out"_a,
+              "num_threads"_a);
     codec.def("check_contents", &check, "blocks"_a, "offsets"_a, "out"_a, "num_threads"_a);
     codec.def("decode_payload", &decode_into, "codec"_a, "payload"_a, "out"_a);
 }

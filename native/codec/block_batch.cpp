@@ -19,14 +19,25 @@ struct DecodeJob {
     MutableBytes content;
 };
 
-// Pairs each block with its header and its range of `out`; the ranges follow each other.
-std::vector<DecodeJob> assign_ranges(std::span<const Bytes> blocks, MutableBytes out) {
+using Sizes = std::optional<std::span<const std::uint32_t>>;
+
+// Pairs each block with its header and its range of `out`; the ranges follow each other. With
+// `sizes`, a block whose header gives another size has no valid header.
+std::vector<DecodeJob> assign_ranges(std::span<const Bytes> blocks, MutableBytes out,
+                                     const Sizes& sizes) {
+    if (sizes && sizes->size() != blocks.size()) {
+        throw std::invalid_argument("each block needs a size");
+    }
     std::vector<DecodeJob> jobs;
     jobs.reserve(blocks.size());
     std::size_t total = 0;
     for (const Bytes block : blocks) {
-        const auto header = parse_block_header(block);
-        const std::size_t size = header ? header->uncompressed_size : 0;
+        auto header = parse_block_header(block);
+        std::size_t size = header ? header->uncompressed_size : 0;
+        if (sizes && (*sizes)[jobs.size()] != size) {
+            header.reset();
+            size = (*sizes)[jobs.size()];
+        }
         const bool fits = total + size <= out.size();
         jobs.push_back({block, header, fits ? out.subspan(total, size) : MutableBytes()});
         total += size;
@@ -54,12 +65,18 @@ class Offsets {
     const Bytes column_;
 };
 
-BlockStatus copy_payload(Bytes block, std::uint64_t offset, MutableBytes out) {
-    const auto header = parse_block_header(block);
-    if (!header || offset > out.size() || header->payload_size > out.size() - offset) {
+BlockStatus copy_payload(Bytes block, const BlockFacts& facts, std::uint64_t offset,
+                         MutableBytes out) {
+    if (static_cast<BlockStatus>(facts.status) != BlockStatus::ok || offset > out.size() ||
+        facts.payload_size > out.size() - offset) {
         return BlockStatus::bad_header;
     }
-    const BlockStatus status = check_block(*header, block);
+    const BlockHeader header{.codec = static_cast<Codec>(facts.codec),
+                             .payload_size = facts.payload_size,
+                             .uncompressed_size = facts.uncompressed_size,
+                             .content_xxh3 = 0,
+                             .block_xxh3 = facts.checksum};
+    const BlockStatus status = check_block(header, block);
     if (status == BlockStatus::ok) {
         const Bytes payload = block.subspan(kBlockHeaderSize);
         std::copy(payload.begin(), payload.end(), out.subspan(offset).begin());
@@ -94,14 +111,17 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
     return blocks;
 }
 
-std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out, bool verify,
-                                       unsigned num_threads) {
-    const std::vector<DecodeJob> jobs = assign_ranges(blocks, out);
+std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,
+                                       std::optional<std::span<const std::uint32_t>> sizes,
+                                       bool verify, unsigned num_threads) {
+    const std::vector<DecodeJob> jobs = assign_ranges(blocks, out, sizes);
     std::vector<BlockStatus> statuses(jobs.size(), BlockStatus::bad_header);
     parallel_for(jobs.size(), num_threads, [&](std::size_t index) {
         const DecodeJob& job = jobs[index];
         if (job.header) {
             statuses[index] = decode_block(*job.header, job.block, verify, job.content);
+        } else {
+            std::fill(job.content.begin(), job.content.end(), std::uint8_t{0});
         }
     });
     return statuses;
@@ -118,12 +138,16 @@ BlockFacts read_facts(Bytes block) {
             header->payload_size, header->uncompressed_size, header->block_xxh3};
 }
 
-std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes offsets,
+std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes facts, Bytes offsets,
                                          MutableBytes out, unsigned num_threads) {
     const Offsets offset_of(offsets, blocks.size());
+    if (facts.size() != blocks.size() * sizeof(BlockFacts)) {
+        throw std::invalid_argument("each block needs the facts of its header");
+    }
     std::vector<BlockStatus> statuses(blocks.size());
     parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
-        statuses[index] = copy_payload(blocks[index], offset_of[index], out);
+        const auto of_block = load<BlockFacts>(facts.data() + index * sizeof(BlockFacts));
+        statuses[index] = copy_payload(blocks[index], of_block, offset_of[index], out);
     });
     return statuses;
 }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,10 +20,12 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
                                                      const EncodeOptions& options,
                                                      unsigned num_threads);
 
-// Checks and decodes blocks one after another into `out`. Returns a status for each block. Throws
-// std::invalid_argument if `out` is too small.
-std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out, bool verify,
-                                       unsigned num_threads);
+// Checks and decodes blocks one after another into `out`. Returns a status for each block. With
+// `sizes`, block i should decode to sizes[i] bytes; otherwise it has the status bad_header and that
+// many zeros. Throws std::invalid_argument if `out` is too small, or if a size is missing.
+std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,
+                                       std::optional<std::span<const std::uint32_t>> sizes,
+                                       bool verify, unsigned num_threads);
 
 // What the header of a block says; gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
@@ -34,10 +37,11 @@ struct BlockFacts {
 };
 BlockFacts read_facts(Bytes block);
 
-// Checks blocks and copies the payload of each intact block to its offset in `out`. Returns a
-// status for each block: bad_header also for a payload that would not fit into `out`. Throws
-// std::invalid_argument unless there is an offset (u64) for each block.
-std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes offsets,
+// Checks blocks, whose BlockFacts are given, and copies the payload of each intact block to its
+// offset in `out`. Returns a status for each block: bad_header also for a payload that would not
+// fit into `out`. Throws std::invalid_argument unless there are facts and an offset (u64) for each
+// block.
+std::vector<BlockStatus> gather_payloads(std::span<const Bytes> blocks, Bytes facts, Bytes offsets,
                                          MutableBytes out, unsigned num_threads);
 
 // Returns one byte for each block: 1 if the decoded bytes at its offset in `out` match the checksum

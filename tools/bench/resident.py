@@ -27,7 +27,7 @@ class ResidentBlocks:
         offsets, size = lay_out(self._facts["payload_size"], PAYLOAD_ALIGNMENT)
         output_offsets, self.output_bytes = lay_out(self._facts["uncompressed_size"], OUTPUT_ALIGNMENT)
         staging = np.zeros(size + PADDING, np.uint8)
-        if any(_codec.gather_payloads(blocks, offsets.data, staging.data, engine.num_threads)):
+        if any(_codec.gather_payloads(blocks, self._facts.data, offsets.data, staging.data, engine.num_threads)):
             raise ValueError("only undamaged blocks can stay in device memory")
         with cupy.cuda.Device(self._device.number):
             self.payloads = cupy.asarray(staging)

@@ -18,7 +18,7 @@ class ColumnType(Enum):
     """The type of a column: what the text of a field is called, and the type of its JSON value."""
 
     WORD = "word", "string"
-    NGRAM = "`w1 w2 w3`", "array of strings"
+    NGRAM = "`w1 w2 w3`", "[string, ...]"
     PATH = "path", "string"
     COUNT = "count", "integer"
     SCORE = "score", "number"

@@ -1,7 +1,5 @@
 """Every error that gompfs raises, in one tree.
 
-::
-
     GompfsError
     +-- ArchiveFormatError (ValueError)      the file is not an archive, or its structure is damaged
     |   +-- UnsupportedVersionError          a format version that this release does not support

@@ -1,8 +1,10 @@
 """A hook of mkdocs: fills generated parts into the pages and the navigation, and adapts links that lead out of docs/.
 
-    <!-- generated: NAME -->     in a page stands for what _GENERATED makes of the code, or of a file of the repository
+    <!-- generated: NAME -->
+    text for readers of the repository
+    <!-- end -->
 
-A page that has such a line can also be read in the repository, where the rest of its text says what it stands for.
+is replaced by what _GENERATED makes of the code, or the whole page by the file NAME of the repository.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 _DOCS = ROOT / "docs"
-_MARKER = re.compile(r"^<!-- generated: ([\w.-]+) -->$", re.MULTILINE)
+_PART = re.compile(r"^<!-- generated: ([\w.-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 _PAGES = {"CHANGELOG.md": "releases.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
+
 
 def on_config(config: MkDocsConfig) -> None:
     """Lists all decisions in the navigation, after their index."""
@@ -44,14 +47,12 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     del config, files
     directory = (_DOCS / page.file.src_uri).parent
     text = markdown
-    for name in _MARKER.findall(markdown):
+    for part in _PART.finditer(markdown):
+        name = part[1]
         if name in _PAGES:  # the file of the repository is the whole page
-            text = (ROOT / name).read_text()
-            return _with_links(text, ROOT, directory)
-        text = text.replace(f"<!-- generated: {name} -->", _GENERATED[name]())
+            return _with_links((ROOT / name).read_text(), ROOT, directory)
+        text = text.replace(part[0], _GENERATED[name]())
     return _with_links(text, directory, directory)
-
-
 
 
 def _decisions() -> list[Path]:

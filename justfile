@@ -26,9 +26,10 @@ demo:
 format: setup
     find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format -i
 
-# The man pages in man/, which the wheel installs
-man: setup
+# What is committed but comes from the code: man pages and tables in docs/reference
+generate: setup
     python tools/man.py
+    python tools/documentation.py
 
 # The documentation as a site, in build/site
 docs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 
@@ -40,7 +41,9 @@ def mount_options_reference() -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{text}`"  # a table of Python-Markdown does not split code
+    if "|" in text:  # GitHub would split a cell there, and Markdown of the site shows a backslash
+        return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
+    return f"`{text}`"
 
 
 def _literal(text: str) -> str:

@@ -1,20 +1,24 @@
 """A hook of mkdocs: fills generated parts into the pages and the navigation, and adapts links that lead out of docs/.
 
+`python tools/documentation.py` also writes the short generated parts into the pages, for readers of the repository.
+
     <!-- generated: NAME -->
     text for readers of the repository
     <!-- end -->
 
-is replaced by what _GENERATED makes of the code, or the whole page by the file NAME of the repository.
+is replaced by what the code says, or the whole page by the file NAME of the repository.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from command_reference import commands_reference, mount_options_reference  # mkdocs searches beside its hook
+from statistics_reference import lines_table, records_table
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -51,7 +55,7 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         name = part[1]
         if name in _PAGES:  # the file of the repository is the whole page
             return _with_links((ROOT / name).read_text(), ROOT, directory)
-        text = text.replace(part[0], _GENERATED[name]())
+        text = text.replace(part[0], _generated(name))
     return _with_links(text, directory, directory)
 
 
@@ -68,11 +72,26 @@ def _decision_list() -> str:
     return "\n".join(rows)
 
 
-_GENERATED = {
-    "commands": commands_reference,
-    "decisions": _decision_list,
+_COMMITTED: dict[str, Callable[[], str]] = {
     "mount-options": mount_options_reference,
+    "statistics": lines_table,
+    "statistics-json": records_table,
 }
+_ONLY_ON_SITE: dict[str, Callable[[], str]] = {"commands": commands_reference, "decisions": _decision_list}
+
+
+def _generated(name: str) -> str:
+    return {**_COMMITTED, **_ONLY_ON_SITE}[name]().rstrip("\n")
+
+
+def refreshed(markdown: str) -> str:
+    """Returns the text of a page with its short generated parts as the code makes them now."""
+
+    def part(match: re.Match[str]) -> str:
+        name = match[1]
+        return f"<!-- generated: {name} -->\n{_generated(name)}\n<!-- end -->" if name in _COMMITTED else match[0]
+
+    return _PART.sub(part, markdown)
 
 
 def _with_links(text: str, origin: Path, directory: Path) -> str:
@@ -96,3 +115,8 @@ def _with_links(text: str, origin: Path, directory: Path) -> str:
         return label if name in label else f"{label} (`{name}`)"
 
     return _LINK.sub(link, text)
+
+
+if __name__ == "__main__":
+    for page in sorted(_DOCS.rglob("*.md")):
+        page.write_text(refreshed(page.read_text()))

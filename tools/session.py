@@ -24,12 +24,13 @@ DEMO = (
     "ls mnt",
     'grep -rnm2 "White Rabbit" mnt',
     "head -3 mnt/stats/wordcount",
-    "cat mnt/stats/word/Alice",
+    'cat "mnt/stats/phrase/the White Rabbit"',
+    "head -3 mnt/stats/files/books/carroll/alice29.txt/wordcount",
     "sed -n 120,124p mnt/python/heapq.py",
-    "gompfs stats sample.gomp tfidf --top 4 --file books/carroll/alice29.txt",
+    "gompfs stats sample.gomp tfidf --top 4 --file books/shakespeare/asyoulik.txt",
     "gompfs umount mnt",
 )
-_IN_PICTURE = DEMO[1:6]
+_IN_PICTURE = (DEMO[1], *DEMO[3:7])
 
 
 def environment() -> dict[str, str]:

@@ -1,27 +1,11 @@
-"""Writes the tables in docs/reference/statistics.md from the table of tasks: `python tools/statistics_reference.py`.
-
-A test compares them with the page.
-"""
+"""The tables of docs/reference/statistics.md, from the table of tasks."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from gompfs.statistics.records import Column, Columns, Items
 from gompfs.statistics.tasks import NAMES_OF_FILE, OF_FILE_FORM, TASKS
-
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "statistics.md"
-
-
-def page_with_tables(page: str) -> str:
-    """Returns the text of the page with the tables of now: between the comments `table: NAME` and `end of table`."""
-    for name, table in (("lines", lines_table()), ("records", records_table())):
-        begin, end = f"<!-- table: {name} -->\n", "<!-- end of table -->\n"
-        page, found = re.subn(f"({begin}).*?({end})", lambda match: match[1] + table + match[2], page, flags=re.DOTALL)  # noqa: B023
-        assert found == 1, name
-    return page
 
 
 def lines_table() -> str:
@@ -75,7 +59,3 @@ def _json_object(columns: Iterable[Column | Items]) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "".join("|" + "|".join(f" {cell} " if cell != "---" else cell for cell in line) + "|\n" for line in lines)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(page_with_tables(PAGE.read_text()))

@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from documentation import refreshed
 from documents import ROOT
 
 import gompfs
 from gompfs.cli.application import COMMAND_MODULES
+from gompfs.statistics.tasks import TASKS
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +62,13 @@ def test_every_decision_is_listed(site: Path) -> None:
     assert decisions
     for decision in decisions:
         assert decision.read_text().partition("\n")[0].removeprefix("# ") in listed
+
+
+def test_short_generated_parts_are_up_to_date() -> None:
+    pages = {page: page.read_text() for page in sorted((ROOT / "docs").rglob("*.md"))}
+    for task in TASKS.values():
+        assert f"`{task.form}`" in pages[ROOT / "docs/reference/statistics.md"]
+    assert pages == {page: refreshed(text) for page, text in pages.items()}, "run: python tools/documentation.py"
 
 
 def test_no_page_loads_anything_from_another_host(site: Path) -> None:

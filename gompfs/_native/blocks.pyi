@@ -101,7 +101,7 @@ class BlockReader:
         """Adds the layout of a file: extents as file_offset, stream_offset and size, sorted by file_offset."""
 
     def open_files_below(self, size: int) -> None:
-        """Lets `answer_requests` open files of less than `size` bytes without a file handle; 0 for none."""
+        """Lets C++ open files of less than `size` bytes without a file handle; 0 for none."""
 
     def add_read_bytes(self, size: int) -> None:
         """Adds bytes that were read elsewhere to `num_read_bytes`."""

@@ -4,6 +4,7 @@ All classes may be used by any number of threads. Functions that wait release th
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from gompfs._native.blocks import BlockReader, StoredSizes
 from gompfs.model import Inode
@@ -22,6 +23,30 @@ class ReaderTable:
     def erase(self, snapshot: int) -> None:
         """Removes a snapshot's reader. Its nodes are unknown from then on."""
 
+class Listing:
+    """The entries of one directory, in the form of replies."""
+
+    def __init__(
+        self,
+        node: int,
+        children: Iterable[tuple[bytes, Inode]],
+        cache_seconds: int,
+        stored_sizes: StoredSizes = ...,
+    ) -> None:
+        """Makes a listing. The kernel may cache its entries for `cache_seconds`; if that is 0, it gets no attributes.
+
+        `stored_sizes` is indexed by node.
+        """
+
+    def pack(self, position: int, capacity: int) -> bytes:
+        """Returns the entries from `position` on as a READDIRPLUS reply of at most `capacity` bytes."""
+
+class NodeMapping:
+    """How a mount changes the inodes of an archive."""
+
+    def __init__(self, first_node: int = 0, uid: int | None = None, gid: int | None = None, umask: int = 0) -> None:
+        """Adds `first_node` to inode numbers. `uid` and `gid` replace the owners, unless they are None."""
+
 class ListingTable:
     """The cache of directory listings of a mount, and requests to list directories ahead."""
 
@@ -33,39 +58,26 @@ class ListingTable:
     def __contains__(self, node: int) -> bool:
         """Returns whether the listing of a directory is cached."""
 
-    def entries(self, node: int, position: int, capacity: int) -> bytes | None:
-        """Returns the entries of a directory from `position` on as READDIRPLUS replies, in at most `capacity` bytes.
+    def use(self, node: int) -> Listing | None:
+        """Returns the listing of a directory, or None if it is not cached."""
 
-        Returns None if the listing is not cached.
-        """
-
-    def insert(
-        self,
-        node: int,
-        children: Iterable[tuple[bytes, Inode]],
-        cache_seconds: int,
-        stored_sizes: StoredSizes = ...,
-    ) -> None:
-        """Caches the listing of a directory. The kernel may cache its entries for `cache_seconds`.
-
-        `stored_sizes` is indexed by inode number.
-        """
+    def insert(self, node: int, listing: Listing) -> None:
+        """Caches the listing of a directory."""
 
     def insert_columns(
         self,
         columns: Sequence[bytes],
         first: int,
         end: int,
-        mapping: tuple[int, int | None, int | None, int],
+        mapping: NodeMapping,
         cache_seconds: int,
         num_following: int,
         stored_sizes: StoredSizes = ...,
     ) -> None:
         """Caches the listings of the directories with inode numbers `first` to `end` - 1, from rows of the index.
 
-        `mapping` is the number to add to inode numbers, the user and the group to show (or None), and a umask. The
-        first use of one of these listings requests the directories from `end` on, with `num_following` entries; 0 for
-        no request. Raises ValueError if the rows are inconsistent (see native/fuse/index_columns.h).
+        The first use of one of these listings requests the directories from `end` on, with `num_following` entries; 0
+        for no request. Raises ValueError if the rows are inconsistent (see native/fuse/index_columns.h).
         """
 
     def want(self, node: int, num_entries: int) -> None:
@@ -89,37 +101,80 @@ class ReplyCache:
     def set_nodes_with_xattrs(self, nodes: Sequence[int]) -> None:
         """Sets the nodes that have extended attributes, sorted; no other node has any."""
 
-def pack_listing(
-    node: int,
-    children: Iterable[tuple[bytes, Inode]],
-    cache_seconds: int,
-    position: int,
-    capacity: int,
-    stored_sizes: StoredSizes = ...,
-) -> bytes:
-    """Returns the entries of a directory as `ListingTable.entries` does, without keeping them."""
+class Handlers(Protocol):
+    """Answers the requests that C++ cannot answer. Any number of threads may call the methods.
 
-def entry_reply(inode: Inode | None, cache_seconds: int, stored_size: int | None = None) -> bytes:
-    """Returns the reply to LOOKUP; for None, one that lets the kernel cache that the name does not exist.
-
-    Without `stored_size`, a file has no holes.
+    A method that raises gives an error reply: see `failed`. A node is described by its inode, by the number of seconds
+    that the kernel may cache the inode, and by its stored size, or None if it has no holes.
     """
 
-def attributes_reply(inode: Inode, cache_seconds: int, stored_size: int | None = None) -> bytes:
-    """Returns the reply to GETATTR. Without `stored_size`, a file has no holes."""
+    def lookup(self, parent: int, name: bytes, uid: int, /) -> tuple[Inode | None, int, int | None]:
+        """Returns the entry of a directory that has a name, for a user. None as inode: there is no such name."""
 
-def answer_requests(
-    device: int,
-    readers: ReaderTable,
-    listings: ListingTable,
-    replies: ReplyCache,
-    buffer_size: int,
-    answer: Callable[[bytes], None],
-) -> int:
-    """Reads requests from a FUSE device and answers them until the mount is gone; calls `answer` for all others.
+    def getattr(self, node: int, /) -> tuple[Inode | None, int, int | None]:
+        """Returns the node, which exists."""
 
-    `buffer_size` is the size of the largest request. Any number of threads may run this at once. Returns 0 at the end
-    of the mount, or the errno if the device cannot be read.
+    def readlink(self, node: int, /) -> bytes:
+        """Returns the target of a symlink."""
+
+    def readdir(self, node: int, /) -> Listing:
+        """Returns the entries of a directory."""
+
+    def statfs(self, node: int, /) -> tuple[int, int, int, int, int]:
+        """Returns the size of the file system: blocks, inodes; best size of a read, of a name; size of a block."""
+
+    def getxattr(self, node: int, name: bytes, /) -> bytes:
+        """Returns the value of an extended attribute."""
+
+    def listxattr(self, node: int, uid: int, /) -> tuple[list[bytes], bool]:
+        """Returns the names of extended attributes that a user may see, and whether all users see the same ones."""
+
+    def open(self, node: int, /) -> tuple[bool, int | None]:
+        """Opens a file. Returns whether `release` must be called for it, and the number of its backing file or None."""
+
+    def release(self, node: int, /) -> None:
+        """Closes a file."""
+
+    def read(self, node: int, file_offset: int, size: int, /) -> Sequence[bytes | memoryview]:
+        """Returns up to `size` bytes of a file, in pieces."""
+
+    def seek(self, node: int, file_offset: int, whence: int, /) -> int:
+        """Returns the offset of the next data or hole. `whence` is that of lseek(2)."""
+
+    def lasts(self, node: int, /) -> bool:
+        """Returns whether replies about a node stay true for the life of the mount, so that they can be cached."""
+
+    def failed(self, operation: str, error: BaseException, answer_again: Callable[[], None], /) -> int | None:
+        """Called when the method for a request has raised. Returns the errno to reply with.
+
+        Returns None if the request is to wait: `answer_again` must then be called once, when it can be answered.
+        """
+
+    def refused(self, number: int, /) -> None:
+        """Called with an errno if the kernel did not take a reply."""
+
+class FuseServer:
+    """Answers the requests from a FUSE device, without the interpreter where the tables suffice."""
+
+    def __init__(
+        self, device: int, readers: ReaderTable, listings: ListingTable, replies: ReplyCache, handlers: Handlers
+    ) -> None:
+        """`readers` must have a current reader. Calls `handlers` for requests that the tables cannot answer."""
+
+    def run(self) -> int:
+        """Answers requests until the mount is gone. Any number of threads may run this at once.
+
+        Returns 0 at the end of the mount, or the errno if the device cannot be read.
+        """
+
+    def close(self) -> None:
+        """Leaves waiting requests unanswered."""
+
+def answer_init(device: int, wants_passthrough: bool) -> bool:
+    """Answers the first request of the kernel, in which both sides agree on features.
+
+    Returns whether the kernel supports passthrough, if it is wanted. Raises OSError if the device cannot be used, and
+    RuntimeError if the kernel's version of the protocol is not supported.
     """
 
 def mount_read_only(source: bytes, mountpoint: bytes, file_system: bytes, data: bytes) -> int:

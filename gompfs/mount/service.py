@@ -22,8 +22,7 @@ from gompfs.options import MountOptions, join_source
 if TYPE_CHECKING:
     from gompfs.mount.fuse.high_level import HighLevelSession
     from gompfs.mount.fuse.session import Session
-    from gompfs.mount.tree.archive_set import ArchiveSet
-    from gompfs.mount.tree.snapshots import Snapshots
+    from gompfs.mount.tree.content import Content
 
 log = logging.getLogger("gompfs")
 
@@ -195,7 +194,7 @@ def _session(mountpoint: str, source: str, options: MountOptions) -> Session | H
     return Session(mountpoint, source, options)
 
 
-def _open(paths: Sequence[str], options: MountOptions) -> Snapshots | ArchiveSet:
+def _open(paths: Sequence[str], options: MountOptions) -> Content:
     """Open what the mount shows. All archives share one engine, and the cache size is divided among them."""
     from gompfs.archive import Archive
     from gompfs.engine import select_engine

@@ -31,10 +31,11 @@ void bind_block_reader(nanobind::module_& blocks);
 void bind_stored_sizes(nanobind::module_& blocks);
 
 // gompfs._native.fuse
+void bind_fuse_server(nanobind::module_& fuse);
 void bind_kernel_mount(nanobind::module_& fuse);
+void bind_listing(nanobind::module_& fuse);
 void bind_listing_table(nanobind::module_& fuse);
 void bind_reader_table(nanobind::module_& fuse);
 void bind_reply_cache(nanobind::module_& fuse);
-void bind_request_loop(nanobind::module_& fuse);
 
 }  // namespace gompfs

@@ -59,6 +59,6 @@ NB_MODULE(_native, module) {
                           {gompfs::bind_stored_sizes, gompfs::bind_block_reader});
     gompfs::add_submodule(
         module, "fuse", "The FUSE server of a mount.",
-        {gompfs::bind_reader_table, gompfs::bind_listing_table, gompfs::bind_reply_cache,
-         gompfs::bind_request_loop, gompfs::bind_kernel_mount});
+        {gompfs::bind_reader_table, gompfs::bind_listing, gompfs::bind_listing_table,
+         gompfs::bind_reply_cache, gompfs::bind_fuse_server, gompfs::bind_kernel_mount});
 }

@@ -82,7 +82,7 @@ class Column {
 // Reads the rows of all columns in parallel.
 class Rows {
   public:
-    Rows(const DirectoryColumns& columns, const Mapping& mapping)
+    Rows(const DirectoryColumns& columns, const NodeMapping& mapping)
         : parents_(columns.parents, ','), names_(columns.names, '/'), mapping_(mapping) {
         for (const std::string_view field : columns.fields) {
             fields_.emplace_back(field, ',');
@@ -134,7 +134,7 @@ class Rows {
   private:
     Column parents_, names_;
     std::vector<Column> fields_;
-    const Mapping mapping_;
+    const NodeMapping mapping_;
 };
 
 // Adds listings for the directories in the range that have no rows, because they are empty.
@@ -160,7 +160,7 @@ void add_empty(ListingBatch& batch, std::uint64_t first, std::uint64_t end,
 }  // namespace
 
 ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                              std::uint64_t end, const Mapping& mapping,
+                              std::uint64_t end, const NodeMapping& mapping,
                               const StoredSizes& stored_sizes, std::uint32_t cache_seconds) {
     first += mapping.first_node;
     end += mapping.first_node;

@@ -16,7 +16,7 @@
 namespace gompfs {
 
 // How a mount changes an archive's inode numbers, owners and modes.
-struct Mapping {
+struct NodeMapping {
     std::uint64_t first_node = 0;  // added to inode numbers
     std::optional<std::uint32_t> uid, gid;
     std::uint32_t umask = 0;
@@ -32,7 +32,7 @@ struct DirectoryColumns {
 // Returns the listings of the directories with inode numbers in [first, end), including the empty
 // directories in that range, which have no rows. `stored_sizes` is indexed by inode number.
 ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t first,
-                              std::uint64_t end, const Mapping& mapping,
+                              std::uint64_t end, const NodeMapping& mapping,
                               const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
 
 // The columns ino, size, file_offset, stream_offset and extent size, in the same text form. One row

@@ -42,16 +42,22 @@ void ReplyCache::set_nodes_with_xattrs(std::vector<std::uint64_t> nodes) {
     nodes_with_xattrs_ = std::move(nodes);
 }
 
-std::optional<CachedReply> ReplyCache::find(const Request& request) const {
-    switch (request.header.opcode) {
+bool ReplyCache::takes(std::uint32_t opcode) {
+    switch (opcode) {
         case FUSE_GETATTR:
         case FUSE_READLINK:
         case FUSE_STATFS:
         case FUSE_GETXATTR:
         case FUSE_LISTXATTR:
-            break;
+            return true;
         default:
-            return std::nullopt;
+            return false;
+    }
+}
+
+std::optional<CachedReply> ReplyCache::find(const Request& request) const {
+    if (!takes(request.header.opcode)) {
+        return std::nullopt;
     }
     const std::shared_lock lock(mutex_);
     if (auto reply = without_xattrs(request)) {

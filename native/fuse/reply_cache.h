@@ -36,6 +36,9 @@ class ReplyCache {
     // Sets the nodes that have extended attributes, sorted. No other entry of the archive has any.
     void set_nodes_with_xattrs(std::vector<std::uint64_t> nodes);
 
+    // Whether replies to requests with this opcode depend on nothing but the request and the node.
+    static bool takes(std::uint32_t opcode);
+
     std::optional<CachedReply> find(const Request& request) const;
 
   private:

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "fuse/core_follower.h"
+#include "fuse/protocol.h"
+#include "fuse/replies.h"
 #include "fuse/request.h"
 
 namespace gompfs {
@@ -24,16 +26,10 @@ namespace {
 
 constexpr std::size_t kMaxPieces = 1000;  // writev takes 1,024
 
-template <typename Value>
-std::span<const std::uint8_t> bytes_of(const Value& value) {
-    return {reinterpret_cast<const std::uint8_t*>(&value), sizeof value};
-}
-
 // Answers the requests of one thread.
 class Answers {
   public:
-    Answers(int device, Sources sources, std::size_t max_reply)
-        : device_(device), sources_(sources), max_reply_(max_reply) {}
+    Answers(int device, Sources sources) : device_(device), sources_(sources) {}
 
     // Returns false if the interpreter must answer.
     bool answer(const Request& request, const ReaderTable::Place& place) {
@@ -65,7 +61,7 @@ class Answers {
                               place.reader->read(place.ino, read->offset, read->size, pieces_) &&
                               pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
-            send(request, 0, pieces_.pieces, pieces_.size);
+            send_reply(device_, request.header.unique, 0, pieces_.pieces, pieces_.size);
         }
         pieces_.blocks.clear();
         return is_there;
@@ -75,17 +71,15 @@ class Answers {
     // other files, so the interpreter opens and closes those.
     bool answer_open(const Request& request, const ReaderTable::Place& place) {
         if (request.header.opcode == FUSE_OPEN) {
-            fuse_open_out open{};
-            open.open_flags = FOPEN_KEEP_CACHE | FOPEN_NOFLUSH;
             const bool is_small = request.argument<fuse_open_in>() && place.reader &&
                                   place.reader->is_small(place.ino);
             if (is_small) {
-                send(request, 0, bytes_of(open));
+                send(request, 0, bytes_of(open_reply(false, std::nullopt)));
             }
             return is_small;
         }
         const auto release = request.argument<fuse_release_in>();
-        const bool is_ours = release && release->fh == 0;
+        const bool is_ours = release && release->fh == kNotCounted;
         if (is_ours) {
             send(request, 0, {});
         }
@@ -99,7 +93,7 @@ class Answers {
             return false;
         }
         packed_.clear();
-        listing->pack(read->offset, std::min<std::size_t>(read->size, max_reply_), packed_);
+        listing->pack(read->offset, std::min<std::size_t>(read->size, kRequestCapacity), packed_);
         send(request, 0, packed_);
         return true;
     }
@@ -140,34 +134,20 @@ class Answers {
     }
 
     void send(const Request& request, std::int32_t error, std::span<const std::uint8_t> content) {
-        pieces_.pieces.assign(1, {});
-        pieces_.pieces.push_back({const_cast<std::uint8_t*>(content.data()), content.size()});
-        send(request, error, pieces_.pieces, content.size());
-    }
-
-    // The first piece is reserved for the header.
-    void send(const Request& request, std::int32_t error, std::vector<iovec>& pieces,
-              std::size_t size) {
-        fuse_out_header header{static_cast<std::uint32_t>(sizeof header + size), error,
-                               request.header.unique};
-        pieces[0] = {&header, sizeof header};
-        // Writing fails if the request was aborted in the meantime.
-        [[maybe_unused]] const ssize_t written =
-            writev(device_, pieces.data(), static_cast<int>(pieces.size()));
+        send_reply(device_, request.header.unique, error, content);
     }
 
     const int device_;
     const Sources sources_;
-    const std::size_t max_reply_;
     ReadPieces pieces_;
     std::vector<std::uint8_t> packed_;
 };
 
 }  // namespace
 
-int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward) {
-    std::vector<std::uint8_t> buffer(buffer_size);
-    Answers answers(device, sources, buffer_size);
+int answer_requests(int device, Sources sources, const Forward& forward) {
+    std::vector<std::uint8_t> buffer(kRequestCapacity);
+    Answers answers(device, sources);
     CoreFollower core_follower;
     for (;;) {
         const ssize_t size = ::read(device, buffer.data(), buffer.size());

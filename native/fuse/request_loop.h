@@ -4,7 +4,6 @@
 // All other requests are forwarded to the interpreter.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -27,6 +26,6 @@ using Forward = std::function<void(std::span<const std::uint8_t>)>;
 
 // Answers requests until the mount is gone. Any number of threads may run this at once. Returns 0
 // at the end of the mount, or the errno if the device cannot be read.
-int answer_requests(int device, Sources sources, std::size_t buffer_size, const Forward& forward);
+int answer_requests(int device, Sources sources, const Forward& forward);
 
 }  // namespace gompfs

@@ -11,15 +11,29 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from pathlib import Path
 
 from gompfs.archive import Archive
 from gompfs.engine import select_engine
 from gompfs.errors import GompfsError
-from gompfs.mount.fuse.protocol import Opcode
 from gompfs.mount.fuse.requests import RequestLoop
 from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
+
+
+class Opcode(IntEnum):
+    """The opcodes of requests (linux/fuse.h)."""
+
+    LOOKUP = 1
+    GETATTR = 3
+    READLINK = 5
+    READ = 15
+    STATFS = 17
+    GETXATTR = 22
+    LISTXATTR = 23
+    READDIRPLUS = 44
+
 
 _HEADER = struct.Struct("<IIQQIIIHH")
 _REPLY = struct.Struct("<IiQ")

@@ -7,7 +7,6 @@ import mmap
 import os
 import random
 import signal
-import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -19,10 +18,8 @@ from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.mount.fuse.passthrough import start_passthrough
-from gompfs.mount.fuse.protocol import Feature, init_reply
 
 MIB = 1 << 20
-INIT = struct.Struct("<IIIII44x")
 
 
 @pytest.fixture(scope="module")
@@ -196,32 +193,10 @@ def test_a_kernel_without_passthrough(archive: Path) -> None:
     """Everything else works, and stats/info says why passthrough is off."""
     device = os.open(os.devnull, os.O_RDWR)
     with Archive(archive) as opened:
-        files, describe = start_passthrough(opened, device, MIB, Feature.READDIRPLUS)
+        files, describe = start_passthrough(opened, device, MIB, has_passthrough=False)
         assert files is None
         assert describe() == "no: the kernel does not support it (Linux 6.9 or newer needed)"
-        files, describe = start_passthrough(opened, device, MIB, Feature.PASSTHROUGH)
+        files, describe = start_passthrough(opened, device, MIB, has_passthrough=True)
         assert files is None
         assert describe() == "no: Inappropriate ioctl for device (it needs CAP_SYS_ADMIN)"
     os.close(device)
-
-
-def test_features_negotiated_with_the_kernel() -> None:
-    offered = Feature.READDIRPLUS | Feature.INIT_EXT | Feature.PASSTHROUGH | (1 << 40)
-    request = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF, offered >> 32)
-    wanted = Feature.READDIRPLUS | Feature.PASSTHROUGH | Feature.ASYNC_READ | Feature.INIT_EXT
-    reply, taken = init_reply(memoryview(request), wanted)
-    assert taken == Feature.READDIRPLUS | Feature.PASSTHROUGH | Feature.INIT_EXT
-    major, _, max_readahead, low, *_, high, stack_depth = struct.unpack("<4IHHIIHHII24x", reply)
-    assert (major, max_readahead, low | high << 32, stack_depth) == (7, 131072, int(taken), 1)
-    without = INIT.pack(7, 45, 131072, offered & 0xFFFFFFFF & ~Feature.INIT_EXT, offered >> 32)
-    reply, taken = init_reply(memoryview(without), wanted)
-    assert taken == Feature.READDIRPLUS
-    assert struct.unpack("<4IHHIIHHII24x", reply)[-2:] == (0, 0)
-
-
-@pytest.mark.parametrize("version", [(6, 40), (8, 1), (7, 22)])
-def test_other_protocols_are_refused(version: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match="version"):
-        init_reply(memoryview(INIT.pack(*version, 0, 0, 0)), Feature.READDIRPLUS)
-
-

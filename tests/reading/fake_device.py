@@ -6,9 +6,11 @@ import os
 import socket
 import struct
 import threading
+from collections.abc import Callable
+from typing import Any
 
 from gompfs._native.blocks import BlockReader
-from gompfs._native.fuse import ListingTable, ReaderTable, ReplyCache, answer_requests
+from gompfs._native.fuse import FuseServer, ListingTable, ReaderTable, ReplyCache
 
 HEADER = struct.Struct("<IIQQIIIHH")
 
@@ -23,8 +25,33 @@ def reply(content: bytes, unique: int = 5, error: int = 0) -> bytes:
     return struct.pack("<IiQ", 16 + len(content), error, unique) + content
 
 
+class _RefusedError(Exception):
+    """Raised instead of answering."""
+
+
+class Unanswered:
+    """Handlers that answer no request: they call `forward` with the name of each operation."""
+
+    def __init__(self, forward: Callable[[str], None]) -> None:
+        self._forward = forward
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        def refuse(*_arguments: object) -> None:
+            raise _RefusedError(name)
+
+        return refuse
+
+    def failed(self, operation: str, _error: BaseException, _answer_again: Callable[[], None]) -> None:
+        """Leaves the request waiting."""
+        self._forward(operation)
+
+
 class Device:
-    """A socket that keeps message boundaries, as the FUSE device does, with threads that answer requests."""
+    """A socket that keeps message boundaries, as the FUSE device does, with threads that answer requests.
+
+    Without `handlers`, requests that Python would have to answer are answered with b"forwarded". `descriptor` replaces
+    the daemon's end of the socket.
+    """
 
     def __init__(
         self,
@@ -32,24 +59,24 @@ class Device:
         listings: ListingTable | None = None,
         replies: ReplyCache | None = None,
         num_threads: int = 1,
+        handlers: Any = None,
+        descriptor: int | None = None,
     ) -> None:
         self.kernel, self._daemon = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.kernel.settimeout(20)
-        self.forwarded: list[bytes] = []
+        self.forwarded: list[str] = []  # the names of the operations
         self.readers = ReaderTable()
         self.readers.insert(0, reader or BlockReader(0, 1 << 12, 0))
-        sources = (self.readers, listings or ListingTable(0), replies or ReplyCache(0))
-        arguments = (self._daemon.fileno(), *sources, 1 << 16, lambda message: self.forward(message))
-        self._threads = [
-            threading.Thread(target=answer_requests, args=arguments)
-            for _ in range(num_threads)
-        ]
+        tables = (self.readers, listings or ListingTable(0), replies or ReplyCache(0))
+        handlers = handlers or Unanswered(lambda operation: self.forward(operation))
+        self.server = FuseServer(self._daemon.fileno() if descriptor is None else descriptor, *tables, handlers)
+        self._threads = [threading.Thread(target=self.server.run) for _ in range(num_threads)]
         for thread in self._threads:
             thread.start()
 
-    def forward(self, message: bytes) -> None:
+    def forward(self, operation: str) -> None:
         """Stands for the Python code that handles forwarded requests."""
-        self.forwarded.append(message)
+        self.forwarded.append(operation)
         self._daemon.send(b"forwarded")
 
     @property

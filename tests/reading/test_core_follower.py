@@ -13,7 +13,7 @@ import pytest
 from fake_device import Device, request
 
 from gompfs._native.blocks import BlockReader
-from gompfs._native.fuse import ListingTable
+from gompfs._native.fuse import Listing, ListingTable
 from gompfs.model import Inode
 
 LOOKUP, READ = 1, 15
@@ -67,7 +67,7 @@ def requester() -> Iterator[Requester]:
 @pytest.fixture
 def device() -> Iterator[Device]:
     listings = ListingTable(1 << 20)
-    listings.insert(2, [(b"a", Inode(3, stat.S_IFREG, 0, 0, 0, 0, 1))], 60)
+    listings.insert(2, Listing(2, [(b"a", Inode(3, stat.S_IFREG, 0, 0, 0, 0, 1))], 60))
     reader = BlockReader(1, 1 << 12, 1)
     reader.insert([0], [bytes(1 << 12)])
     reader.add_file(3, 100, [(0, 0, 100)])
@@ -116,9 +116,9 @@ def test_python_runs_on_all_cores(device: Device, requester: Requester, monkeypa
     seen: list[set[int]] = []
     forward = device.forward
 
-    def look(message: bytes) -> None:
+    def look(operation: str) -> None:
         seen.append(os.sched_getaffinity(0))
-        forward(message)
+        forward(operation)
 
     monkeypatch.setattr(device, "forward", look)
     walk(device, number)

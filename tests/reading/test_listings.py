@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from fake_device import Device, reply, request
 
-from gompfs._native.fuse import SNAPSHOT_SHIFT, ListingTable, ReplyCache, attributes_reply, entry_reply, pack_listing
+from gompfs._native.fuse import SNAPSHOT_SHIFT, Listing, ListingTable, NodeMapping, ReplyCache
 from gompfs.model import Inode
 
 LOOKUP, FORGET, GETATTR, STATFS, GETXATTR, LISTXATTR, READDIRPLUS = 1, 2, 3, 17, 22, 23, 44
@@ -73,11 +73,12 @@ def columns(directories: dict[int, Entries]) -> list[bytes]:
 
 
 def insert(table: ListingTable, directories: dict[int, Entries], following: int = 0, end: int = 1 << 62) -> None:
-    table.insert_columns(columns(directories), min(directories), end, (0, None, None, 0), SECONDS, following)
+    table.insert_columns(columns(directories), min(directories), end, NodeMapping(), SECONDS, following)
 
 
 def listed(table: ListingTable, node: int) -> bytes | None:
-    return table.entries(node, 0, 1 << 30)
+    listing = table.use(node)
+    return None if listing is None else listing.pack(0, 1 << 30)
 
 
 @pytest.fixture
@@ -136,8 +137,8 @@ def test_names(device: Device, directories: dict[int, Entries]) -> None:
 
 
 def test_other_requests_are_forwarded(device: Device, table: ListingTable, directories: dict[int, Entries]) -> None:
-    table.insert(1, directories[2], SECONDS)  # the root may have names that are not listed
-    table.insert(9, directories[2][::-1], SECONDS)
+    table.insert(1, Listing(1, directories[2], SECONDS))  # the root may have names that are not listed
+    table.insert(9, Listing(9, directories[2][::-1], SECONDS))
     name = directories[2][0][0] + b"\0"
     messages = [
         read_request(4, 0, 1000),
@@ -151,26 +152,23 @@ def test_other_requests_are_forwarded(device: Device, table: ListingTable, direc
     ]
     for message in messages:
         assert device.ask(message) == b"forwarded"
-    assert device.forwarded == messages
+    assert device.forwarded == [*["readdirplus"] * 2, *["lookup"] * 4, "getattr", "statfs"]
     device.kernel.send(request(FORGET, 2, bytes(8)))  # FORGET has no answer, and is not forwarded either
     assert device.ask(read_request(9, 0, 60_000)) == reply(b"".join(packed(9, directories[2][::-1])))
 
 
-def test_listings_packed_for_python(directories: dict[int, Entries]) -> None:
+def test_listings_made_from_inodes(directories: dict[int, Entries]) -> None:
     table = ListingTable(1 << 20)
-    entries = directories[3]
-    assert pack_listing(3, entries, SECONDS, 0, 1 << 20) == b"".join(packed(3, entries))
-    assert pack_listing(3, entries, 0, 1, 1 << 20) == b"".join(packed(3, entries, lasting=False)[1:])
-    assert entry_reply(entries[0][1], SECONDS) == entry(entries[0][1])
-    assert attributes_reply(entries[0][1], SECONDS) == struct.pack("<QII", SECONDS, 0, 0) + attributes(entries[0][1])
-    table.insert(3, entries, SECONDS)
-    assert listed(table, 3) == b"".join(packed(3, entries))
-    assert listed(table, 4) is None
+    table.insert(3, Listing(3, directories[3], SECONDS))
+    table.insert(4, Listing(4, directories[3], 0))
+    assert listed(table, 3) == b"".join(packed(3, directories[3]))
+    assert listed(table, 4) == b"".join(packed(4, directories[3], lasting=False))
+    assert listed(table, 5) is None
 
 
 def test_owner_and_umask(directories: dict[int, Entries]) -> None:
     table = ListingTable(1 << 20)
-    table.insert_columns(columns(directories), 2, 100, (0, 5, None, 0o7022), SECONDS, 0)
+    table.insert_columns(columns(directories), 2, 100, NodeMapping(uid=5, umask=0o7022), SECONDS, 0)
     mapped = [(name, inode._replace(uid=5, mode=inode.mode & ~0o7022)) for name, inode in directories[7]]
     assert listed(table, 7) == b"".join(packed(7, mapped))
 
@@ -183,7 +181,7 @@ def test_inode_numbers_with_several_archives(directories: dict[int, Entries]) ->
     table = ListingTable(1 << 20)
     first = 3 << SNAPSHOT_SHIFT
     empty = {1: [(b"empty", Inode(5, stat.S_IFDIR, 0, 0, 0, 0, 0))]}
-    table.insert_columns(columns(empty | directories), 1, 7, (first, None, None, 0), SECONDS, 128)
+    table.insert_columns(columns(empty | directories), 1, 7, NodeMapping(first), SECONDS, 128)
     assert [node in table for node in (2, first + 1, first + 2, first + 3, first + 5, first + 7)] == [
         False, True, True, True, True, False,
     ]  # fmt: skip
@@ -195,9 +193,9 @@ def test_inode_numbers_with_several_archives(directories: dict[int, Entries]) ->
         for parent, ino in ((last + 1, 2), (2, last + 1), (1 << 62, 2), (2, 1 << 62)):
             numbers = columns({parent: [(b"a", Inode(ino, stat.S_IFREG, 0, 0, 0, 0, 0))]})
             with pytest.raises(ValueError, match="impossible entry"):
-                table.insert_columns(numbers, 2, 1 << 62, (shift, None, None, 0), SECONDS, 0)
+                table.insert_columns(numbers, 2, 1 << 62, NodeMapping(shift), SECONDS, 0)
         numbers = columns({last - 1: [(b"a", Inode(last, stat.S_IFREG, 0, 0, 0, 0, 0))]})
-        table.insert_columns(numbers, 2, last, (shift, None, None, 0), SECONDS, 0)
+        table.insert_columns(numbers, 2, last, NodeMapping(shift), SECONDS, 0)
         assert shift + last - 1 in table
 
 
@@ -244,9 +242,9 @@ def test_invalid_rows_are_refused(column: int, text: bytes) -> None:
     table = ListingTable(1 << 20)
     bad = [*good[:column], text, *good[column + 1 :]]
     with pytest.raises(ValueError, match="impossible entry"):
-        table.insert_columns(bad, 3, 100, (0, None, None, 0), SECONDS, 0)
+        table.insert_columns(bad, 3, 100, NodeMapping(), SECONDS, 0)
     assert [3 in table, 4 in table] == [False, False]
-    table.insert_columns(good, 3, 100, (0, None, None, 0), SECONDS, 0)
+    table.insert_columns(good, 3, 100, NodeMapping(), SECONDS, 0)
     assert [3 in table, 4 in table] == [True, True]
 
 
@@ -260,13 +258,13 @@ def test_random_text_never_harms() -> None:
         for index in rng.sample(range(10), rng.randrange(3)):
             good[index] = text[index]
         try:
-            table.insert_columns(good, 5, 1000, (0, None, None, 0), SECONDS, 0)
+            table.insert_columns(good, 5, 1000, NodeMapping(), SECONDS, 0)
             kept += 1
         except ValueError:
             pass
     assert kept > 500
     with pytest.raises(IndexError):
-        table.insert_columns(good[:9], 5, 1000, (0, None, None, 0), SECONDS, 0)
+        table.insert_columns(good[:9], 5, 1000, NodeMapping(), SECONDS, 0)
 
 
 def wanted(table: ListingTable) -> list[tuple[int, int]]:
@@ -286,7 +284,7 @@ def test_the_next_batch_is_wanted_once(directories: dict[int, Entries]) -> None:
     insert(table, {20: directories[2]}, following=256, end=21)
     insert(table, {30: directories[2]}, following=0, end=31)
     for node in (3, 2, 3, 7, 30, 99):
-        table.entries(node, 0, 100)
+        table.use(node)
     assert wanted(table) == [(8, 128)]
 
 

@@ -6,19 +6,19 @@ returns when the mount answers; a daemon serves the mount until it is unmounted.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from gompfs._native.blocks import BlockReader, StoredSizes
-from gompfs._native.fuse import ReaderTable
+from gompfs._native.fuse import NodeMapping, ReaderTable
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.fuse.protocol import CACHE_SECONDS
 from gompfs.mount.fuse.session import Session
 from gompfs.mount.system.kernel_tuning import set_read_ahead
-from gompfs.mount.tree.snapshots import Snapshots
+from gompfs.mount.tree.content import CACHE_SECONDS, Content, FileSystemSize, NodeOperations
 from gompfs.options import MountOptions
 
 _FILE_INO = 2
@@ -26,69 +26,109 @@ _CONTENT = 1 << 28  # bytes in memory, the default cache size of a mount; the fi
 _PIECE = 1 << 16  # the default block size of an archive
 
 
-class MemoryOperations:
-    """The part of Snapshots and Operations (gompfs.mount) that a request loop uses, for one file in memory."""
+class MemoryFile(Content, NodeOperations):
+    """A root directory with one file in memory."""
 
     def __init__(self, name: bytes, size: int) -> None:
         root = Inode(ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, 0, 2)
         file = Inode(_FILE_INO, stat.S_IFREG | 0o644, 0, 0, size, 0, 1)
         self._name = name
-        self.owner = (None, None, 0)
-        self.only = None  # see Snapshots.only
         self._inodes = {root.ino: root, file.ino: file}
         content = memoryview(bytearray(os.urandom(1 << 20) * (_CONTENT >> 20))).toreadonly()
-        self.reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
+        reader = BlockReader(_CONTENT // _PIECE, _PIECE, _CONTENT // _PIECE)
         for start in range(0, _CONTENT, _PIECE):
-            self.reader.insert([start // _PIECE], [content[start : start + _PIECE]])
+            reader.insert([start // _PIECE], [content[start : start + _PIECE]])
         extents = [(start, 0, min(_CONTENT, size - start)) for start in range(0, size, _CONTENT)]
-        self.reader.add_file(file.ino, size, extents)
+        reader.add_file(file.ino, size, extents)
         self.readers = ReaderTable()
-        self.readers.insert(0, self.reader)
+        self.readers.insert(0, reader)
 
-    def of(self, _node: int) -> MemoryOperations:
-        """See Snapshots.of."""
+    # Content
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    @property
+    def only(self) -> None:
+        """No archive."""
+
+    def of(self, _node: int) -> MemoryFile:
+        """See Content.of."""
         return self
 
     def has_xattrs(self) -> bool:
-        """See Snapshots.has_xattrs."""
+        """See Content.has_xattrs."""
         return False
 
-    def directories(self, _first: int, _max_entries: int) -> None:
-        """See Operations.directories."""
+    def follow(self) -> None:
+        """See Content.follow."""
 
-    def cache_seconds(self, _node: int) -> int:
-        """See Operations.cache_seconds."""
-        return CACHE_SECONDS
-
-    knows_stored_sizes = True  # see Operations.knows_stored_sizes
-
-    def stored_size(self, inode: Inode) -> int:
-        """See Operations.stored_size."""
-        return inode.size
-
-    def stored_sizes(self) -> StoredSizes:
-        """See Archive.stored_sizes; the file has no holes."""
-        return StoredSizes()
+    # NodeOperations
 
     def inode(self, node: int) -> Inode:
-        """See Operations.inode."""
+        """See NodeOperations.inode."""
         return self._inodes[node]
 
-    def lookup(self, _node: int, name: bytes) -> Inode | None:
-        """See Operations.lookup."""
+    def lookup(self, parent: int, name: bytes, uid: int = 0) -> Inode | None:
+        """See NodeOperations.lookup."""
         return self._inodes[_FILE_INO] if name == self._name else None
 
     def children(self, node: int) -> list[tuple[bytes, Inode]]:
-        """See Operations.children."""
+        """See NodeOperations.children."""
         return [(self._name, self._inodes[_FILE_INO])] if node == ROOT_INO else []
 
-    def xattrs(self, _node: int) -> dict[bytes, bytes]:
-        """See Operations.xattrs."""
+    def directories(self, first: int, max_entries: int) -> None:
+        """There is no index."""
+
+    @property
+    def mapping(self) -> NodeMapping:
+        """See NodeOperations.mapping."""
+        return NodeMapping()
+
+    def cache_seconds(self, node: int) -> int:
+        """See NodeOperations.cache_seconds."""
+        return CACHE_SECONDS
+
+    def stored_size(self, inode: Inode) -> int:
+        """See NodeOperations.stored_size."""
+        return inode.size
+
+    @property
+    def knows_stored_sizes(self) -> bool:
+        """See NodeOperations.knows_stored_sizes."""
+        return True
+
+    def stored_sizes(self) -> StoredSizes:
+        """The file has no holes."""
+        return StoredSizes()
+
+    def read(self, node: int, file_offset: int, size: int) -> Sequence[bytes]:
+        """C++ answers all reads."""
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def add_read_bytes(self, size: int) -> None:
+        """See NodeOperations.add_read_bytes."""
+
+    def seek(self, node: int, file_offset: int, whence: int) -> int:
+        """See NodeOperations.seek."""
+        return file_offset
+
+    def archive_inode(self, node: int) -> None:
+        """See NodeOperations.archive_inode."""
+
+    def readlink(self, node: int) -> bytes:
+        """There are no symlinks."""
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    def xattrs(self, node: int) -> dict[bytes, bytes]:
+        """See NodeOperations.xattrs."""
         return {}
 
-    def statfs(self) -> tuple[int, ...]:
-        """See Operations.statfs."""
-        return 0, 0, 0, len(self._inodes), 0, 4096, 255, 4096, 0
+    def statfs(self) -> FileSystemSize:
+        """See NodeOperations.statfs."""
+        return FileSystemSize(0, len(self._inodes), 4096, 255, 4096)
 
 
 def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -> None:
@@ -101,7 +141,7 @@ def serve(name: str, size: int, mountpoint: str, on_ready: Callable[[], None]) -
         on_ready()
 
     try:
-        session.serve(cast(Snapshots, MemoryOperations(os.fsencode(name), size)), ready)
+        session.serve(MemoryFile(os.fsencode(name), size), ready)
     finally:
         session.close()
 

@@ -8,12 +8,10 @@ import threading
 from collections.abc import Sequence
 
 from gompfs._native.blocks import StoredSizes
-from gompfs._native.fuse import ListingTable, pack_listing
+from gompfs._native.fuse import Listing, ListingTable
 from gompfs.errors import GompfsError
 from gompfs.model import Inode
-from gompfs.mount.fuse.protocol import CACHE_SECONDS
-from gompfs.mount.tree.archive_set import ArchiveSet
-from gompfs.mount.tree.snapshots import Snapshots
+from gompfs.mount.tree.content import CACHE_SECONDS, Content
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +27,7 @@ class Directories:
     thread reads the next batch, which is twice as large.
     """
 
-    def __init__(self, content: Snapshots | ArchiveSet) -> None:
+    def __init__(self, content: Content) -> None:
         self.listings = ListingTable(_MAX_BYTES)
         self._operations = content.of
         self._lock = threading.Lock()
@@ -41,26 +39,24 @@ class Directories:
         self.listings.close()
         self._thread.join()
 
-    def entries(self, node: int, position: int, capacity: int) -> bytes:
-        """Returns entries of a directory from offset `position` on, as a READDIRPLUS reply of at most `capacity` bytes.
-
-        Raises the same errors as Operations.children.
-        """
+    def listing(self, node: int) -> Listing:
+        """Returns the entries of a directory. Raises the same errors as NodeOperations.children."""
         operations = self._operations(node)
         is_early = not operations.knows_stored_sizes  # do not wait for the stored sizes of all files
         if not is_early:
             self._read(node, _MIN_ENTRIES)
-            entries = self.listings.entries(node, position, capacity)
-            if entries is not None:
-                return entries
+            cached = self.listings.use(node)
+            if cached is not None:
+                return cached
         children, cache_seconds = operations.children(node), operations.cache_seconds(node)
-        # If cache_seconds is 0, the reply holds no attributes.
+        # If cache_seconds is 0, replies hold no attributes.
         sizes = self._stored_sizes(children) if cache_seconds else StoredSizes()
+        listing = Listing(node, children, cache_seconds, sizes)
         if cache_seconds == CACHE_SECONDS:
-            self.listings.insert(node, children, cache_seconds, sizes)
+            self.listings.insert(node, listing)
         if is_early:
             self.listings.want(node, _MIN_ENTRIES)
-        return pack_listing(node, children, cache_seconds, position, capacity, sizes)
+        return listing
 
     def _stored_sizes(self, children: Sequence[tuple[bytes, Inode]]) -> StoredSizes:
         """Returns the stored sizes of the children that have holes, by node."""

@@ -24,12 +24,10 @@ from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse.errno_map import errno_of, is_expected
 from gompfs.mount.fuse.fuse_options import fuse_options
 from gompfs.mount.fuse.libfuse import mfusepy
-from gompfs.mount.fuse.protocol import CACHE_SECONDS
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.joining import join_threads
-from gompfs.mount.tree.archive_set import ArchiveSet
+from gompfs.mount.tree.content import CACHE_SECONDS, Content
 from gompfs.mount.tree.operations import visible_xattrs
-from gompfs.mount.tree.snapshots import Snapshots
 from gompfs.options import MountOptions
 
 log = logging.getLogger(__name__)
@@ -42,7 +40,7 @@ _MAX_DIRECTORIES = 1 << 14  # size of the cache that maps paths of directories t
 _FOLLOW_SECONDS = 1  # how long the kernel caches attributes and names if the mount may show another archive
 _POLL_SECONDS = 0.05  # interval at which a request that waits for a statistic checks whether it was interrupted
 _BEST_READ_SIZE = 1 << 20
-_STATFS_NAMES = ("f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree", "f_bsize", "f_namemax", "f_frsize")
+_STATFS_NAMES = ("f_blocks", "f_files", "f_bsize", "f_namemax", "f_frsize")  # the other fields of struct statvfs are 0
 
 _library = mfusepy._libfuse
 
@@ -64,7 +62,7 @@ class HighLevelSession:
         self._handlers = {number: signal.signal(number, self._on_signal) for number in _STOP}
         self._handlers[_WAKE_UP] = signal.signal(_WAKE_UP, lambda _number, _frame: None)
 
-    def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
+    def serve(self, content: Content, on_ready: Callable[[], None]) -> None:
         """Mount, and answer requests until the mount is gone. Calls `on_ready` when the mount begins to answer.
 
         SIGTERM, SIGINT and SIGHUP unmount. Must be called in the main thread. Raises MountError.
@@ -192,7 +190,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     use_ns = True
 
     def __init__(
-        self, content: Snapshots | ArchiveSet, options: MountOptions, connection: _Connection
+        self, content: Content, options: MountOptions, connection: _Connection
     ) -> None:
         self._content = content
         self._follows = options.follow
@@ -284,7 +282,7 @@ class _Operations(mfusepy.Operations):  # type: ignore[misc]
     @_answers
     def statfs(self, _path: str) -> dict[str, int]:
         """Returns the fields of struct statvfs."""
-        return dict(zip(_STATFS_NAMES, self._content.of(ROOT_INO).statfs(), strict=False))
+        return dict(zip(_STATFS_NAMES, self._content.of(ROOT_INO).statfs(), strict=True))
 
     @_answers
     def getxattr(self, path: str, name: str) -> bytes:

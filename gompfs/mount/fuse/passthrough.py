@@ -19,11 +19,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
-from gompfs.mount.fuse.protocol import Feature, open_reply
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.system.memory_files import MemoryFiles
 
@@ -37,7 +37,14 @@ _MAX_PIECES = os.sysconf("SC_IOV_MAX")
 _BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE
 _BACKING_MAP = struct.Struct("<iIQ")  # descriptor, flags, padding
 _BACKING_ID = struct.Struct("<i")
-_NOT_COUNTED, _COUNTED = 0, 1  # handles of open files; release() ignores the first
+
+
+class OpenFile(NamedTuple):
+    """How the kernel opens a file. It reports the closing of files that are counted."""
+
+    is_counted: bool
+    backing_id: int | None = None
+    """The backing file that the kernel reads from, or None if it asks the daemon."""
 
 
 @dataclass
@@ -91,13 +98,13 @@ class PassthroughFiles:
             thread.join()
         self._memory.close()
 
-    def open(self, inode: Inode | None) -> bytes:
-        """Returns the reply to OPEN. `inode` is None for a virtual file.
+    def open(self, inode: Inode | None) -> OpenFile:
+        """Open a file. `inode` is None for a virtual file.
 
         Raises NotReadyError while the file is being decoded.
         """
         if inode is None or not stat.S_ISREG(inode.mode) or not LEAST_SIZE <= inode.size <= self._capacity:
-            return open_reply(_NOT_COUNTED)
+            return OpenFile(is_counted=False)
         node = inode.ino
         with self._lock:
             file = self._files.get(node)
@@ -114,12 +121,10 @@ class PassthroughFiles:
                 raise NotReadyError(lambda callback: self._call_when_ready(file, callback))
             file.num_open += 1
             self._files.move_to_end(node)
-            return open_reply(_COUNTED, file.backing_id)
+            return OpenFile(is_counted=True, backing_id=file.backing_id)
 
-    def release(self, node: int, handle: int) -> None:
-        """Handle RELEASE of a file for which `open` returned `handle`."""
-        if handle == _NOT_COUNTED:
-            return
+    def release(self, node: int) -> None:
+        """Close a file that is counted."""
         with self._lock:
             file = self._files[node]
             file.num_open -= 1
@@ -215,14 +220,14 @@ class PassthroughFiles:
 
 
 def start_passthrough(
-    archive: Archive, device: int, capacity: int, features: Feature
+    archive: Archive, device: int, capacity: int, has_passthrough: bool
 ) -> tuple[PassthroughFiles | None, Callable[[], str]]:
     """Returns the passthrough files of a mount, and a function that returns the state of passthrough as text for users.
 
-    The files are None if the kernel does not support or permit passthrough. `capacity` is the memory for backing files
-    in bytes; `features` are those of INIT.
+    The files are None if the kernel does not support passthrough, as `has_passthrough` says, or does not permit it.
+    `capacity` is the memory for backing files in bytes.
     """
-    if Feature.PASSTHROUGH not in features:
+    if not has_passthrough:
         state = "no: the kernel does not support it (Linux 6.9 or newer needed)"
     else:
         try:

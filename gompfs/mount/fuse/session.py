@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import os
 import signal
-import struct
 import threading
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from gompfs._native.fuse import answer_init
 from gompfs.errors import MountError
 from gompfs.mount.fuse.kernel_mount import KernelMount
-from gompfs.mount.fuse.protocol import (
-    BUFFER_SIZE,
-    REPLY_HEADER,
-    REQUEST_HEADER,
-    Feature,
-    Opcode,
-    init_reply,
-)
 from gompfs.mount.fuse.requests import RequestLoop
 from gompfs.mount.system.joining import join_threads
-from gompfs.mount.tree.archive_set import ArchiveSet
-from gompfs.mount.tree.snapshots import Snapshots
+from gompfs.mount.tree.content import Content
 from gompfs.options import MountOptions
 
 if TYPE_CHECKING:
@@ -36,15 +27,6 @@ if TYPE_CHECKING:
 _NUM_THREADS = max(3, min(8, len(os.sched_getaffinity(0)) // 2))  # they need the interpreter for cache misses only
 _STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _WAKE_UP = signal.SIGUSR1
-_FEATURES = (
-    Feature.ASYNC_READ
-    | Feature.ASYNC_DIO
-    | Feature.AUTO_INVAL_DATA
-    | Feature.INIT_EXT
-    | Feature.MAX_PAGES
-    | Feature.PARALLEL_DIROPS
-    | Feature.READDIRPLUS
-)
 
 
 class Session:
@@ -64,14 +46,14 @@ class Session:
             self._restore_handlers()
             raise
 
-    def serve(self, content: Snapshots | ArchiveSet, on_ready: Callable[[], None]) -> None:
+    def serve(self, content: Content, on_ready: Callable[[], None]) -> None:
         """Answer requests until the mount is gone. Calls `on_ready` when the mount begins to answer.
 
         SIGTERM, SIGINT and SIGHUP unmount. Must be called in the main thread.
         """
         device = self._mount.device
-        features = self._negotiate(device)
-        passthrough = self._start_passthrough(content, device, features)
+        has_passthrough = self._negotiate(device)
+        passthrough = self._start_passthrough(content, device, has_passthrough)
         loop = RequestLoop(device, content, passthrough)
         threads = [threading.Thread(target=loop.run, name=f"gompfs-request-{n}") for n in range(_NUM_THREADS)]
 
@@ -95,7 +77,7 @@ class Session:
             passthrough.close()
 
     def _start_passthrough(
-        self, content: Snapshots | ArchiveSet, device: int, features: Feature
+        self, content: Content, device: int, has_passthrough: bool
     ) -> PassthroughFiles | None:
         """Returns the passthrough files, or None if passthrough is not asked for or not possible."""
         if content.only is None:
@@ -105,23 +87,16 @@ class Session:
             return None
         from gompfs.mount.fuse.passthrough import start_passthrough
 
-        files, describe = start_passthrough(content.only.archive, device, self._passthrough_size, features)
+        files, describe = start_passthrough(content.only.archive, device, self._passthrough_size, has_passthrough)
         content.only.virtual_content.describe_passthrough = describe
         return files
 
-    def _negotiate(self, device: int) -> Feature:
-        """Answer INIT, the kernel's first request. Returns the features that both sides support. Raises MountError."""
-        wanted = _FEATURES | Feature.PASSTHROUGH if self._passthrough_size else _FEATURES
+    def _negotiate(self, device: int) -> bool:
+        """Answer the kernel's first request. Returns whether passthrough is wanted and supported. Raises MountError."""
         try:
-            request = memoryview(os.read(device, BUFFER_SIZE))
-            _, opcode, unique, *_ = REQUEST_HEADER.unpack_from(request)
-            if opcode != Opcode.INIT:
-                raise ValueError("the first request of the kernel is not INIT")
-            reply, features = init_reply(request[REQUEST_HEADER.size :], wanted)
-            os.writev(device, [REPLY_HEADER.pack(REPLY_HEADER.size + len(reply), 0, unique), reply])
-        except (OSError, ValueError, struct.error) as error:
+            return answer_init(device, bool(self._passthrough_size))
+        except (OSError, RuntimeError) as error:
             raise MountError(f"the mount ended before it was ready: {error}", path=self._mountpoint) from error
-        return features
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         self._is_stopping = True

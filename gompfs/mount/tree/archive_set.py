@@ -13,16 +13,17 @@ import errno
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Self
 
 from gompfs._native.blocks import StoredSizes
-from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
+from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, NodeMapping, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import OptionError, display_path
 from gompfs.model import ROOT_INO, Inode
-from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.mount.tree.content import CACHE_SECONDS, Content, FileSystemSize, NodeOperations
 from gompfs.mount.tree.operations import Operations
 from gompfs.mount.tree.snapshots import warn
 from gompfs.mount.tree.tree import PRIVATE, STATS
@@ -35,8 +36,8 @@ _Layers = list[tuple[Operations, Inode]]
 """The directories that are merged into one, each with its archive. The attributes of the first are shown."""
 
 
-class ArchiveSet:
-    """Maps node ids to operations. RequestLoop uses it in the same way as Snapshots. Thread-safe."""
+class ArchiveSet(Content):
+    """Maps node ids to the operations of several archives. Thread-safe."""
 
     def __init__(
         self, paths: Sequence[str], open_archive: Callable[[str], Archive], options: MountOptions
@@ -68,7 +69,7 @@ class ArchiveSet:
             self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
             self._stack = stack.pop_all()
 
-    def __enter__(self) -> ArchiveSet:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -78,9 +79,9 @@ class ArchiveSet:
 
     @property
     def only(self) -> None:
-        """Always None: there are several archives (see Snapshots.only)."""
+        """Always None: there are several archives (see Content.only)."""
 
-    def of(self, node: int) -> Operations | _Directories:
+    def of(self, node: int) -> NodeOperations:
         """Returns the operations of the archive that a node belongs to, or of the merged directories."""
         operations = self._operations.get(node >> SNAPSHOT_SHIFT & MAX_SNAPSHOTS - 1)
         return self.current if operations is None else operations
@@ -90,10 +91,10 @@ class ArchiveSet:
         return any(operations.has_xattrs() for operations in self._operations.values())
 
     def follow(self) -> None:
-        """Does nothing: a mount of several archives does not follow changes (see Snapshots.follow)."""
+        """Does nothing: a mount of several archives does not follow changes (see Content.follow)."""
 
 
-class _Directories:
+class _Directories(NodeOperations):
     """Operations on the root, the `stats` directories, and the directories that are merged from several archives."""
 
     def __init__(self, archives: dict[bytes, Operations], options: MountOptions) -> None:
@@ -124,14 +125,14 @@ class _Directories:
         self._beside_root = {PRIVATE: private} if shown is not None else {PRIVATE: private, STATS: statistics}
 
     def inode(self, node: int) -> Inode:
-        """See Operations.inode."""
+        """See NodeOperations.inode."""
         inode = self._inodes.get(node)
         if inode is not None:
             return inode
         return _merged(node, self._layers_of(node))
 
     def lookup(self, parent: int, name: bytes, _uid: int = 0) -> Inode | None:
-        """See Operations.lookup. The user id is not needed: no entry here is a statistic."""
+        """See NodeOperations.lookup. The user id is not needed: no entry here is a statistic."""
         if parent == ROOT_INO and name in self._beside_root:
             return self._beside_root[name]
         if parent in self._fixed:
@@ -140,7 +141,7 @@ class _Directories:
         return self._merge((operations, inode) for operations, inode in found if inode is not None)
 
     def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
-        """See Operations.children."""
+        """See NodeOperations.children."""
         entries = dict(self._fixed[node]) if node in self._fixed else self._merged_children(node)
         if node == ROOT_INO and self._options.stats == "visible":
             entries |= self._beside_root
@@ -184,15 +185,15 @@ class _Directories:
         return layers
 
     @property
-    def mapping(self) -> tuple[int, int | None, int | None, int]:
-        """See Tree.mapping: nothing is changed, since the inodes here are already in the form that the mount shows."""
-        return 0, None, None, 0
+    def mapping(self) -> NodeMapping:
+        """Changes nothing: the inodes here are already in the form that the mount shows."""
+        return NodeMapping()
 
     def directories(self, _first: int, _max_entries: int) -> None:
-        """Always None: no index holds the merged directories (see Tree.directories)."""
+        """Always None: no index holds the merged directories (see NodeOperations.directories)."""
 
     def cache_seconds(self, _node: int) -> int:
-        """See Operations.cache_seconds."""
+        """See NodeOperations.cache_seconds."""
         return CACHE_SECONDS
 
     def read(self, _node: int, _file_offset: int, _size: int) -> Sequence[bytes | memoryview]:
@@ -200,7 +201,7 @@ class _Directories:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
 
     def stored_size(self, inode: Inode) -> int:
-        """See Operations.stored_size: directories have no holes."""
+        """See NodeOperations.stored_size: directories have no holes."""
         return inode.size
 
     knows_stored_sizes = True
@@ -221,15 +222,18 @@ class _Directories:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
     def xattrs(self, node: int) -> dict[bytes, bytes]:
-        """See Operations.xattrs. A merged directory has those of its first directory."""
+        """See NodeOperations.xattrs. A merged directory has those of its first directory."""
         if node not in self._layers:
             return {}
         operations, inode = self._layers[node][0]
         return operations.xattrs(inode.ino)
 
-    def statfs(self) -> tuple[int, ...]:
-        """See Operations.statfs. Returns the sums over all archives."""
-        return _sum_statfs(operations.statfs() for operations in self._archives.values())
+    def statfs(self) -> FileSystemSize:
+        """Returns the sums over all archives."""
+        sizes = [operations.statfs() for operations in self._archives.values()]
+        num_blocks = sum(size.num_blocks for size in sizes)
+        num_inodes = sum(size.num_inodes for size in sizes)
+        return sizes[0]._replace(num_blocks=num_blocks, num_inodes=num_inodes)
 
     def add_read_bytes(self, _size: int) -> None:
         """Does nothing: no file here can be read (see Operations.add_read_bytes)."""
@@ -238,10 +242,3 @@ class _Directories:
 def _merged(node: int, layers: _Layers) -> Inode:
     # The link count of the first directory is wrong for the merged one. A count of 1 means that it is unknown.
     return layers[0][1]._replace(ino=node, nlink=1)
-
-
-def _sum_statfs(figures: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    all_figures = list(figures)
-    sums = [sum(column) for column in zip(*all_figures, strict=True)]
-    first = all_figures[0]
-    return sums[0], sums[1], sums[2], sums[3], sums[4], *first[5:]

@@ -1,4 +1,4 @@
-"""Answers requests on one archive, as Python values rather than as replies of the FUSE protocol."""
+"""The operations on the nodes of one archive."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import stat
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
+from gompfs._native.blocks import StoredSizes
+from gompfs._native.fuse import NodeMapping
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import ROOT_INO, Extent, Inode
-from gompfs.mount.fuse.protocol import CACHE_SECONDS
+from gompfs.model import ROOT_INO, Extent, Inode, PackedRows
+from gompfs.mount.tree.content import CACHE_SECONDS, ArchiveOperations, FileSystemSize
 from gompfs.mount.tree.tree import MAX_NAME_SIZE, Tree
 from gompfs.mount.virtual_content import VirtualContent
 from gompfs.options import MountOptions
@@ -21,8 +23,8 @@ _MAX_STATFS_BLOCKS = (1 << 64) - 1
 _MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # how many extents one query reads from the index
 
 
-class Operations:
-    """Read-only requests on one archive. Thread-safe. Errors are raised as exceptions."""
+class Operations(ArchiveOperations):
+    """Operations on the nodes of one archive. Thread-safe."""
 
     def __init__(self, archive: Archive, options: MountOptions, snapshot: int = 0) -> None:
         """`snapshot` is stored in the upper bits of all node ids except the root's."""
@@ -33,16 +35,47 @@ class Operations:
         self._follows = options.follow
         self.virtual_content = VirtualContent(archive, options.api)
         self._tree = Tree(archive, self.virtual_content, options, snapshot)
-        self.root = self._tree.root
-        self.statistics = self._tree.statistics
-        self.has_xattrs = archive.has_xattrs
-        self.add_read_bytes = self.reader.add_read_bytes
-        self.inode = self._tree.inode
-        self.lookup = self._tree.lookup
-        self.children = self._tree.children
-        self.directories = self._tree.directories
-        self.mapping = self._tree.mapping
-        self.stored_sizes = archive.stored_sizes
+
+    def root(self) -> Inode:
+        """See Tree.root."""
+        return self._tree.root()
+
+    def statistics(self) -> Inode:
+        """See Tree.statistics."""
+        return self._tree.statistics()
+
+    def inode(self, node: int) -> Inode:
+        """See NodeOperations.inode."""
+        return self._tree.inode(node)
+
+    def lookup(self, parent: int, name: bytes, uid: int = 0) -> Inode | None:
+        """See NodeOperations.lookup."""
+        return self._tree.lookup(parent, name, uid)
+
+    def children(self, node: int) -> Sequence[tuple[bytes, Inode]]:
+        """See NodeOperations.children."""
+        return self._tree.children(node)
+
+    def directories(self, first: int, max_entries: int) -> PackedRows | None:
+        """See NodeOperations.directories."""
+        return self._tree.directories(first, max_entries)
+
+    @property
+    def mapping(self) -> NodeMapping:
+        """See NodeOperations.mapping."""
+        return self._tree.mapping
+
+    def has_xattrs(self) -> bool:
+        """Returns whether any entry of the archive has extended attributes."""
+        return self.archive.has_xattrs()
+
+    def stored_sizes(self) -> StoredSizes:
+        """See NodeOperations.stored_sizes."""
+        return self.archive.stored_sizes()
+
+    def add_read_bytes(self, size: int) -> None:
+        """See NodeOperations.add_read_bytes."""
+        self.reader.add_read_bytes(size)
 
     def cache_seconds(self, node: int) -> int:
         """Returns how long the kernel may cache the attributes of a node, and the names in a directory, in seconds.
@@ -124,14 +157,11 @@ class Operations:
         """Returns the extended attributes of an entry, empty for a virtual one."""
         return {} if self._tree.virtual(node) else self.archive.xattrs(self._tree.ino(node))
 
-    def statfs(self) -> tuple[int, ...]:
-        """Returns the fields of struct fuse_kstatfs.
-
-        The file system is as large as its files uncompressed, and full.
-        """
+    def statfs(self) -> FileSystemSize:
+        """See NodeOperations.statfs."""
         num_inodes, size = self.archive.totals()
         blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
-        return blocks, 0, 0, num_inodes, 0, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE, 0
+        return FileSystemSize(blocks, num_inodes, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE)
 
 
 def _seek(extents: Sequence[Extent], size: int, file_offset: int, whence: int) -> int:

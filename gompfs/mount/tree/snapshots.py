@@ -14,11 +14,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from gompfs._native.fuse import MAX_SNAPSHOTS, SNAPSHOT_SHIFT, ReaderTable
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError
 from gompfs.model import ROOT_INO
+from gompfs.mount.tree.content import Content
 from gompfs.mount.tree.operations import Operations
 from gompfs.options import MountOptions
 
@@ -29,7 +31,7 @@ _OLD_CACHE_SIZE = 32 << 20
 _POLL_SECONDS = 0.5
 
 
-class Snapshots:
+class Snapshots(Content):
     """Maps node ids to operations. Thread-safe."""
 
     def __init__(self, path: str, open_archive: Callable[[str], Archive], options: MountOptions) -> None:
@@ -51,7 +53,7 @@ class Snapshots:
             archive.close()
             raise
 
-    def __enter__(self) -> Snapshots:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

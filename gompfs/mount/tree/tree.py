@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from gompfs._native.fuse import SNAPSHOT_SHIFT
+from gompfs._native.fuse import SNAPSHOT_SHIFT, NodeMapping
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
 from gompfs.model import ROOT_INO, Inode, PackedRows
@@ -145,9 +145,9 @@ class Tree:
         return self._archive.directories(self.ino(first), max_entries)
 
     @property
-    def mapping(self) -> tuple[int, int | None, int | None, int]:
-        """How the rows of directories() must be changed: the number to add to inode numbers; uid, gid and umask."""
-        return self._first, self._options.uid, self._options.gid, self._options.umask
+    def mapping(self) -> NodeMapping:
+        """How the rows of directories() must be changed."""
+        return NodeMapping(self._first, self._options.uid, self._options.gid, self._options.umask)
 
     def _mapped(self, inode: Inode) -> Inode:
         """Returns the inode as the mount shows it, with the mount's owner, and its node id as its number."""

@@ -1,7 +1,8 @@
 """gompfs: mount Gompresso archives as directories.
 
-`gompfs.open(path)` opens an archive for reading its files by path, without a mount. The package also exports all
-errors: GompfsError and its subclasses, which gompfs.errors describes.
+`gompfs.open(path)` opens an archive for reading its files by path, without a mount. `gompfs.pack_archive(paths,
+target)` makes an archive. The package also exports all errors: GompfsError and its subclasses, which gompfs.errors
+describes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # stands in for typing.TYPE_CHECKING: importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     import os
+    from collections.abc import Sequence
 
     from gompfs.errors import (
         ArchiveFormatError,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         UnsupportedVersionError,
     )
     from gompfs.files import ArchiveFiles
+    from gompfs.pack import PackReport
 
 __version__ = "0.1.0"
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "UnsupportedVersionError",
     "__version__",
     "open",
+    "pack_archive",
 ]
 
 
@@ -81,3 +85,31 @@ def open(  # noqa: A001 - zipfile, tarfile and others use this name too
     from gompfs.files import ArchiveFiles
 
     return ArchiveFiles(Archive(path, engine=select_engine(engine), verify=verify, cache_size=cache_size))
+
+
+def pack_archive(
+    paths: Sequence[str | os.PathLike[str]],
+    target: str | os.PathLike[str],
+    *,
+    codec: str = "gompresso-bit",
+    level: int = 6,
+    stats: bool = True,
+    exclude: Sequence[str | bytes] = (),
+    force: bool = False,
+    engine: str = "auto",
+) -> PackReport:
+    """Pack files, directories, and members of tar and zip archives into a new archive at `target`.
+
+    The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
+    `stats` adds a grammar for statistics; `exclude` has patterns as in .gitignore; with `force`, an existing archive is
+    replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises PackError,
+    and OptionError for impossible arguments; `target` then is as before.
+    """
+    from pathlib import Path
+
+    from gompfs.pack import pack_paths
+
+    target = Path(target)
+    return pack_paths(
+        paths, target, codec=codec, level=level, stats=stats, exclude=exclude, force=force, engine=engine
+    )

@@ -162,10 +162,10 @@ def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **valu
 def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bool, as_json: bool) -> None:
     """Pack the sources, or add them to the archive at `target`, and print the report."""
     from gompfs.engine import select_engine
-    from gompfs.pack import add_to_archive, pack_archive
+    from gompfs.pack import add_to_archive, check_target, pack_archive
 
     leave_on_sigterm()
-    _check_target(specs, target)
+    check_target(specs, target)
     options = _pack_options(values)
     sources = _open_sources(specs, values)
     engine = select_engine(values["engine"], values["jobs"])
@@ -191,26 +191,6 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
         print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.archive_size), 4)})
     elif not values["quiet"]:
         _print_summary(target, report)
-
-
-def _check_target(specs: Sequence[str], target: Path) -> None:
-    """Raise OptionError if the archive is standard output or one of its own sources."""
-    if str(target) == "-":
-        raise OptionError(
-            "an archive cannot be written to standard output, because its first bytes are written last; "
-            "for a file named -, write ./-"
-        )
-    try:
-        archive = target.stat()
-    except OSError:
-        return
-    for spec in specs:
-        try:
-            source = os.fstat(0) if spec == "-" else os.stat(spec)
-        except OSError:
-            continue
-        if os.path.samestat(source, archive):
-            raise OptionError("ARCHIVE is one of the SOURCEs", path=target)
 
 
 def _pack_options(values: dict[str, Any]) -> PackOptions:

@@ -1,0 +1,55 @@
+"""gompfs.pack_archive makes an archive of files and directories by path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import gompfs
+
+
+def test_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "tree" / "sub").mkdir(parents=True)
+    (tmp_path / "tree" / "sub" / "text").write_text("words of a text\n" * 100)
+    (tmp_path / "tree" / "object.o").write_bytes(b"\0")
+    report = gompfs.pack_archive([tmp_path / "tree"], tmp_path / "a.gomp", exclude=["*.o"], level=1)
+    assert report.num_entries == 3
+    assert report.grammar_size > 0
+    assert report.warnings == []
+    with gompfs.open(tmp_path / "a.gomp") as archive:
+        assert archive.read("sub/text") == b"words of a text\n" * 100
+        assert archive.listdir("") == ["sub"]
+
+
+def test_several_sources_and_a_codec(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(name * 50_000)
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    report = gompfs.pack_archive(paths, tmp_path / "x.gomp", codec="gompresso-byte", stats=False, engine="cpu")
+    assert report.grammar_size == 0
+    with gompfs.open(tmp_path / "x.gomp") as archive:
+        assert [archive.read(name) for name in ("a", "b")] == [b"a" * 50_000, b"b" * 50_000]
+
+
+def test_the_target_stays_as_it_is_after_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("content")
+    target = tmp_path / "x.gomp"
+    with pytest.raises(gompfs.OptionError, match="nothing to pack"):
+        gompfs.pack_archive([], target)
+    with pytest.raises(gompfs.PackError, match="cannot read"):
+        gompfs.pack_archive([tmp_path / "missing"], target)
+    with pytest.raises(gompfs.OptionError):
+        gompfs.pack_archive([tmp_path / "file"], target, codec="zip")
+    assert not target.exists()
+    gompfs.pack_archive([tmp_path / "file"], target)
+    before = target.read_bytes()
+    with pytest.raises(gompfs.PackError, match="the file exists"):
+        gompfs.pack_archive([tmp_path / "file"], target)
+    with pytest.raises(gompfs.OptionError, match="one of the SOURCEs"):
+        gompfs.pack_archive([target], target, force=True)
+    assert target.read_bytes() == before
+    os.utime(tmp_path / "file", ns=(0, 0))
+    gompfs.pack_archive([tmp_path / "file"], target, force=True)
+    assert target.read_bytes() != before

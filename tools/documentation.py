@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from command_reference import commands_reference, mount_options_reference  # mkdocs searches beside its hook
+from import_map import import_map
 from statistics_reference import lines_table, records_table
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ _COMMITTED: dict[str, Callable[[], str]] = {
     "statistics": lines_table,
     "statistics-json": records_table,
 }
-_ONLY_ON_SITE: dict[str, Callable[[], str]] = {"commands": commands_reference, "decisions": _decision_list}
+_ONLY_ON_SITE: dict[str, Callable[[], str]] = {
+    "commands": commands_reference,
+    "decisions": _decision_list,
+    "imports": import_map,
+}
 
 
 def _generated(name: str) -> str:

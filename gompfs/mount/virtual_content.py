@@ -1,25 +1,24 @@
-"""The content of the virtual files of a mounted archive: its statistics, the facts about the mount, and its metrics."""
+"""The content of the virtual files of a mounted archive: its statistics, the facts about the mount, and its metrics.
+
+The statistics are imported when a virtual file is first used: importing them would delay the mount.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from gompfs.archive import Archive
 from gompfs.mount.metrics import metrics
 from gompfs.statistics.grammar_cache import GrammarCache
-from gompfs.statistics.info import MountFacts
-from gompfs.statistics.memory import share_arenas
-from gompfs.statistics.report import FixedReport, Report
-from gompfs.statistics.tasks import NAMES, TASKS, compute
+
+if TYPE_CHECKING:
+    from gompfs.statistics.report import Report
 
 METRICS = b"metrics"
 INFO = b"info"
 VOLATILE = frozenset({INFO, METRICS})
 """The virtual files whose content changes while the archive is mounted."""
-VIRTUAL_FILES = sorted([*map(str.encode, NAMES), METRICS])
-"""The names of the files in `stats`. The other entries of this directory are directories."""
-LISTED_FILES = sorted([*(name.encode() for name, task in TASKS.items() if task.is_listed), METRICS])
-"""Those that a listing of `stats` shows."""
 
 
 class VirtualContent:
@@ -35,21 +34,52 @@ class VirtualContent:
 
     def compute(self, name: bytes) -> Report:
         """Returns the content of a virtual file. `name` is its path in `stats`. Raises GompfsError."""
+        from gompfs.statistics.info import MountFacts
+        from gompfs.statistics.memory import share_arenas
+        from gompfs.statistics.report import FixedReport
+        from gompfs.statistics.tasks import compute
+
         share_arenas()
         if name == METRICS:
             return FixedReport(metrics(self._archive))
-        return compute(name, self._archive, grammars=self._grammars.get, mount=self.mount_facts())
-
-    def mount_facts(self) -> MountFacts:
-        """Returns what `info` tells about the mount now."""
         describe = self.describe_passthrough
-        return MountFacts(self._fuse_api, None if describe is None else describe())
+        facts = MountFacts(self._fuse_api, None if describe is None else describe())
+        return compute(name, self._archive, grammars=self._grammars.get, mount=facts)
 
     def close(self) -> None:
         """Free the cached grammars."""
         self._grammars.drop()
 
 
+def virtual_file_names() -> list[bytes]:
+    """Returns the names of the files in `stats`. The other entries of this directory are directories."""
+    from gompfs.statistics.tasks import NAMES
+
+    return sorted([*map(str.encode, NAMES), METRICS])
+
+
+def listed_file_names() -> list[bytes]:
+    """Returns the names that a listing of `stats` shows."""
+    from gompfs.statistics.tasks import TASKS
+
+    return sorted([*(name.encode() for name, task in TASKS.items() if task.is_listed), METRICS])
+
+
+def search_names() -> list[bytes]:
+    """Returns the names of the directories in `stats` whose entries are searches."""
+    from gompfs.statistics.tasks import SEARCHES
+
+    return [name.encode() for name in SEARCHES]
+
+
+def per_file_names() -> list[bytes]:
+    """Returns the names of the virtual files that each file has in `files/PATH`."""
+    from gompfs.statistics.tasks import NAMES_OF_FILE
+
+    return [name.encode() for name in NAMES_OF_FILE]
+
+
 def load_statistics() -> None:
     """Import the modules that the first statistic would have to wait for otherwise."""
-    import gompfs.statistics.device_postings  # noqa: F401
+    import gompfs.statistics.device_postings
+    import gompfs.statistics.tasks  # noqa: F401

@@ -6,10 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gompfs.mount.not_ready import NotReadyError
 from gompfs.mount.spool import Spool
-from gompfs.statistics.report import Report
+
+if TYPE_CHECKING:
+    from gompfs.statistics.report import Report
 
 _VOLATILE_SECONDS = 1.0  # long enough to read a file to its end, or to get its error
 

@@ -17,13 +17,20 @@ from functools import cached_property, partial
 from gompfs.archive import Archive
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.stats_permissions import StatsPermissions
-from gompfs.mount.virtual_content import INFO, LISTED_FILES, METRICS, VIRTUAL_FILES, VOLATILE, VirtualContent
+from gompfs.mount.virtual_content import (
+    INFO,
+    METRICS,
+    VOLATILE,
+    VirtualContent,
+    listed_file_names,
+    per_file_names,
+    search_names,
+    virtual_file_names,
+)
 from gompfs.mount.virtual_files import VirtualFile
-from gompfs.statistics.tasks import NAMES_OF_FILE, SEARCHES
 
 FIRST_VIRTUAL = 1 << 62
 """Virtual node ids begin here. Inode numbers are smaller."""
-_STATISTICS_OF_FILE = tuple(map(str.encode, NAMES_OF_FILE))
 _MAX_ANSWERS = 256  # limit for the cached files that lookups have created
 
 
@@ -73,23 +80,34 @@ class VirtualTree:
         self._next = first
         self._answers: OrderedDict[bytes, None] = OrderedDict()
         self._binary_files = frozenset(archive.binary_files())
-        everybody, of_all_files = permissions.everybody, permissions.of_all_files
-        stats = self._add(b"/stats", everybody, directory=True)
+        self._is_filled = False
+        stats = self._add(b"/stats", permissions.everybody, directory=True)
         self.stats = stats.number
-        stats.child = self._numbers.get
-        stats.names = lambda: LISTED_FILES
-        private = self._add(b"/private", everybody, directory=True)
+        stats.child = self._statistic
+        stats.names = listed_file_names
+        private = self._add(b"/private", permissions.everybody, directory=True)
         self.private = private.number
         private.child = {b"stats": self.stats}.get
         private.names = lambda: (b"stats",)
+
+    def _statistic(self, name: bytes) -> int | None:
+        """Returns the node id of an entry of `stats`, or None. The first use makes their nodes."""
+        with self._lock:
+            if not self._is_filled:
+                self._fill()
+                self._is_filled = True
+            return self._numbers.get(name)
+
+    def _fill(self) -> None:
+        everybody, of_all_files = self._permissions.everybody, self._permissions.of_all_files
         # These files are not computed from the content of files. But `info` lists the paths of binary files, if there
         # are any.
         of_no_file = {METRICS} if self._binary_files else {INFO, METRICS}
-        for name in VIRTUAL_FILES:
+        for name in virtual_file_names():
             self._add(name, everybody if name in of_no_file else of_all_files, directory=False)
-        for kind in map(str.encode, SEARCHES):
+        for kind in search_names():
             self._add(kind, of_all_files, directory=True).child = partial(self._search, kind)
-        self._mirror(b"files", archive.inode(ROOT_INO))
+        self._mirror(b"files", self._archive.inode(ROOT_INO))
 
     def node(self, number: int) -> VirtualNode | None:
         """Returns the node of an id, or None if it has been evicted."""
@@ -154,9 +172,9 @@ class VirtualTree:
             if path not in self._numbers:
                 node = self._add(path, permission, directory=True)
                 node.child = lambda name: (
-                    self._answer(path + b"/" + name, permission) if name in _STATISTICS_OF_FILE else None
+                    self._answer(path + b"/" + name, permission) if name in per_file_names() else None
                 )
-                node.names = lambda: _STATISTICS_OF_FILE
+                node.names = per_file_names
             return self._numbers[path]
 
     def _permission_of(self, entry: Inode) -> Permission:

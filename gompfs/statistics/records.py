@@ -84,6 +84,8 @@ def _line_parser(columns: Columns) -> Callable[[bytes], Any]:
     fixed = [(column.name, _PARSERS[column.type]) for column in columns if isinstance(column, Column)]
     if len(columns) == 1:
         return fixed[0][1]
+    if len(fixed) == len(columns) == 2:
+        return _pair_parser(*fixed)
     repeated = columns[-1] if isinstance(columns[-1], Items) else None
     items = _item_parser(repeated) if repeated is not None else None
 
@@ -93,6 +95,19 @@ def _line_parser(columns: Columns) -> Callable[[bytes], Any]:
         if repeated is not None and items is not None:
             record[repeated.name] = [items(field) for field in fields[len(fixed) :]]
         return record
+
+    return parse
+
+
+def _pair_parser(
+    first: tuple[str, Callable[[bytes], Any]], second: tuple[str, Callable[[bytes], Any]]
+) -> Callable[[bytes], dict[str, Any]]:
+    """Returns the function for lines of two fields: they are many, and a loop over columns takes twice as long."""
+    (name, parse_name), (other, parse_other) = first, second
+
+    def parse(line: bytes) -> dict[str, Any]:
+        field, _, rest = line.partition(b"\t")
+        return {name: parse_name(field), other: parse_other(rest)}
 
     return parse
 

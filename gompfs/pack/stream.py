@@ -27,13 +27,13 @@ class BlockWriter:
 
     def write(self, blocks: Sequence[EncodedBlock]) -> list[tuple[int, int, int]]:
         """Write blocks, each aligned to BLOCK_ALIGNMENT. Returns (archive_offset, compressed_size, codec) of each."""
-        places = []
+        written = []
         for block in blocks:
             self.pad(BLOCK_ALIGNMENT)
-            places.append((self.archive_offset, block.compressed_size, int(block.codec)))
+            written.append((self.archive_offset, block.compressed_size, int(block.codec)))
             self.digest.update(block.data[:BLOCK_HEADER_SIZE])
             self._write(block.data)
-        return places
+        return written
 
     def pad(self, alignment: int) -> None:
         """Write zeros up to the next multiple of `alignment`."""
@@ -41,9 +41,9 @@ class BlockWriter:
 
     def append(self, data: bytes) -> int:
         """Write plain bytes. Returns their archive_offset."""
-        place = self.archive_offset
+        archive_offset = self.archive_offset
         self._write(data)
-        return place
+        return archive_offset
 
     def _write(self, data: bytes) -> None:
         self._file.write(data)
@@ -62,7 +62,7 @@ class StreamWriter:
         self._buffer = bytearray()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode")
         self._batches: deque[Future[list[EncodedBlock]]] = deque()
-        self.places: list[tuple[int, int, int]] = []
+        self._blocks: list[tuple[int, int, int]] = []
         self.size = 0
 
     def append(self, data: bytes | memoryview) -> int:
@@ -84,7 +84,7 @@ class StreamWriter:
         while self._batches:
             self._collect()
         self._executor.shutdown()
-        return self.places
+        return self._blocks
 
     def abandon(self) -> None:
         """Stop compressing. Nothing more is written."""
@@ -98,4 +98,4 @@ class StreamWriter:
         )
 
     def _collect(self) -> None:
-        self.places += self._writer.write(self._batches.popleft().result())
+        self._blocks += self._writer.write(self._batches.popleft().result())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
@@ -36,7 +36,6 @@ class PackOptions:
             raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
 
 
-_TRUE_FLAGS = ("allow_other", "auto_unmount", "follow", "verify")
 # Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only in any
 # case.
 _IGNORED_FLAGS = (
@@ -50,15 +49,7 @@ _IGNORED_FLAGS = (
 _IGNORED_PREFIXES = ("x-", "X-", "comment=", "user=")
 _LARGEST = {"uid": (1 << 32) - 1, "gid": (1 << 32) - 1, "umask": 0o7777}
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-STATS_PLACES = ("hidden", "visible", "off")
 RESIDENT_MODES = ("auto", "on", "off")
-_OTHER_FLAGS: dict[str, tuple[str, object]] = {
-    "union": ("several", "union"),
-    "subdir_per_archive": ("several", "subdirs"),
-    "stats=public": ("stats_public", True),  # may be combined with stats=visible or stats=hidden
-}
-FUSE_APIS = ("low", "high")
-_CHOICES = {"api": FUSE_APIS, "stats": STATS_PLACES}
 _LEAST_GPU_MEMORY = 64 << 20
 
 
@@ -86,14 +77,8 @@ class GpuOptions:
 class MountOptions:
     """How an archive is mounted. Sizes are in bytes; `umask` is the bits to clear in every mode.
 
-    `subdir` is the directory of the archive to show as the root. `readahead` is how far the kernel reads ahead,
-    `decode_ahead` how far the daemon decodes ahead of a sequential reader (None: the default of the engine). Open files
-    are decoded whole into memory that the kernel reads directly, up to `passthrough_size` bytes in total.
-    With `follow`, the mount shows the new content when the archive is replaced or added to. `stats` says whether the
-    virtual directory `stats` is listed in the root (`visible`), can be opened but is not listed (`hidden`), or does not
-    exist (`off`). `stats_public` lets all users read all statistics, even of files that they may not read.
-    `several` says how to show several archives: merged into one tree (`union`), or each in a directory (`subdirs`).
-    `api` selects the connection to the kernel: /dev/fuse directly (`low`), or libfuse (`high`).
+    MOUNT_OPTIONS says what the fields mean. `several` says how to show several archives: merged into one tree
+    (`union`), or each in a directory (`subdirs`). None stands for the default of the engine or the system.
     """
 
     engine: str = "auto"
@@ -130,25 +115,147 @@ class MountOptions:
         """Parse comma-separated options in the syntax of `mount -o`. Raises OptionError for an unknown option."""
         values: dict[str, object] = {}
         for item in filter(None, text.split(",")):
-            name, has_value, value = item.partition("=")
-            if name in _TRUE_FLAGS and not has_value:
-                values[name] = True
-            elif item in _OTHER_FLAGS:
-                field_name, flag_value = _OTHER_FLAGS[item]
-                values[field_name] = flag_value
-            elif name in ("uid", "gid"):
-                values[name] = _number(name, value, 10)
-            elif name == "umask":
-                values[name] = _number(name, value, 8)
-            elif name in ("cache_size", "gpu_memory", "passthrough_size", "decode_ahead", "readahead"):
-                values[name] = parse_size(value)
-            elif value in _CHOICES.get(name, ()) or (name in ("engine", "fsname", "gpu_resident", "subdir") and value):
-                values[name] = value
+            option = _find_option(item)
+            if option is not None:
+                values[option.field or option.name] = option.parse(item)
             elif item not in _IGNORED_FLAGS and not item.startswith(_IGNORED_PREFIXES):
                 raise OptionError(f"unknown mount option {item!r}")
         options = cls(**values)  # type: ignore[arg-type]
         options.gpu_options(0)  # raises OptionError for invalid values
         return options
+
+
+@dataclass(frozen=True)
+class MountOption:
+    """One option of `mount -o`: NAME=VALUE, or only NAME if `kind` is bool."""
+
+    name: str
+    kind: type | Callable[[str, str], object]
+    """bool, str, or a function that gets the name and the value as text."""
+    help: str
+    choices: tuple[str, ...] = ()
+    placeholder: str = ""
+    """What stands for the value in `help`; "" for the default."""
+    field: str = ""
+    """The field of MountOptions; "" for `name`."""
+    value: object = True
+    """The value of the field if `kind` is bool."""
+
+    @property
+    def default(self) -> object:
+        """The value without this option."""
+        return None if self.kind is bool else MountOptions.__dataclass_fields__[self.field or self.name].default
+
+    @property
+    def usage(self) -> str:
+        """How the option is written."""
+        if self.kind is bool:
+            return self.name
+        default = format_size(self.default) if isinstance(self.default, int) else self.default
+        return f"{self.name}={self.placeholder or default}"
+
+    def matches(self, item: str) -> bool:
+        """Returns whether an item of `mount -o` is this option."""
+        return item == self.name if self.kind is bool else item.partition("=")[0] == self.name
+
+    def parse(self, item: str) -> object:
+        """Returns the value of the field. Raises OptionError."""
+        if self.kind is bool:
+            return self.value
+        text = item.partition("=")[2]
+        if self.choices and text not in self.choices:
+            raise OptionError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!r}")
+        if not text:
+            raise OptionError(f"mount option {self.name} needs a value")
+        return text if isinstance(self.kind, type) else self.kind(self.name, text)
+
+
+def _find_option(item: str) -> MountOption | None:
+    return next((option for option in MOUNT_OPTIONS if option.matches(item)), None)
+
+
+def _size(_name: str, text: str) -> int:
+    return parse_size(text)
+
+
+def _decimal(name: str, text: str) -> int:
+    return _number(name, text, 10)
+
+
+def _octal(name: str, text: str) -> int:
+    return _number(name, text, 8)
+
+
+MOUNT_OPTIONS = (
+    MountOption(
+        "engine", str, "engine that decodes blocks and computes statistics", placeholder="auto|cpu|gpu"
+    ),
+    MountOption(
+        "subdir",
+        str,
+        "show this directory of the archive as the root; statistics still cover all of it",
+        placeholder="PATH",
+    ),
+    MountOption("cache_size", _size, "memory for decoded blocks"),
+    MountOption(
+        "passthrough_size",
+        _size,
+        "memory for files of 1M and more that are decoded whole when they are opened, so that the kernel reads them "
+        "without the daemon; needs root and Linux 6.9, and slows down mounts of many small files (default 0: off)",
+        placeholder="SIZE",
+    ),
+    MountOption(
+        "decode_ahead",
+        _size,
+        "how far to decode ahead of a sequential reader (default 8M, with a GPU 32M)",
+        placeholder="SIZE",
+    ),
+    MountOption("readahead", _size, "how far the kernel reads ahead; takes effect only if root mounts"),
+    MountOption(
+        "gpu_memory",
+        _size,
+        "maximum memory to use on each GPU (default: half of the free memory)",
+        placeholder="SIZE",
+    ),
+    MountOption(
+        "gpu_resident",
+        str,
+        "keep compressed blocks in GPU memory: as many as fit (auto), all (on), none (off)",
+        choices=RESIDENT_MODES,
+    ),
+    MountOption("verify", bool, "also compare decoded bytes with their checksums"),
+    MountOption(
+        "stats=public",
+        bool,
+        "let all users read all statistics, even of files that they may not read; may be combined with stats=visible",
+        field="stats_public",
+    ),
+    MountOption(
+        "stats",
+        str,
+        "hidden: the directory stats can be opened but is not listed in the root; visible: it is listed; off: it does "
+        "not exist",
+        choices=("hidden", "visible", "off"),
+    ),
+    MountOption("union", bool, "the same as --union, for mount(8) and /etc/fstab", field="several", value="union"),
+    MountOption(
+        "subdir_per_archive", bool, "the same as --subdir-per-archive", field="several", value="subdirs"
+    ),
+    MountOption("allow_other", bool, "let other users access the mount; file permissions are enforced"),
+    MountOption("follow", bool, "show the new content when the archive is replaced or added to"),
+    MountOption("uid", _decimal, "show this user as the owner of all entries", placeholder="N"),
+    MountOption("gid", _decimal, "show this group as the group of all entries", placeholder="N"),
+    MountOption("umask", _octal, "remove these permissions from all entries", placeholder="OCTAL"),
+    MountOption(
+        "api",
+        str,
+        "low: talk to /dev/fuse directly; high: go through libfuse 3; slower, for systems where low fails",
+        choices=("low", "high"),
+    ),
+    MountOption("auto_unmount", bool, "unmount when the daemon is killed"),
+    MountOption("fsname", str, "source name to show in /proc/mounts", placeholder="NAME"),
+)
+"""All options of `mount -o`: the parser, the help and the documentation use this table. The first match counts."""
 
 
 def join_source(archives: Sequence[str], several: str | None) -> str:
@@ -169,6 +276,12 @@ def parse_size(text: str) -> int:
     stripped = text.strip().upper().removesuffix("B").removesuffix("I")
     unit = stripped[-1:] if stripped[-1:] in ("K", "M", "G") else ""
     return _number("size", stripped.removesuffix(unit), 10) * _SIZE_UNITS[unit]
+
+
+def format_size(size: int) -> str:
+    """Returns a size as parse_size() takes it, with the largest unit that divides it."""
+    unit = max((unit for unit, factor in _SIZE_UNITS.items() if size % factor == 0), key=_SIZE_UNITS.__getitem__)
+    return f"{size // _SIZE_UNITS[unit]}{unit}"
 
 
 def _number(name: str, text: str, base: int) -> int:

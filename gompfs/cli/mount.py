@@ -5,12 +5,16 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
+import textwrap
 
 import click
 
 from gompfs.cli.application import EXIT_FAILURE, print_error
 from gompfs.cli.parameters import MountPoint, check_engine_option, complete_engine
 from gompfs.errors import GompfsError, display_path
+from gompfs.options import MOUNT_OPTIONS, MountOption, MountOptions
+
+_OPTION_COLUMNS, _HELP_COLUMNS = 25, 84  # of the list of mount options
 
 
 @click.command("mount")
@@ -47,37 +51,9 @@ def mount_command(
     The command returns when the mount is ready; a daemon serves the mount until it is unmounted. If MOUNTPOINT does
     not exist, it is created, and removed after unmounting. If the daemon of an earlier mount at MOUNTPOINT has died,
     that mount is unmounted first.
-
-    \b
-    Mount options:
-      engine=auto|cpu|gpu    engine that decodes blocks and computes statistics
-      subdir=PATH            show this directory of the archive as the root; statistics still cover all of it
-      cache_size=256M        memory for decoded blocks
-      passthrough_size=SIZE  memory for files of 1M and more that are decoded whole when they are opened, so
-                             that the kernel reads them without the daemon; needs root and Linux 6.9, and
-                             slows down mounts of many small files (default 0: off)
-      decode_ahead=SIZE      how far to decode ahead of a sequential reader (default 8M, with a GPU 32M)
-      readahead=4M           how far the kernel reads ahead; takes effect only if root mounts
-      gpu_memory=SIZE        maximum memory to use on each GPU (default: half of the free memory)
-      gpu_resident=auto      keep compressed blocks in GPU memory: as many as fit (auto), all (on), none (off)
-      verify                 also compare decoded bytes with their checksums
-      stats=hidden           hidden: the directory stats can be opened but is not listed in the root;
-                             visible: it is listed; off: it does not exist
-      stats=public           let all users read all statistics, even of files that they may not read; may be
-                             combined with stats=visible
-      union                  the same as --union, for mount(8) and /etc/fstab
-      subdir_per_archive     the same as --subdir-per-archive
-      allow_other            let other users access the mount; file permissions are enforced
-      follow                 show the new content when the archive is replaced or added to
-      uid=N, gid=N, umask=N  override the stored owners and restrict the stored modes
-      api=low                low: talk to /dev/fuse directly; high: go through libfuse 3; slower, for systems
-                             where low fails
-      auto_unmount           unmount when the daemon is killed
-      fsname=NAME            source name to show in /proc/mounts
     """
     from gompfs.mount.service import mount_archives
     from gompfs.mount.system.umount import clear_dead_mounts
-    from gompfs.options import MountOptions
 
     options = MountOptions.parse(",".join(mount_options))
     if several is not None:
@@ -93,6 +69,17 @@ def mount_command(
         # C++ threads may still compute a statistic. Returning to an interpreter that shuts down, they would abort.
         logging.shutdown()
         os._exit(0)
+
+
+def _describe_option(option: MountOption) -> str:
+    indented = textwrap.indent(textwrap.fill(option.help, _HELP_COLUMNS), " " * _OPTION_COLUMNS)
+    return f"  {option.usage}".ljust(_OPTION_COLUMNS) + indented[_OPTION_COLUMNS:]
+
+
+# Click does not wrap the lines of a paragraph that begins with \b.
+mount_command.help = "\n".join(
+    [f"{mount_command.help}\n\n\b\nMount options:", *map(_describe_option, MOUNT_OPTIONS)]
+)
 
 
 @click.command("umount")

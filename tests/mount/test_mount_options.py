@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import stat
@@ -16,7 +17,7 @@ from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE
 from gompfs.errors import OptionError
 from gompfs.mount.system.mount_table import mount_at
-from gompfs.options import MountOptions
+from gompfs.options import MOUNT_OPTIONS, MountOptions, format_size, parse_size
 
 FUSE_APIS = ("low", "high")
 
@@ -100,6 +101,36 @@ def test_valid_options(text: str, expected: dict[str, object]) -> None:
 def test_invalid_options(text: str) -> None:
     with pytest.raises(OptionError):
         MountOptions.parse(text)
+
+
+def test_the_table_has_all_fields_with_their_defaults() -> None:
+    fields = {option.field or option.name for option in MOUNT_OPTIONS}
+    assert fields == {field.name for field in dataclasses.fields(MountOptions)}
+    shown = [option.usage for option in MOUNT_OPTIONS if option.kind is not bool and not option.placeholder]
+    assert shown == ["cache_size=256M", "readahead=4M", "gpu_resident=auto", "stats=hidden", "api=low"]
+    assert MountOptions.parse(",".join(shown)) == MountOptions()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("api=auto", "api must be one of low, high, not 'auto'"),
+        ("stats", "stats must be one of hidden, visible, off, not ''"),
+        ("subdir=", "mount option subdir needs a value"),
+        ("verify=1", "unknown mount option 'verify=1'"),
+        ("uid=root", "uid must be a number, not 'root'"),
+    ],
+)
+def test_messages_of_invalid_options(text: str, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        MountOptions.parse(text)
+    assert str(raised.value) == message
+
+
+def test_options_for_sizes() -> None:
+    for size, text in ((0, "0G"), (1, "1"), (1025, "1025"), (3 << 10, "3K"), (5 << 20, "5M"), (7 << 30, "7G")):
+        assert format_size(size) == text
+        assert parse_size(text) == size
 
 
 def test_owners_and_modes(mount, archive: Path) -> None:

@@ -1,4 +1,4 @@
-"""The reference of commands and mount options as Markdown, from the help of the commands."""
+"""The reference of commands and mount options as Markdown, from the help of the commands and the table of options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from help_text import Command, commands, program
 
-_OPTION_COLUMN = re.compile(r"  (\S.*?)(?:  +(\S.*))?$")
+from gompfs.options import MOUNT_OPTIONS
 
 
 def commands_reference() -> str:
@@ -28,16 +28,11 @@ def _section(command: Command) -> Iterator[str]:
 
 def mount_options_reference() -> str:
     """Returns a table of the options of `gompfs mount -o`."""
-    (mount,) = (command for command in commands() if command.name == "gompfs mount")
-    (listed,) = (paragraph for paragraph in mount.paragraphs if paragraph.lines[0] == "Mount options:")
-    rows: list[list[str]] = []
-    for line in listed.lines[1:]:
-        match = _OPTION_COLUMN.match(line)
-        if match is None or line.startswith("   "):
-            rows[-1][1] += f" {line.strip()}"
-        else:
-            rows.append([match[1], match[2] or ""])
-    return "\n".join(["| option | |", "|---|---|", *(f"| {_code(name)} | {_literal(text)} |" for name, text in rows)])
+    rows = [
+        f"| {_code(option.usage)} | {', '.join(map(_code, option.choices))} | {_literal(option.help)} |"
+        for option in MOUNT_OPTIONS
+    ]
+    return "\n".join(["| option | values | |", "|---|---|---|", *rows])
 
 
 def _code(text: str) -> str:

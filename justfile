@@ -12,7 +12,7 @@ lint: setup
     ruff check .
     mypy
     lint-imports
-    find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
+    find kernels native tests tools -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format --dry-run -Werror
 
 # Tests of the installed package; arguments go to pytest
 test *arguments:
@@ -24,7 +24,7 @@ demo:
 
 # Format the C++ code
 format: setup
-    find kernels -name '*.h' -o -name '*.cpp' | xargs clang-format -i
+    find kernels native tests tools -name '*.h' -o -name '*.cpp' -o -name '*.cu' -o -name '*.cuh' | xargs clang-format -i
 
 # What is committed but comes from the code: man pages and tables in docs/reference
 generate: setup

@@ -35,7 +35,10 @@ def test_imports_point_down() -> None:
 
 def test_clang_format() -> None:
     sources = sorted(
-        path for path in (ROOT / "kernels").rglob("*") if path.suffix in (".h", ".cpp", ".cu", ".cuh")
+        path
+        for directory in ("kernels", "native", "tests", "tools")
+        for path in (ROOT / directory).rglob("*")
+        if path.suffix in (".h", ".cpp", ".cu", ".cuh")
     )
     assert sources
     check("clang-format", "--dry-run", "-Werror", *sources)

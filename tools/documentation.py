@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 _DOCS = ROOT / "docs"
 _PART = re.compile(r"^<!-- generated: ([\w.-]+) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+_NESTED_ITEM = re.compile(r"( {2,3})(?:-|\d+\.) ")
 _PAGES = {"CHANGELOG.md": "releases.md", "CONTRIBUTING.md": "contributing.md", "README.md": "index.md"}
 
 
@@ -55,9 +56,9 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     for part in _PART.finditer(markdown):
         name = part[1]
         if name in _PAGES:  # the file of the repository is the whole page
-            return _with_links((ROOT / name).read_text(), ROOT, directory)
+            return _with_nested_lists(_with_links((ROOT / name).read_text(), ROOT, directory))
         text = text.replace(part[0], _generated(name))
-    return _with_links(text, directory, directory)
+    return _with_nested_lists(_with_links(text, directory, directory))
 
 
 def _decisions() -> list[Path]:
@@ -97,6 +98,21 @@ def refreshed(markdown: str) -> str:
         return f"<!-- generated: {name} -->\n{_generated(name)}\n<!-- end -->" if name in _COMMITTED else match[0]
 
     return _PART.sub(part, markdown)
+
+
+def _with_nested_lists(text: str) -> str:
+    """Returns text whose nested lists are indented by 4 columns. Python-Markdown does not take fewer, as GitHub does."""
+    lines = []
+    missing = 0
+    is_code = False
+    for line in text.split("\n"):
+        is_code ^= line.startswith("```")
+        if nested := _NESTED_ITEM.match(line):
+            missing = 4 - len(nested[1])
+        elif line.strip() and not line.startswith("    "):
+            missing = 0
+        lines.append(" " * missing + line if line.strip() and not is_code else line)
+    return "\n".join(lines)
 
 
 def _with_links(text: str, origin: Path, directory: Path) -> str:

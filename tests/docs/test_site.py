@@ -59,6 +59,11 @@ def test_release_notes_and_contributing_are_those_of_the_repository(site: Path) 
     assert "Add a statistic" in text(site / "contributing.html")
 
 
+def test_lists_in_lists_are_nested(site: Path) -> None:
+    page = (site / "format.html").read_text()
+    assert re.search(r"<li>[^<]*(?:<(?!ul|/li)[^<]*)*<ul>\s*<li><code>mode</code> is as in", page)
+
+
 def test_every_decision_is_listed(site: Path) -> None:
     listed = text(site / "decisions/index.html")
     decisions = sorted((ROOT / "docs/decisions").glob("0*.md"))

@@ -101,7 +101,7 @@ def refreshed(markdown: str) -> str:
 
 
 def _with_nested_lists(text: str) -> str:
-    """Returns text whose nested lists are indented by 4 columns. Python-Markdown does not take fewer, as GitHub does."""
+    """Returns text with nested lists indented by 4 columns. Python-Markdown does not take fewer, as GitHub does."""
     lines = []
     missing = 0
     is_code = False

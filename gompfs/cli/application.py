@@ -175,9 +175,12 @@ def _run_command(arguments: Sequence[str], settings: Settings) -> None:
     # Not through click's main(), which exits with status 1 on a broken pipe and prints two lines on an interrupt.
     instruction = os.environ.get(COMPLETION_VARIABLE)
     if instruction:
+        from click.shell_completion import ShellComplete
+
         from gompfs.cli.completion import answer_shell
 
-        raise click.exceptions.Exit(answer_shell(instruction, arguments))
+        completion = ShellComplete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE)
+        raise click.exceptions.Exit(answer_shell(completion, instruction, arguments))
     with application.make_context(PROGRAM_NAME, list(arguments), obj=settings) as context:
         application.invoke(context)
 

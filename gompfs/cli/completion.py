@@ -125,14 +125,13 @@ def completion_command(shell: str) -> None:
     click.echo(SCRIPTS[shell].lstrip("\n"), nl=False)
 
 
-def answer_shell(shell: str, arguments: Sequence[str]) -> int:
+def answer_shell(completion: ShellComplete, shell: str, arguments: Sequence[str]) -> int:
     """Print the completions that a script of SCRIPTS asks for, and return the exit status.
 
+    `completion` finds them. `shell` is what the script has in the environment variable.
     For zsh and fish, `arguments` are the words after `gompfs` up to the cursor; the last word is incomplete. For bash,
     they are the command line up to the cursor, and the part of it that readline replaces.
     """
-    from gompfs.cli.application import COMPLETION_VARIABLE, PROGRAM_NAME, application
-
     if shell not in SCRIPTS or not arguments or (shell == "bash" and len(arguments) != 2):
         return 1
     words = list(arguments)
@@ -140,7 +139,6 @@ def answer_shell(shell: str, arguments: Sequence[str]) -> int:
     if shell == "bash":
         line = BashLine(*arguments)
         words, quoted = line.words[1:] or [""], line.quoted
-    completion = ShellComplete(application, {}, PROGRAM_NAME, COMPLETION_VARIABLE)
     for item in completion.get_completions(words[:-1], words[-1]):
         if shell == "fish" and item.type == "entry" and "\t" in item.value:
             continue  # fish shows the text after a tab as a description

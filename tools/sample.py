@@ -2,12 +2,13 @@
 
 The library is that of the interpreter that runs this script, without its tests: about 700 files of 11 MB, which every
 system that runs gompfs has. So the sample is large and varied enough to show a real ratio, and the repository need not
-carry it.
+carry it. `python3 tools/sample.py DIRECTORY` makes the tree at DIRECTORY.
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,3 +35,9 @@ def make_sample(target: Path) -> None:
         copy = target / "python" / relative
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(library / relative, copy)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: tools/sample.py DIRECTORY")
+    make_sample(Path(sys.argv[1]))

@@ -109,8 +109,8 @@ class BlockReader:
     def request_times(self) -> dict[tuple[str, str], tuple[list[int], float]]:
         """Returns a histogram of the time that requests took, and the total seconds.
 
-        Keys are ("read" or "other", "cpp" or "python": who answered). Class i of a histogram counts the requests that
-        took at most 2 ** (FIRST_TIME_LOG2 + i) nanoseconds; the last class counts all longer ones.
+        Keys are ("read" or "other", "fast" or "slow"): slow requests needed Python. Class i of a histogram counts the
+        requests that took at most 2 ** (FIRST_TIME_LOG2 + i) nanoseconds; the last class counts all longer ones.
         """
 
 class StoredSizes:

@@ -1,4 +1,4 @@
-"""The virtual file `stats/metrics`: the counters of a mount in the text format of Prometheus.
+"""The virtual files `stats/metrics` and `stats/metrics.json`: the counters of a mount, for Prometheus and as JSON.
 
 Reading it is cheap: the mount keeps these counters anyway, those of requests in C++ (native/fuse).
 """
@@ -14,17 +14,17 @@ from gompfs import __version__
 from gompfs._native.blocks import FIRST_TIME_LOG2
 from gompfs.archive import Archive
 from gompfs.errors import display_path
-from gompfs.mount.prometheus import MetricsText
+from gompfs.mount.metric_set import MetricSet
 
 # The daemon imports this module when it mounts.
 _STARTED_AT = time.time()
 _STARTED_MONOTONIC = time.monotonic()
 
 
-def metrics(archive: Archive) -> bytes:
+def metrics(archive: Archive) -> MetricSet:
     """Returns all metrics of the mount that this process serves."""
-    text = MetricsText()
-    text.describe("gompfs_info", "gauge", "Archive, version, engine and process of the mount; the value is always 1.")
+    found = MetricSet()
+    found.describe("gompfs_info", "gauge", "Archive, version, engine and process of the mount; the value is always 1.")
     facts = {
         "version": __version__,
         "archive": display_path(archive.path),
@@ -33,53 +33,53 @@ def metrics(archive: Archive) -> bytes:
         "engine": archive.engine.name,
         "pid": str(os.getpid()),
     }
-    text.sample("gompfs_info", facts, 1)
-    _describe_requests(text, archive)
-    _describe_blocks(text, archive)
-    _describe_decoding(text, archive)
+    found.sample("gompfs_info", facts, 1)
+    _describe_requests(found, archive)
+    _describe_blocks(found, archive)
+    _describe_decoding(found, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    text.single("process_start_time_seconds", "gauge", "Start time of the mount in seconds since 1970.", _STARTED_AT)
+    found.single("process_start_time_seconds", "gauge", "Start time of the mount in seconds since 1970.", _STARTED_AT)
     uptime = time.monotonic() - _STARTED_MONOTONIC
-    text.single("gompfs_uptime_seconds", "gauge", "Time since the mount started.", uptime)
+    found.single("gompfs_uptime_seconds", "gauge", "Time since the mount started.", uptime)
     cpu_seconds = usage.ru_utime + usage.ru_stime
-    text.single("process_cpu_seconds_total", "counter", "User and system CPU time of the daemon.", cpu_seconds)
-    text.single("process_resident_memory_bytes", "gauge", "Resident memory of the daemon.", _resident_memory())
-    return ("\n".join(text.lines) + "\n").encode()
+    found.single("process_cpu_seconds_total", "counter", "User and system CPU time of the daemon.", cpu_seconds)
+    found.single("process_resident_memory_bytes", "gauge", "Resident memory of the daemon.", _resident_memory())
+    return found
 
 
-def _describe_requests(text: MetricsText, archive: Archive) -> None:
+def _describe_requests(found: MetricSet, archive: Archive) -> None:
     reader = archive.blocks.reader
     name = "gompfs_request_seconds"
-    text.describe(name, "histogram", "Time until a request was answered, or parked while a statistic is computed.")
-    for (kind, language), (counts, total) in reader.request_times().items():
+    found.describe(name, "histogram", "Time until a request was answered, or parked while a statistic is computed.")
+    for (kind, path), (counts, total) in reader.request_times().items():
         limits = [(1 << FIRST_TIME_LOG2 + number) * 1e-9 for number in range(len(counts) - 1)]
-        text.histogram(name, {"request": kind, "answered_by": language}, limits, counts, total)
-    text.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", reader.num_read_bytes)
+        found.histogram(name, {"request": kind, "path": path}, limits, counts, total)
+    found.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", reader.num_read_bytes)
 
 
-def _describe_blocks(text: MetricsText, archive: Archive) -> None:
+def _describe_blocks(found: MetricSet, archive: Archive) -> None:
     blocks = archive.blocks
-    text.single("gompfs_cache_hits_total", "counter", "Block requests that the cache answered.", blocks.hits)
-    text.single("gompfs_cache_misses_total", "counter", "Block requests that the cache did not answer.", blocks.misses)
-    text.single("gompfs_cache_bytes", "gauge", "Decoded bytes in the cache.", blocks.num_cached * archive.block_size)
-    text.single("gompfs_cache_capacity_bytes", "gauge", "Capacity of the cache.", blocks.capacity * archive.block_size)
+    found.single("gompfs_cache_hits_total", "counter", "Block requests that the cache answered.", blocks.hits)
+    found.single("gompfs_cache_misses_total", "counter", "Block requests that the cache did not answer.", blocks.misses)
+    found.single("gompfs_cache_bytes", "gauge", "Decoded bytes in the cache.", blocks.num_cached * archive.block_size)
+    found.single("gompfs_cache_capacity_bytes", "gauge", "Capacity of the cache.", blocks.capacity * archive.block_size)
 
 
-def _describe_decoding(text: MetricsText, archive: Archive) -> None:
+def _describe_decoding(found: MetricSet, archive: Archive) -> None:
     """Describe the work of the engines. All archives of a mount share one engine."""
     work = archive.engine.decode_work
     blocks = {engine: done.num_blocks for engine, done in work.items()}
     sizes = {engine: done.num_bytes for engine, done in work.items()}
     seconds = {engine: done.seconds for engine, done in work.items()}
-    _describe_engines(text, "gompfs_decoded_blocks_total", "Blocks decoded for reads and statistics.", blocks)
-    _describe_engines(text, "gompfs_decoded_bytes_total", "Decompressed size of the decoded blocks.", sizes)
-    _describe_engines(text, "gompfs_decode_seconds_total", "Time during which blocks were being decoded.", seconds)
+    _describe_engines(found, "gompfs_decoded_blocks_total", "Blocks decoded for reads and statistics.", blocks)
+    _describe_engines(found, "gompfs_decoded_bytes_total", "Decompressed size of the decoded blocks.", sizes)
+    _describe_engines(found, "gompfs_decode_seconds_total", "Time during which blocks were being decoded.", seconds)
 
 
-def _describe_engines(text: MetricsText, name: str, help_text: str, values: Mapping[str, float]) -> None:
-    text.describe(name, "counter", help_text)
+def _describe_engines(found: MetricSet, name: str, help_text: str, values: Mapping[str, float]) -> None:
+    found.describe(name, "counter", help_text)
     for engine, value in values.items():
-        text.sample(name, {"engine": engine}, value)
+        found.sample(name, {"engine": engine}, value)
 
 
 def _resident_memory() -> int:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from gompfs.statistics.report import Report
 
 METRICS = b"metrics"
+METRICS_JSON = b"metrics.json"
 INFO = b"info"
-VOLATILE = frozenset({INFO, METRICS})
+VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 """The virtual files whose content changes while the archive is mounted."""
 
 
@@ -41,7 +42,9 @@ class VirtualContent:
 
         share_arenas()
         if name == METRICS:
-            return FixedReport(metrics(self._archive))
+            return FixedReport(metrics(self._archive).as_text())
+        if name == METRICS_JSON:
+            return FixedReport(metrics(self._archive).as_json())
         describe = self.describe_passthrough
         facts = MountFacts(self._fuse_api, None if describe is None else describe())
         return compute(name, self._archive, grammars=self._grammars.get, mount=facts)
@@ -55,7 +58,7 @@ def virtual_file_names() -> list[bytes]:
     """Returns the names of the files in `stats`. The other entries of this directory are directories."""
     from gompfs.statistics.tasks import NAMES
 
-    return sorted([*map(str.encode, NAMES), METRICS])
+    return sorted([*map(str.encode, NAMES), METRICS, METRICS_JSON])
 
 
 def listed_file_names() -> list[bytes]:

@@ -20,6 +20,7 @@ from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_content import (
     INFO,
     METRICS,
+    METRICS_JSON,
     VOLATILE,
     VirtualContent,
     listed_file_names,
@@ -102,7 +103,7 @@ class VirtualTree:
         everybody, of_all_files = self._permissions.everybody, self._permissions.of_all_files
         # These files are not computed from the content of files. But `info` lists the paths of binary files, if there
         # are any.
-        of_no_file = {METRICS} if self._binary_files else {INFO, METRICS}
+        of_no_file = {METRICS, METRICS_JSON} if self._binary_files else {INFO, METRICS, METRICS_JSON}
         for name in virtual_file_names():
             self._add(name, everybody if name in of_no_file else of_all_files, directory=False)
         for kind in search_names():

@@ -146,10 +146,10 @@ nb::tuple times_of(const LatencyHistogram& histogram) {
 nb::dict request_times(const BlockReader& reader) {
     const RequestTimes& times = reader.times;
     nb::dict all;
-    all[nb::make_tuple("read", "cpp")] = times_of(times.reads_here);
-    all[nb::make_tuple("read", "python")] = times_of(times.reads_forwarded);
-    all[nb::make_tuple("other", "cpp")] = times_of(times.others_here);
-    all[nb::make_tuple("other", "python")] = times_of(times.others_forwarded);
+    all[nb::make_tuple("read", "fast")] = times_of(times.reads_here);
+    all[nb::make_tuple("read", "slow")] = times_of(times.reads_forwarded);
+    all[nb::make_tuple("other", "fast")] = times_of(times.others_here);
+    all[nb::make_tuple("other", "slow")] = times_of(times.others_forwarded);
     return all;
 }
 

@@ -80,7 +80,7 @@ def test_a_replaced_file(mount, archive: Path, fuse_api: str) -> None:
     os.close(directory)
     (state,) = observe_mounts([os.path.realpath(mounted.path)])
     if fuse_api == "low":
-        assert state.value("gompfs_request_seconds_count", request="read", answered_by="cpp") >= 48
+        assert state.value("gompfs_request_seconds_count", request="read", path="fast") >= 48
     assert mounted.stop() == 0
     assert mounted.log == f"gompfs: the mount now shows generation 1 of {archive}\n"
 
@@ -214,7 +214,7 @@ def test_names_of_the_new_archive_come_from_its_index(mount, archive: Path, fuse
             assert os.listdir(mounted / f"d/{name}/sub") == [str(number)]
         (state,) = observe_mounts([os.path.realpath(mounted.path)])
         if fuse_api == "low":
-            in_python = state.value("gompfs_request_seconds_count", request="other", answered_by="python")
+            in_python = state.value("gompfs_request_seconds_count", request="other", path="slow")
             assert in_python < 150  # of the 1,200 requests to this archive
             assert os.listdir(f"/proc/self/fd/{opened}/sub") == ["0"]
     os.close(opened)

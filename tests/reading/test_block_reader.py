@@ -128,19 +128,19 @@ def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None
     assert device.ask(request(node, 0, 10)) == b"forwarded"
     device.ask(request(NODE, 0, 1))  # now the request before it is counted
     # Requests of no snapshot are counted with the latest one.
-    assert sum(other.request_times()["read", "python"][0]) == 3
+    assert sum(other.request_times()["read", "slow"][0]) == 3
 
 
-def test_times_are_counted_by_language(device: Device, reader: BlockReader) -> None:
+def test_times_are_counted_by_path(device: Device, reader: BlockReader) -> None:
     messages = [request(NODE, 0, 10)] * 3 + [request(99, 0, 10)] * 2 + [request(NODE, 0, 10, opcode=3), b"\x01"]
     for message in messages:
         device.ask(message)
     device.ask(request(NODE, 0, 10))  # now the request before it is counted
     times = reader.request_times()
-    assert 3 <= sum(times["read", "cpp"][0]) <= 4
-    counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "cpp")}
-    assert counts == {("read", "python"): 2, ("other", "cpp"): 0, ("other", "python"): 2}
-    assert 0 < times["read", "cpp"][1] < 20
+    assert 3 <= sum(times["read", "fast"][0]) <= 4
+    counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "fast")}
+    assert counts == {("read", "slow"): 2, ("other", "fast"): 0, ("other", "slow"): 2}
+    assert 0 < times["read", "fast"][1] < 20
 
 
 def test_blocks_are_inserted_and_evicted_during_reads() -> None:

@@ -1,4 +1,4 @@
-"""Observes gompfs mounts from outside, through the `stats/metrics` file of each mount."""
+"""Observes gompfs mounts from outside, through the file `stats/metrics.json` of each mount."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from gompfs.mount.prometheus import Samples, parse_metrics
+from gompfs.mount.metric_set import Samples, samples_of
 from gompfs.mount.system.mount_table import MountEntry, read_mount_table
 from gompfs.mount.system.questions import ask
 
 _STATISTICS = ".gompfs/stats"
-_METRICS = "metrics"
+_METRICS = "metrics.json"
 _OF_THE_DAEMON = frozenset(
     {
         "gompfs_decoded_blocks_total",
@@ -42,8 +42,8 @@ _STATES = {
 class MountState:
     """A mount and its metrics.
 
-    `state` is SERVING, or says why there are no metrics: dead, stats=off, not permitted, no answer, no metrics (from an
-    older release).
+    `state` is SERVING, or says why there are no metrics: dead, stats=off, not permitted, no answer, no metrics (of
+    another release).
     """
 
     mount: MountEntry
@@ -89,6 +89,8 @@ def _observe(entry: MountEntry) -> bytes:
     except FileNotFoundError:
         if not os.path.isdir(place):
             state = "stats=off"
+    except ValueError:
+        pass  # another user's mount can have any content
     except OSError as error:
         state = _STATES.get(error.errno or 0, error.strerror or str(error))
     return marshal.dumps((state, samples if state == SERVING else {}))
@@ -117,9 +119,9 @@ def _read_files(place: Path) -> Iterator[Samples]:
         try:
             yield _read_file(place / name / _METRICS)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # in an older release, the directory holds other files
+            continue  # in another release, the directory holds other files
 
 
 def _read_file(path: Path) -> Samples:
     with open(path, "rb") as file:
-        return parse_metrics(file.read(_MAX_SIZE).decode("utf-8", "replace"))
+        return samples_of(file.read(_MAX_SIZE))

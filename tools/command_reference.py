@@ -43,4 +43,5 @@ def _code(text: str) -> str:
 
 def _literal(text: str) -> str:
     """Returns text in which Markdown interprets nothing."""
-    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)
+    escaped = re.sub(r"([\\`*_{}\[\]#])", r"\\\1", html.escape(text, quote=False))
+    return escaped.replace("|", "&#124;")

@@ -18,6 +18,8 @@ from gompfs.cli.application import COMMAND_MODULES
 from gompfs.options import MOUNT_OPTIONS
 from gompfs.statistics.tasks import TASKS
 
+SOURCES = ("gompfs", "native", "kernels", "tools", "tests", "systemd", "examples", "docs", "man")
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -39,6 +41,7 @@ def test_the_reference_has_every_command_option_and_mount_option(site: Path) -> 
     for command in COMMAND_MODULES:
         assert f"gompfs {command} [OPTIONS]" in commands
     assert "--no-dependency-elimination" in commands
+    assert "Compression level: 1 is fastest, 9 is smallest.  [default: 6; 1<=x<=9]" in commands
     options = text(site / "reference/mount-options.html")
     assert len(MOUNT_OPTIONS) > 15
     for option in MOUNT_OPTIONS:
@@ -88,8 +91,7 @@ def test_no_page_loads_anything_from_another_host(site: Path) -> None:
 
 
 def test_files_that_pages_name_exist() -> None:
-    roots = ("gompfs", "native", "kernels", "tools", "tests", "systemd", "examples", "docs", "man")
-    name = re.compile(rf"`((?:{'|'.join(roots)})/[\w./@-]*[\w/])`")
+    name = re.compile(rf"`((?:{'|'.join(SOURCES)})/[\w./@-]*[\w/])`")
     missing = [
         f"{page.relative_to(ROOT)}: {path}"
         for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -97,3 +99,12 @@ def test_files_that_pages_name_exist() -> None:
         if not (ROOT / path).exists()
     ]
     assert missing == []
+
+
+def test_sources_that_pages_name_by_the_end_of_their_path_exist() -> None:
+    sources = [f"/{path.relative_to(ROOT)}" for top in SOURCES for path in (ROOT / top).rglob("*.*")]
+    foreign = {"linux/fuse.h", "xxhash.h"}
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        named = set(re.findall(r"`([\w/.-]+\.(?:py|cpp|h|cu|cuh|sql))`", page.read_text()))
+        for name in named - foreign:
+            assert any(source.endswith(f"/{name}") for source in sources), f"{page}: {name}"

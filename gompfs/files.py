@@ -124,15 +124,15 @@ class ArchiveFiles:
         pending = [(os.fsencode(name), self._directory(name).ino)]
         visited = VisitedDirectories(self.archive.path)
         while pending:
-            place, ino = pending.pop()
-            visited.enter(ino, place)
+            path, ino = pending.pop()
+            visited.enter(ino, path)
             entries = self.archive.list_directory(ino)
             below = {_like(name, entry.name): entry for entry in entries if stat.S_ISDIR(entry.inode.mode)}
             others = [_like(name, entry.name) for entry in entries if not stat.S_ISDIR(entry.inode.mode)]
             directories = list(below)
-            yield _like(name, place), directories, others
+            yield _like(name, path), directories, others
             left = [below[directory] for directory in directories if directory in below]
-            pending += [(os.path.join(place, entry.name), entry.inode.ino) for entry in reversed(left)]
+            pending += [(os.path.join(path, entry.name), entry.inode.ino) for entry in reversed(left)]
 
     def open(
         self,

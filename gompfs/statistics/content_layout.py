@@ -59,10 +59,10 @@ def _in_order(files: Numbers, numbers: Numbers, offsets: Numbers, sizes: Numbers
     """Returns the layout of files, sorted by the stream offset at which each begins. `numbers` must ascend."""
     starts = np.searchsorted(numbers, np.arange(len(files)))
     order = np.argsort(offsets[starts], kind="stable")
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    runs = np.argsort(places[numbers], kind="stable")
-    counts = np.bincount(places[numbers], minlength=len(files))
+    positions = np.empty_like(order)
+    positions[order] = np.arange(len(order))
+    runs = np.argsort(positions[numbers], kind="stable")
+    counts = np.bincount(positions[numbers], minlength=len(files))
     return TextLayout(
         files[order, 0], files[order, 1], np.concatenate([[0], np.cumsum(counts)]), offsets[runs], sizes[runs]
     )

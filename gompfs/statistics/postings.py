@@ -31,14 +31,14 @@ DEFAULT_TOP_OF_TFIDF = 10
 
 def from_postings(task: PostingsTask, source: StatsSource, query: StatsQuery) -> Report:
     """Returns the text of a task other than tf-idf for a query."""
-    grammars, paths = source.text(query)
+    grammars, paths = source.grammars_and_paths(query)
     how = source.traversal(sum(grammar.num_symbols for grammar in grammars))
     return postings_report(task, grammars, paths, ngram_length=query.ngram_length, top=query.top, traversal=how)
 
 
 def tfidf(source: StatsSource, query: StatsQuery) -> Report:
     """Returns the text of tf-idf for a query. For a single file too, the scores compare it with all other files."""
-    grammars, paths = source.text(query, with_others=True)
+    grammars, paths = source.grammars_and_paths(query, with_others=True)
     how = source.traversal(sum(grammar.num_symbols for grammar in grammars))
     top = query.top or DEFAULT_TOP_OF_TFIDF
     report = postings_report(PostingsTask.TFIDF, grammars, paths, top=top, traversal=how)

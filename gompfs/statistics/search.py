@@ -21,7 +21,7 @@ _END = (1 << 64) - 1  # larger than the number of words in any file
 
 def search(source: StatsSource, query: StatsQuery) -> Report:
     """Returns the lines `path<TAB>count` of the files that contain the words of the query in a row."""
-    grammars, paths = source.text(query)
+    grammars, paths = source.grammars_and_paths(query)
     return _search_report(grammars, paths, query.words, query.top)
 
 
@@ -53,7 +53,7 @@ def words_of_file(source: StatsSource, query: StatsQuery) -> Report:
     """
     if query.ino is None:
         raise OptionError("words needs a file")
-    grammars, _ = source.text(query)
+    grammars, _ = source.grammars_and_paths(query)
     end = _END if query.end is None else query.end
     native = [grammar.native for grammar in grammars]
     return PiecewiseReport(_statistics.words_report(native, query.ino, query.begin, max(query.begin, end)))

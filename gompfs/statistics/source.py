@@ -64,7 +64,9 @@ class StatsSource:
         if query.ino in content.binary_files:
             raise self._no_stats_of_binary_file(query.ino)
 
-    def text(self, query: StatsQuery, *, with_others: bool = False) -> tuple[list[Grammar], dict[int, bytes]]:
+    def grammars_and_paths(
+        self, query: StatsQuery, *, with_others: bool = False
+    ) -> tuple[list[Grammar], dict[int, bytes]]:
         """Returns all grammars, and one path of each counted file that is in them, by inode number.
 
         With `with_others`, the files that the query does not count are included.

@@ -10,8 +10,8 @@ from typing import BinaryIO
 
 def temporary_directory() -> str:
     """Returns $TMPDIR or /var/tmp, else Python's default. /tmp comes last, since it may be in memory."""
-    place = os.environ.get("TMPDIR", "/var/tmp")
-    return place if os.access(place, os.W_OK | os.X_OK) else tempfile.gettempdir()
+    directory = os.environ.get("TMPDIR", "/var/tmp")
+    return directory if os.access(directory, os.W_OK | os.X_OK) else tempfile.gettempdir()
 
 
 def temporary_file() -> BinaryIO:

@@ -121,8 +121,8 @@ def test_a_failed_computation_is_tried_again(monkeypatch: pytest.MonkeyPatch, er
 
 def test_a_long_text_goes_to_a_file(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text after the first MiB goes to an unnamed file in $TMPDIR."""
-    place = tmp_path_factory.mktemp("spool")
-    monkeypatch.setenv("TMPDIR", os.fspath(place))
+    directory = tmp_path_factory.mktemp("spool")
+    monkeypatch.setenv("TMPDIR", os.fspath(directory))
     text = bytes(range(256)) * (3 * MIB // 256) + b"end"
     written = spool.Spool()
     for start in range(0, len(text), 700_001):
@@ -130,9 +130,9 @@ def test_a_long_text_goes_to_a_file(tmp_path_factory: pytest.TempPathFactory, mo
         assert written.size == min(start + 700_001, len(text))
     for start, size in ((0, 10), (MIB - 5, 10), (MIB, MIB), (0, len(text)), (len(text) - 3, 10), (len(text), 1)):
         assert written.read(start, size) == text[start : start + size]
-    assert list(place.iterdir()) == []
+    assert list(directory.iterdir()) == []
     opened = [os.readlink(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd") if exists(number)]
-    assert any(name.startswith(os.fspath(place)) for name in opened)
+    assert any(name.startswith(os.fspath(directory)) for name in opened)
     written.close()
 
 
@@ -158,12 +158,12 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def many_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An archive whose sequences take seconds to count, next to the text that was packed."""
-    place = tmp_path_factory.mktemp("words")
+    directory = tmp_path_factory.mktemp("words")
     rng = random.Random(1)
     words = [b"%d" % number for number in range(40_000)]
-    (place / "text").write_bytes(b" ".join(rng.choices(words, k=3_000_000)))
-    pack(place / "a.gomp", place / "text")
-    return place / "a.gomp"
+    (directory / "text").write_bytes(b" ".join(rng.choices(words, k=3_000_000)))
+    pack(directory / "a.gomp", directory / "text")
+    return directory / "a.gomp"
 
 
 def test_a_reader_that_is_killed(mount: Callable[..., Any], many_words: Path) -> None:

@@ -10,13 +10,13 @@ from gompfs.grammar.reference import split_words
 Texts = Mapping[bytes, Counter[bytes]]  # path: its n-grams
 
 
-def ngrams_of(files: Iterable[tuple[bytes, bytes]], num_words: int = 1, word_rule: str = "whitespace") -> Texts:
+def ngrams_of(files: Iterable[tuple[bytes, bytes]], ngram_length: int = 1, word_rule: str = "whitespace") -> Texts:
     """Returns the n-grams of files given as (path, content), in byte order of the paths."""
     found = {}
     for path, content in sorted(files):
         words = split_words(content, word_rule)
-        places = range(len(words) - num_words + 1)
-        found[path] = Counter(b" ".join(words[at : at + num_words]) for at in places)
+        starts = range(len(words) - ngram_length + 1)
+        found[path] = Counter(b" ".join(words[start : start + ngram_length]) for start in starts)
     return found
 
 

@@ -63,7 +63,7 @@ def tree(tmp_path: Path) -> Path:
         file.write(b"\n".join(b"line %d" % number for number in range(2000)))
         file.truncate(MIB)
         file.seek(0, os.SEEK_END)
-        file.write(b" behind the hole")
+        file.write(b" after the hole")
     os.link(root / "deep/text", root / "another-name")
     (root / "link").symlink_to("deep/text")
     os.mkfifo(root / "fifo")

@@ -182,3 +182,12 @@ def mount_read_only(source: bytes, mountpoint: bytes, file_system: bytes, data: 
 
 def unmount(mountpoint: bytes, lazy: bool, force: bool) -> int:
     """Calls umount2(2). `lazy` detaches a mount in use, `force` makes its requests fail. Returns 0 or an errno."""
+
+def register_backing_file(device: int, descriptor: int) -> int:
+    """Registers an open file as a backing file of a mount, and returns its number.
+
+    Raises OSError if the kernel does not support or permit passthrough.
+    """
+
+def unregister_backing_file(device: int, backing_id: int) -> None:
+    """Lets the kernel close a backing file once no open file of the mount uses it. Raises OSError."""

@@ -1,9 +1,11 @@
-// The functions of gompfs._native.fuse that mount and unmount; see native/fuse/kernel_mount.h.
+// The functions of gompfs._native.fuse that ask the kernel to mount, to unmount, and to read
+// backing files; see native/fuse/kernel_mount.h and native/fuse/backing_files.h.
 #include "fuse/kernel_mount.h"
 
 #include <nanobind/nanobind.h>
 
 #include "bindings/bindings.h"
+#include "fuse/backing_files.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -25,6 +27,10 @@ void bind_kernel_mount(nb::module_& module) {
             return gompfs::unmount(mountpoint.c_str(), lazy, force);
         },
         "mountpoint"_a, "lazy"_a, "force"_a);
+    module.def("register_backing_file", &gompfs::register_backing_file,
+               nb::call_guard<nb::gil_scoped_release>(), "device"_a, "descriptor"_a);
+    module.def("unregister_backing_file", &gompfs::unregister_backing_file,
+               nb::call_guard<nb::gil_scoped_release>(), "device"_a, "backing_id"_a);
 }
 
 }  // namespace gompfs

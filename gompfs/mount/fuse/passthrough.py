@@ -8,12 +8,10 @@ counts how often each file is open.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import mmap
 import os
 import stat
-import struct
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -21,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gompfs._native.fuse import register_backing_file, unregister_backing_file
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.model import Inode
@@ -34,9 +33,6 @@ LEAST_SIZE = 1 << 20
 _PART = 256 << 20  # bytes after which the decoder checks whether the mount ends
 _BATCHES_AT_ONCE = 2  # one is written while the other is decoded
 _MAX_PIECES = os.sysconf("SC_IOV_MAX")
-_BACKING_OPEN, _BACKING_CLOSE = 0x4010E501, 0x4004E502  # the ioctls FUSE_DEV_IOC_BACKING_OPEN and _CLOSE
-_BACKING_MAP = struct.Struct("<iIQ")  # descriptor, flags, padding
-_BACKING_ID = struct.Struct("<i")
 
 
 class OpenFile(NamedTuple):
@@ -79,7 +75,7 @@ class PassthroughFiles:
         self._memory = MemoryFiles()
         try:
             with self._memory.create(0) as descriptor:
-                self._forget(self._register(descriptor))
+                unregister_backing_file(device, register_backing_file(device, descriptor))
         except OSError:
             self._memory.close()
             raise
@@ -161,7 +157,7 @@ class PassthroughFiles:
             file = self._files.pop(node)
             self._num_bytes -= file.size
             if file.backing_id is not None:
-                self._forget(file.backing_id)
+                unregister_backing_file(self._device, file.backing_id)
         return True
 
     def _fill(self, node: int, file: _File) -> None:
@@ -170,7 +166,7 @@ class PassthroughFiles:
         try:
             with self._memory.create(file.size) as descriptor:
                 self._decode(node, file.size, descriptor)
-                backing_id = self._register(descriptor)
+                backing_id = register_backing_file(self._device, descriptor)
         except GompfsError as error:
             # A read of the damaged block will report the error. Reads of all other blocks succeed.
             log.debug("%s is not passed through: %s", display_path(self._archive.path_of(node)), error)
@@ -211,12 +207,6 @@ class PassthroughFiles:
         with ThreadPoolExecutor(_BATCHES_AT_ONCE, thread_name_prefix="gompfs-passthrough") as executor:
             for _ in executor.map(copy, range(first, end, batch)):
                 pass
-
-    def _register(self, descriptor: int) -> int:
-        return int(fcntl.ioctl(self._device, _BACKING_OPEN, bytearray(_BACKING_MAP.pack(descriptor, 0, 0))))
-
-    def _forget(self, backing_id: int) -> None:
-        fcntl.ioctl(self._device, _BACKING_CLOSE, _BACKING_ID.pack(backing_id))
 
 
 def start_passthrough(

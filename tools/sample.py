@@ -7,6 +7,7 @@ carry it. `python3 tools/sample.py DIRECTORY` makes the tree at DIRECTORY.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import sysconfig
@@ -19,10 +20,10 @@ _LEFT_OUT = {"__pycache__", "dist-packages", "encodings", "lib-dynload", "site-p
 
 def _library_sources(library: Path) -> Iterator[Path]:
     """Yields the paths of the library's modules, relative to its directory."""
-    for path in sorted(library.rglob("*.py")):
-        relative = path.relative_to(library)
-        if _LEFT_OUT.isdisjoint(relative.parts):
-            yield relative
+    for directory, names, files in os.walk(library):
+        names[:] = sorted(set(names) - _LEFT_OUT)
+        here = Path(directory).relative_to(library)
+        yield from (here / name for name in sorted(files) if name.endswith(".py"))
 
 
 def make_sample(target: Path) -> None:

@@ -1,4 +1,6 @@
-"""Writes the man pages, one of gompfs and one of each command, from the help: `python tools/man.py [DIRECTORY]`.
+"""Writes the man pages of gompfs, of its commands and of mount.gompfs: `python tools/man.py [DIRECTORY]`.
+
+They are made of the help of the commands and the table of mount options.
 
 Without an argument, the pages in man/ are written again, which the wheel installs. A test compares them with the help.
 """
@@ -12,6 +14,7 @@ from pathlib import Path
 from help_text import Command, Paragraph, commands, program
 
 from gompfs import __version__
+from gompfs.options import MOUNT_OPTIONS
 
 DIRECTORY = Path(__file__).resolve().parents[1] / "man"
 _STATUSES = (
@@ -20,6 +23,12 @@ _STATUSES = (
     ("2", "Wrong usage."),
     ("130", "Interrupted."),
     ("141", "The reader of the output has closed it."),
+)
+_MOUNT_STATUSES = (("0", "Success."), ("1", "Wrong usage."), ("32", "The mount failed."))
+_MOUNT_HELPER = (
+    "mount(8) and /etc/fstab mount archives of type gompfs with this program, which must be in /sbin. Several archives "
+    "need the option union or subdir_per_archive; a colon in a name is written \\:. Options of any mount, such as ro, "
+    "nofail and x-systemd.automount, are accepted. All mounts are read-only."
 )
 _SEE_ALSO = ("tar(1)", "fusermount3(1)", "fstab(5)", "mount(8)")
 _SUMMARY = "mount compressed archives as directories"
@@ -35,7 +44,7 @@ def man_pages() -> dict[str, str]:
     """Returns all pages by file name."""
     all_commands = list(commands())
     pages = {f"{_page_name(command.name)}.1": _command_page(command) for command in all_commands}
-    return {"gompfs.1": _main_page(program(), all_commands), **pages}
+    return {"gompfs.1": _main_page(program(), all_commands), **pages, "mount.gompfs.8": _mount_helper_page()}
 
 
 def _page_name(command: str) -> str:
@@ -60,13 +69,23 @@ def _command_page(command: Command) -> str:
     return _end(lines, ["gompfs(1)"])
 
 
+def _mount_helper_page() -> str:
+    lines = [*_head("mount.gompfs", "helper of mount(8) for gompfs archives", section=8), ".SH SYNOPSIS"]
+    lines += [r"\fBmount \-t gompfs\fR [\fB\-o\fR \fIOPTION\fR,...] \fIARCHIVE\fR[:\fIARCHIVE\fR...] \fIDIRECTORY\fR"]
+    lines += [".SH DESCRIPTION", ".PP", roff(_MOUNT_HELPER), ".SH OPTIONS"]
+    for option in MOUNT_OPTIONS:
+        lines += [".TP", rf"\fB{roff(option.usage)}\fR", roff(option.help)]
+    return _end(lines, ["gompfs(1)", "gompfs-mount(1)"], _MOUNT_STATUSES)
+
+
 def _summary(command: Command) -> str:
     """Returns the first sentence of a command's help."""
     return command.paragraphs[0].lines[0].split(". ")[0].split(": ")[0].rstrip(".") + "."
 
 
-def _head(name: str, summary: str) -> list[str]:
-    title = f'.TH {name.upper()} 1 "" "gompfs {__version__}" "User Commands"'
+def _head(name: str, summary: str, section: int = 1) -> list[str]:
+    manual = {1: "User Commands", 8: "System Administration"}[section]
+    title = f'.TH {name.upper()} {section} "" "gompfs {__version__}" "{manual}"'
     return [title, ".SH NAME", rf"{roff(name)} \- {roff(summary)}"]
 
 
@@ -81,10 +100,10 @@ def _options(command: Command) -> Iterator[str]:
         yield from (".TP", rf"\fB{roff(declaration)}\fR", roff(text))
 
 
-def _end(lines: list[str], related: list[str]) -> str:
+def _end(lines: list[str], related: list[str], statuses: tuple[tuple[str, str], ...] = _STATUSES) -> str:
     """Returns a page with the sections that all pages have at their end."""
     lines.append(".SH EXIT STATUS")
-    for status, meaning in _STATUSES:
+    for status, meaning in statuses:
         lines += [".TP", rf"\fB{status}\fR", roff(meaning)]
     lines += [".SH SEE ALSO", roff(", ".join([*related, *_SEE_ALSO]))]
     return "\n".join([*lines, ""])

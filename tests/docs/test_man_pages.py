@@ -20,7 +20,7 @@ def test_man_pages_are_those_of_the_help() -> None:
 
 
 def test_there_is_a_page_for_every_command() -> None:
-    assert set(COMMITTED) == {"gompfs.1", *(f"gompfs-{command}.1" for command in COMMAND_MODULES)}
+    assert set(COMMITTED) == {"gompfs.1", "mount.gompfs.8", *(f"gompfs-{command}.1" for command in COMMAND_MODULES)}
     for command in COMMAND_MODULES:
         assert rf"\fBgompfs\-{command}\fR(1)" in COMMITTED["gompfs.1"]
     assert r"\fB\-b, \-\-block\-size SIZE\fR" in COMMITTED["gompfs-pack.1"]
@@ -39,5 +39,5 @@ def test_the_wheel_installs_them() -> None:
         installed = importlib.metadata.files("gompfs") or []
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("gompfs runs from a checkout")
-    pages = {path.name for path in installed if path.parent.as_posix().endswith("share/man/man1")}
-    assert pages == set(COMMITTED)
+    pages = {path.as_posix().partition("share/man/")[2] for path in installed if "share/man/" in path.as_posix()}
+    assert pages == {f"man{name[-1]}/{name}" for name in COMMITTED}

@@ -96,7 +96,7 @@ class ArchiveFiles:
     def listdir(self, path: AnyStr | os.PathLike[AnyStr] = "") -> list[AnyStr]:  # type: ignore[assignment]
         """Returns the names in a directory in byte order, as bytes if the path is bytes."""
         name = os.fspath(path)
-        names = [entry.name for entry in self.archive.list_directory(self._directory(name).ino)]
+        names = [entry.name for entry in self.archive.index.directory(self._directory(name).ino)]
         return [_like(name, entry) for entry in names]
 
     def stat(self, path: AnyPath = "", *, follow_symlinks: bool = True) -> os.stat_result:
@@ -126,7 +126,7 @@ class ArchiveFiles:
         while pending:
             path, ino = pending.pop()
             visited.enter(ino, path)
-            entries = self.archive.list_directory(ino)
+            entries = self.archive.index.directory(ino)
             below = {_like(name, entry.name): entry for entry in entries if stat.S_ISDIR(entry.inode.mode)}
             others = [_like(name, entry.name) for entry in entries if not stat.S_ISDIR(entry.inode.mode)]
             directories = list(below)
@@ -286,7 +286,7 @@ class _RawFile(io.RawIOBase):
             self._position += len(contents[-1])
         return contents[0] if len(contents) == 1 else b"".join(contents)
 
-    def _read_pieces(self, size: int) -> list[memoryview | bytes]:
+    def _read_pieces(self, size: int) -> list[memoryview]:
         """Returns up to `size` bytes from the current position; nothing at the end of the file."""
         size = min(size, self.inode.size - self._position)
         if size <= 0:

@@ -115,7 +115,7 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         yield from super().walk(path, *arguments, **options)
 
     def _listing(self, name: str, directory: Inode) -> Iterator[dict[str, Any]]:
-        for child, inode in self.files.archive.list_directory(directory.ino):
+        for child, inode in self.files.archive.index.directory(directory.ino):
             path = os.path.join(name, os.fsdecode(child))
             yield self._info(path, inode, self._target_file(path) if stat.S_ISLNK(inode.mode) else inode)
 

@@ -94,7 +94,7 @@ def frame_lines(archive: Archive) -> list[str]:
                 f"grammar words={grammar.word_rule} builder={grammar.builder} dictionary={grammar.num_words}"
                 f" parts={len(parts)} rules={sum(part.num_rules for part in parts)}"
             )
-    lines += [f"binary ./{escaped(archive.path_of(ino))}" for ino in archive.binary_files()]
+    lines += [f"binary ./{escaped(archive.path_of(ino))}" for ino in archive.index.binary_files()]
     return lines + list(_holes(archive))
 
 

@@ -145,5 +145,5 @@ def add(target: Path, *specs: Path, **options: object) -> PackReport:
 def files_of_block(archive: Archive, block: int) -> list[int]:
     """Returns the inodes of the files that have bytes in a block of the stream, in ascending order."""
     start, end = block * archive.block_size, (block + 1) * archive.block_size
-    extents = [extent for rows in archive.all_extents() for extent in rows]
+    extents = [extent for rows in archive.index.all_extents() for extent in rows]
     return sorted({ino for ino, _, first, size in extents if first < end and first + size > start})

@@ -3,7 +3,8 @@
 All classes may be used by any number of threads. Functions that wait or decode release the interpreter's lock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from enum import Enum
 
 from typing_extensions import Buffer
 
@@ -12,15 +13,38 @@ from gompfs._native.codec import DecodeWork
 FIRST_TIME_LOG2: int
 """Class 0 of a histogram of `BlockReader.request_times` has the times of up to 2 to this power nanoseconds."""
 
+class FailureReason(Enum):
+    """Why a file cannot be read."""
+
+    NO_SUCH_FILE = ...
+    IMPOSSIBLE_EXTENTS = ...
+    OUTSIDE_STREAM = ...
+    OUTSIDE_SEGMENT = ...
+    DAMAGED_BLOCK = ...
+    MISSING_BLOCK = ...
+
+class ReadFailure:
+    """Why a read returned nothing."""
+
+    reason: FailureReason
+    block: int
+    """The number of the damaged block."""
+    status: int
+    """The BlockStatus of the damaged block."""
+
 class BlockReader:
-    """The cache of decoded blocks of one archive, and reads of its files from that cache."""
+    """Reads of the files of one archive, through a cache of decoded blocks."""
 
     num_hits: int
     """Number of blocks that reads found in the cache."""
     num_misses: int
-    """Number of blocks that reads decoded in C++."""
+    """Number of blocks that were decoded for reads."""
+    max_ahead: int
+    """The number of blocks that are worth decoding ahead at once."""
+    has_wanted: bool
+    """Whether `wait_ahead` would return blocks at once."""
     num_read_bytes: int
-    """Number of bytes that reads returned."""
+    """Number of bytes that reads of a mount returned."""
     def __init__(self, num_blocks: int, block_size: int, capacity: int) -> None:
         """Makes an empty cache of up to `capacity` blocks, for a stream of `num_blocks` blocks."""
 
@@ -39,17 +63,40 @@ class BlockReader:
         compressed_size (u32). `verify` checks the decoded bytes. `work` counts what is decoded.
         """
 
-    def find_or_load(self, first: int, end: int) -> list[memoryview]:
-        """Returns the blocks `first` to `end` - 1, up to the first that is not cached and cannot be decoded here."""
+    def decode_with(self, decode: Callable[[list[int]], tuple[Sequence[Buffer], bytes]], num_threads: int) -> None:
+        """Sets the function that decodes blocks, by ascending numbers, where `read_from` does not apply.
 
-    def load(self, numbers: Sequence[int], num_threads: int) -> None:
-        """Decodes blocks that are neither cached nor claimed. Numbers must ascend. Does nothing without `read_from`."""
-
-    def decode_into(self, stream_offset: int, out: Buffer, num_threads: int) -> bool:
-        """Decodes a part of the stream into `out` without using the cache.
-
-        Returns False, with undefined bytes in `out`, if a block is damaged or there is no file to read from.
+        It returns the content and the BlockStatus of each block; the content of a damaged block is not used. Up to
+        `num_threads` threads copy the contents into the cache. Must be called before other threads use the reader, as
+        `find_layouts_with` must.
         """
+
+    def find_layouts_with(self, find: Callable[[int, bool], tuple[Sequence[bytes], int]]) -> None:
+        """Sets the function that reads the layout of an unknown file from the index.
+
+        It gets the inode number, and whether to read this file alone because the rows of another were impossible. It
+        returns columns and their end as for `add_columns`.
+        """
+
+    def read(self, ino: int, file_offset: int, size: int) -> list[memoryview] | ReadFailure:
+        """Returns up to `size` bytes of a file as views of decoded blocks, in order; fewer only at its end.
+
+        Raises what the functions of `decode_with` and `find_layouts_with` raise, and OSError.
+        """
+
+    def decode_into(
+        self, ino: int, file_offset: int, out: Buffer, num_threads: int, use_source: bool
+    ) -> ReadFailure | None:
+        """Decodes a part of a file into `out`, which holds zeros, without using the cache. Raises as `read` does.
+
+        Without `use_source`, the function of `decode_with` decodes the blocks. If it fails, `out` has arbitrary bytes.
+        """
+
+    def extents(self, ino: int) -> list[tuple[int, int, int]] | ReadFailure:
+        """Returns the extents of a file: file_offset, stream_offset and size of each, by file_offset."""
+
+    def load(self, numbers: Sequence[int], num_threads: int, use_source: bool) -> None:
+        """Decodes blocks that are neither cached nor claimed. Numbers must ascend. Other arguments as `decode_into`."""
 
     def claim(self, number: int) -> bool:
         """Claims a block for decoding. Returns False if it is cached or another thread has claimed it.
@@ -72,32 +119,29 @@ class BlockReader:
     def clear(self) -> None:
         """Drops all cached blocks; claims stay."""
 
-    def note(self, node: int, stream_offset: int, size: int, max_ahead: int) -> int:
-        """Reports a read of at least one byte to read-ahead.
+    def note(self, ino: int, stream_offset: int, size: int) -> int:
+        """Reports a read of at least one byte to read-ahead, as `read` does.
 
         Returns the number of blocks to decode at once, of at most `max_ahead`: negative for a backward reader, 0 if no
         pattern was recognised.
         """
 
-    def wait_ahead(self, max_ahead: int) -> list[int] | None:
-        """Waits for blocks to decode ahead. Returns None once the reader is closed.
-
-        `max_ahead` is the number of blocks that are worth decoding at once, for reads from now on.
-        """
+    def wait_ahead(self) -> list[int] | None:
+        """Waits for blocks to decode ahead. Returns None once the reader is closed."""
 
     def close(self) -> None:
         """Stops decoding, ahead and for reads. The file of `read_from` is closed when its last read ends."""
 
     def add_columns(self, columns: Sequence[bytes], end: int) -> None:
-        """Adds the layouts of many files, from rows of the index in columns (see native/fuse/index_columns.h).
+        """Adds the layouts of many files, from rows of the index in columns (see native/blocks/file_layouts.h).
 
         Leaves out files with inode numbers from `end` on. Raises ValueError if the rows are inconsistent.
         """
 
-    def knows(self, node: int) -> bool:
+    def knows(self, ino: int) -> bool:
         """Returns whether the layout of a file was added."""
 
-    def add_file(self, node: int, size: int, extents: Sequence[tuple[int, int, int]]) -> None:
+    def add_file(self, ino: int, size: int, extents: Sequence[tuple[int, int, int]]) -> None:
         """Adds the layout of a file: extents as file_offset, stream_offset and size, sorted by file_offset."""
 
     def open_files_below(self, size: int) -> None:

@@ -10,7 +10,7 @@ from gompfs.archive.archive import Archive
 
 def file_sizes(archive: Archive) -> NDArray[np.int64]:
     """Returns all regular files as rows (ino, size), by ino; int64, shape (n, 2). Raises CorruptIndexError."""
-    return np.concatenate([np.empty((0, 2), np.int64), *map(np.array, archive.file_sizes())])
+    return np.concatenate([np.empty((0, 2), np.int64), *map(np.array, archive.index.file_sizes())])
 
 
 def all_extents(archive: Archive) -> NDArray[np.int64]:
@@ -18,10 +18,10 @@ def all_extents(archive: Archive) -> NDArray[np.int64]:
 
     int64, shape (n, 4). The rows are not checked. Raises CorruptIndexError.
     """
-    return np.concatenate([np.empty((0, 4), np.int64), *map(np.array, archive.all_extents())])
+    return np.concatenate([np.empty((0, 4), np.int64), *map(np.array, archive.index.all_extents())])
 
 
 def inode_numbers(archive: Archive) -> NDArray[np.uint64]:
     """Returns the numbers of all inodes in ascending order. Faster than Archive.inode_numbers."""
-    lists = (np.fromstring(numbers, np.uint64, sep=",") for numbers in archive.inode_number_lists())
+    lists = (np.fromstring(numbers, np.uint64, sep=",") for numbers in archive.index.inode_numbers())
     return np.concatenate([np.zeros(0, np.uint64), *lists])

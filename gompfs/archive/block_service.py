@@ -1,65 +1,86 @@
-"""Decoded blocks: a bounded cache that decodes each block once, and read-ahead for sequential and strided readers.
+"""Owns the C++ reader of an archive's files: what it decodes with, and the thread that decodes ahead of readers.
 
-`reader` holds the cached blocks, also for threads that read without the interpreter (native/blocks). If the
-archive is a local file and the CPU decodes, `reader` decodes too. This module decodes everything else, and the blocks
-that `reader` failed to decode.
+`reader` (native/blocks) turns ranges of files into bytes, for threads of a mount as for Python. It asks for two things
+that it cannot know: the layout of a file that it meets for the first time (LayoutQuery), and, if the archive is not a
+local file or another engine than the CPU decodes, the content of missing blocks (StoredBlocks).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from gompfs._native.blocks import BlockReader
-from gompfs.codec import BlockStatus
+from gompfs._native.blocks import BlockReader, ReadFailure
+from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.engine import Engine
+from gompfs.errors import CorruptIndexError
+from gompfs.index.packed_rows import LAYOUTS
+from gompfs.index.reader import IndexReader
 from gompfs.model import Segment
 
 DEFAULT_CACHE_SIZE = 256 << 20
-_MAX_DAMAGED = 1 << 12
+_MIN_EXTENTS, _MAX_EXTENTS = 64, 1 << 12  # how many extents one query reads from the index
+_ALL = 1 << 62
 
-DecodeBlocks = Callable[[Sequence[int]], Sequence["Block"]]
 
+class LayoutQuery:
+    """Reads the layouts of files from the index.
 
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The content of a block, or a status that says why it could not be decoded."""
+    While a program reads files in the order of the index, the number of extents in one query doubles.
+    """
 
-    content: memoryview
-    status: BlockStatus
+    def __init__(self, index: IndexReader) -> None:
+        self._index = index
+        self._end = 0
+        self._num_extents = _MIN_EXTENTS
+
+    def __call__(self, ino: int, alone: bool) -> tuple[Sequence[bytes], int]:
+        """Returns the columns of LAYOUTS for a file and, unless `alone`, for those after it, and where they end.
+
+        Raises CorruptIndexError.
+        """
+        if not alone:
+            goes_on = 0 <= ino - self._end < _MAX_EXTENTS
+            self._num_extents = min(2 * self._num_extents, _MAX_EXTENTS) if goes_on else _MIN_EXTENTS
+            try:
+                rows = self._index.packed_rows(LAYOUTS, ino, self._num_extents)
+                self._end = rows.end
+                return rows.columns, rows.end
+            except CorruptIndexError:
+                pass
+        rows = self._index.packed_rows(LAYOUTS, ino, _ALL, ino)
+        return rows.columns, rows.end
 
 
 class BlockService:
-    """Returns decoded blocks from a cache. Thread-safe."""
+    """Reads the files of an archive through a cache of decoded blocks. Thread-safe."""
 
     def __init__(
         self,
-        decode: DecodeBlocks,
+        stored: StoredBlocks,
+        index: IndexReader,
         num_blocks: int,
         block_size: int,
         cache_size: int,
         engine: Engine,
         decode_ahead: int | None = None,
     ) -> None:
-        """Serve the blocks 0 to `num_blocks` - 1. `decode` decodes blocks by ascending numbers.
+        """Serve the blocks 0 to `num_blocks` - 1. `stored` decodes those that `reader` cannot decode.
 
         `cache_size` limits the cache in bytes. `decode_ahead` limits the bytes read ahead for a reader at once (None:
         the engine's batch size).
         """
-        self._decode = decode
-        self._num_blocks = num_blocks
         self.capacity = max(cache_size // block_size, 2)  # in blocks
         self._block_size = block_size
         self._engine = engine
         self._decode_ahead = decode_ahead
-        self._has_source = False
         self.reader = BlockReader(num_blocks, block_size, self.capacity)
-        self._damaged: dict[int, Block] = {}
+        self.reader.max_ahead = self._max_ahead()
+        self.reader.find_layouts_with(LayoutQuery(index))
+        self.reader.decode_with(stored.decode_for_reader, engine.num_threads)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._misses = 0
 
     def read_from(self, descriptor: int, segments: Sequence[Segment], *, verify: bool) -> None:
         """Let `reader` decode blocks on the CPU, from the archive open at `descriptor`.
@@ -76,7 +97,6 @@ class BlockService:
             for segment in segments
         ]
         self.reader.read_from(descriptor, columns, verify, self._engine.decode_work["cpu"])
-        self._has_source = True
 
     @property
     def hits(self) -> int:
@@ -86,7 +106,7 @@ class BlockService:
     @property
     def misses(self) -> int:
         """How often a requested block had to be decoded."""
-        return self._misses + self.reader.num_misses
+        return self.reader.num_misses
 
     @property
     def num_cached(self) -> int:
@@ -102,81 +122,23 @@ class BlockService:
         if thread is not None:
             thread.join()
         self.reader.clear()
-        self._damaged.clear()
 
     def shrink(self, cache_size: int) -> None:
         """Reduce the cache to at most `cache_size` bytes. The read-ahead never exceeds the cache."""
         self.capacity = min(self.capacity, max(cache_size // self._block_size, 2))
         self.reader.set_capacity(self.capacity)
 
-    def get(self, ino: int, stream_offset: int, size: int) -> list[Block]:
-        """Returns the decoded blocks that hold `size` bytes (1 or more) of the stream, read for the file `ino`.
-
-        If `reader` does not decode, a sequential reader that overtakes the read-ahead decodes a large batch itself,
-        rather than only the blocks that it lacks.
-        """
-        first = stream_offset // self._block_size
-        end = (stream_offset + size - 1) // self._block_size + 1
-        ahead = self.reader.note(ino, stream_offset, size, self._max_ahead())
-        if ahead:
+    def read(self, ino: int, file_offset: int, size: int) -> list[memoryview] | ReadFailure:
+        """Returns up to `size` bytes of a file, as views of decoded blocks in order, or why they cannot be read."""
+        pieces = self.reader.read(ino, file_offset, size)
+        if self._thread is None and self.reader.has_wanted:
             self.start_reading_ahead()
-        blocks: list[Block] = []
-        while (number := first + len(blocks)) < end:
-            found = self.reader.find_or_load(number, end)
-            if found:
-                blocks += [Block(content, BlockStatus.OK) for content in found]
-            elif (damaged := self._damaged.get(number)) is not None:
-                blocks.append(damaged)
-            elif self.reader.claim(number):
-                claimed = [number] if self._has_source else self._claim_around(number, end, ahead)
-                decoded = self._load(claimed)[number - claimed[0] : end - claimed[0]]
-                self._misses += len(decoded)
-                blocks += decoded
-            else:
-                self.reader.wait(number)
-        return blocks
+        return pieces
 
-    def decode_into(self, stream_offset: int, out: memoryview) -> bool:
-        """Decode a range of the stream into `out`, bypassing the cache.
-
-        Returns False if `reader` does not decode it.
-        """
-        on_cpu = self._has_source and self._engine.decodes_on_cpu(len(out))
-        return on_cpu and self.reader.decode_into(stream_offset, out, self._engine.num_threads)
-
-    def _claim_around(self, number: int, end: int, ahead: int) -> range:
-        """Claim `number`'s neighbours that are missing: those up to `end`, and those that the reader will need next.
-
-        Returns the range of claimed blocks, including `number`, which the caller has claimed.
-        """
-        first = number
-        while first > max(number + ahead, 0) and self.reader.claim(first - 1):
-            first -= 1
-        last = number
-        while last + 1 < min(max(end, number + ahead), self._num_blocks) and self.reader.claim(last + 1):
-            last += 1
-        return range(first, last + 1)
-
-    def _load(self, claimed: Sequence[int]) -> Sequence[Block]:
-        """Decode claimed blocks into the cache."""
-        left: Collection[int] = claimed
-        try:
-            decoded = self._decode(claimed)
-            blocks = dict(zip(claimed, decoded, strict=True))
-            damaged = {number: block for number, block in blocks.items() if block.status is not BlockStatus.OK}
-            self._note_damage(damaged)
-            good = [number for number in claimed if number not in damaged]
-            self.reader.insert(good, [blocks[number].content for number in good], self._engine.num_threads)
-            left = damaged
-            return decoded
-        finally:
-            for number in left:
-                self.reader.give_up(number)
-
-    def _note_damage(self, blocks: dict[int, Block]) -> None:
-        if len(self._damaged) > _MAX_DAMAGED:
-            self._damaged.clear()
-        self._damaged |= blocks
+    def decode_into(self, ino: int, file_offset: int, out: memoryview) -> ReadFailure | None:
+        """Decode a part of a file into `out`, which holds zeros, bypassing the cache. Returns why it failed, if so."""
+        on_cpu = self._engine.decodes_on_cpu(len(out))
+        return self.reader.decode_into(ino, file_offset, out, self._engine.num_threads, on_cpu)
 
     def _max_ahead(self) -> int:
         """Returns how many blocks to read ahead at once."""
@@ -191,12 +153,11 @@ class BlockService:
                 self._thread.start()
 
     def _read_ahead(self) -> None:
-        while (wanted := self.reader.wait_ahead(self._max_ahead())) is not None:
+        while (wanted := self.reader.wait_ahead()) is not None:
             wanted.sort()
-            if self._has_source and self._engine.decodes_on_cpu(len(wanted) * self._block_size):
-                self.reader.load(wanted, self._engine.num_threads)
-            elif claimed := list(filter(self.reader.claim, wanted)):
-                try:
-                    self._load(claimed)
-                except Exception:  # a reader that requests these blocks gets the error
-                    continue
+            on_cpu = self._engine.decodes_on_cpu(len(wanted) * self._block_size)
+            try:
+                self.reader.load(wanted, self._engine.num_threads, on_cpu)
+            except Exception:  # a reader that requests these blocks gets the error
+                continue
+            self.reader.max_ahead = self._max_ahead()  # the engine `auto` prefers larger batches once it has a GPU

@@ -11,7 +11,7 @@ import itertools
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -265,13 +265,13 @@ def _outermost(archive: Archive, paths: list[bytes]) -> list[bytes]:
     return [path for path in names if not is_covered(path)]
 
 
-def _write_all(descriptor: int, pieces: list[memoryview | bytes], position: int) -> None:
+def _write_all(descriptor: int, pieces: Sequence[memoryview], position: int) -> None:
     """Write the pieces one after another from `position` on."""
     for first in range(0, len(pieces), _MAX_VECTORS):
         batch = pieces[first : first + _MAX_VECTORS]
         written = os.pwritev(descriptor, batch, position)
         for piece in batch:
-            rest = memoryview(piece)[min(written, len(piece)) :]
+            rest = piece[min(written, len(piece)) :]
             written -= len(piece) - len(rest)
             position += len(piece) - len(rest)
             while rest:

@@ -54,7 +54,7 @@ def _write_content(archive: Archive, path: str) -> None:
     output = sys.stdout.fileno()
     for file_offset in range(0, inode.size, _READ_SIZE):
         size = min(_READ_SIZE, inode.size - file_offset)
-        write_all(output, [memoryview(piece) for piece in archive.read_pieces(inode.ino, file_offset, size)])
+        write_all(output, archive.read_pieces(inode.ino, file_offset, size))
 
 
 def write_all(descriptor: int, pieces: Sequence[memoryview]) -> None:
@@ -112,7 +112,7 @@ def extract_command(
             ctx.exit(EXIT_FAILURE)
 
         def total_size() -> int | None:
-            return None if paths else opened_archive.totals()[1]
+            return None if paths else opened_archive.index.totals()[1]
 
         with progress_bar(os.path.basename(archive), total_size, quiet=quiet) as bar:
             extractor = Extractor(

@@ -33,7 +33,7 @@ def info_command(archive: str, *, as_json: bool) -> None:
 
 def collect_facts(archive: Archive) -> dict[str, Any]:
     """The facts that `info` prints, by JSON key; sizes in bytes."""
-    num_inodes, content_size = archive.totals()
+    num_inodes, content_size = archive.index.totals()
     segments = [
         {"segment": segment.number, "first_block": segment.first_block, **_sizes(segment.places)}
         for segment in archive.segments
@@ -48,7 +48,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "format_version": archive.superblock.version,
         "generation": archive.footer.generation,
         "num_inodes": num_inodes,
-        "num_binary_files": len(archive.binary_files()),
+        "num_binary_files": len(archive.index.binary_files()),
         "content_size": content_size,
         "stream_size": sum(segment["uncompressed_size"] for segment in segments),
         "archive_size": archive.size,

@@ -94,7 +94,7 @@ def _listing(archive: Archive, path: bytes, *, recursive: bool, follow: bool) ->
     place = b"" if place == b"." else place
     if not recursive:
         prefix = place + b"/" if place else b""
-        yield from ((prefix + entry.name, entry.inode) for entry in archive.list_directory(inode.ino))
+        yield from ((prefix + entry.name, entry.inode) for entry in archive.index.directory(inode.ino))
         return
     entries = archive.walk_from(place, inode)
     next(entries)  # the directory itself

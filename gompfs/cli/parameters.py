@@ -61,7 +61,7 @@ def complete_entry(ctx: click.Context, _param: click.Parameter, incomplete: str)
     prefix = f"{directory}/" if directory or incomplete.startswith("/") else ""
     try:
         with Archive(ctx.params["archive"]) as archive:
-            entries = archive.list_directory(archive.resolve(directory, follow=True).ino)
+            entries = archive.index.directory(archive.resolve(directory, follow=True).ino)
             names = [
                 os.fsdecode(entry.name) + ("/" if stat.S_ISDIR(entry.inode.mode) else "")
                 for entry in entries

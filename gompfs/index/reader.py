@@ -22,7 +22,6 @@ from gompfs.model import (
     ROOT_INO,
     BlockPlaces,
     DirectoryEntry,
-    Extent,
     Inode,
     PackedRows,
     Problem,
@@ -57,28 +56,6 @@ _ENTRIES_QUERY = f"""
     FROM dirent LEFT JOIN inode ON inode.ino = dirent.ino
 """
 
-
-def _packed(columns: Sequence[str], tables: str, order: str) -> str:
-    """Returns a query for PackedRows, sorted by the first column, in which SQLite concatenates each column.
-
-    Creating Python objects for all fields would take four times as long.
-    """
-    texts = [f"CAST(GROUP_CONCAT(c{n}, '{'/' if name == 'name' else ','}') AS BLOB)" for n, name in enumerate(columns)]
-    renamed = ", ".join(f"{column} AS c{n}" for n, column in enumerate(columns))
-    rows = f"SELECT {renamed} FROM {tables} AND {columns[0]} BETWEEN ? AND ? ORDER BY {order} LIMIT ?"
-    return f"SELECT COUNT(*), MIN(c0), MAX(c0), {', '.join(texts)} FROM ({rows})"
-
-
-_PACKED_DIRECTORIES = _packed(
-    ["parent", "name", *(f"inode.{column}" for column in _INODE_COLUMNS.split(", ")[:-1])],
-    "dirent LEFT JOIN inode ON inode.ino = dirent.ino WHERE TRUE",
-    "parent, name",
-)
-_PACKED_LAYOUTS = _packed(
-    ["inode.ino", "inode.size", *(f"COALESCE({name}, -1)" for name in ("file_offset", "stream_offset", "extent.size"))],
-    "inode LEFT JOIN extent USING (ino) WHERE mode & 61440 = 32768",
-    "inode.ino, file_offset",
-)
 
 _INODE_NUMBERS_QUERY = """
     SELECT group_concat(ino), MAX(ino) FROM (SELECT ino FROM inode WHERE ino > ? ORDER BY ino LIMIT ?)
@@ -188,36 +165,26 @@ class IndexReader:
         """Returns the entries of a directory in byte order of their names."""
         return self._entries(self._query(f"{_ENTRIES_QUERY} WHERE parent = ? ORDER BY name", ino))
 
-    def directories(self, first: int, max_entries: int) -> PackedRows:
-        """Returns whole directories from inode number `first` on, with at most `max_entries` entries or one directory.
+    def packed_rows(self, query: str, first: int, max_rows: int, last: int = _ANY) -> PackedRows:
+        """Returns rows of DIRECTORIES or LAYOUTS, for whole directories or files with numbers from `first` to `last`.
 
-        Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev; sorted by parent and name.
+        There are at most `max_rows` rows, or those of one directory or file.
         """
-        return self._packed_rows(_PACKED_DIRECTORIES, first, max_entries)
-
-    def layouts(self, first: int, max_extents: int) -> PackedRows:
-        """Returns the extents of files from inode number `first` on: at most `max_extents`, or those of one file.
-
-        Columns: ino, size, file_offset, stream_offset, size of the extent; sorted by ino and file_offset. A file
-        without extents has one row, whose last three fields are -1.
-        """
-        return self._packed_rows(_PACKED_LAYOUTS, first, max_extents)
-
-    def _packed_rows(self, sql: str, first: int, max_rows: int) -> PackedRows:
-        ((count, least, most, *columns),) = self._query(sql, first, _ANY, max_rows)
+        ((count, least, most, *columns),) = self._query(query, first, last, max_rows)
         if not count:
             return PackedRows(first, first + 1, True, ())
-        self._check_integers([(least, most)], "its order")
+        if type(least) is not int or type(most) is not int:
+            raise self._corrupt("its order has fields of impossible types")
         if None in columns:
             raise self._corrupt("it has entries that point to inodes that do not exist")
         if count < max_rows:
-            return PackedRows(first, most + 1, True, tuple(columns))
+            return tuple.__new__(PackedRows, (first, most + 1, True, tuple(columns)))
         if least == most:  # a single directory or file, which may have more rows
-            ((_, _, _, *columns),) = self._query(sql, least, least, -1)
+            ((_, _, _, *columns),) = self._query(query, least, least, -1)
             most = least + 1
         if most <= first:
             raise self._corrupt("the rows of a table are not in order")
-        return PackedRows(first, most, False, tuple(columns))
+        return tuple.__new__(PackedRows, (first, most, False, tuple(columns)))
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:
@@ -245,31 +212,6 @@ class IndexReader:
             entry = f"the entry {display_path(name)} of directory {parent}"
             raise self._corrupt(f"{entry} points to an inode that does not exist")
         return inode
-
-    def extents(self, first: int, count: int) -> dict[int, list[Extent]]:
-        """Returns the extents of the files with inode numbers `first` to `first` + `count` - 1.
-
-        The extents of each file are sorted by file_offset and do not overlap; they are not checked against the stream.
-        """
-        rows = self._query(
-            "SELECT ino, file_offset, stream_offset, size FROM extent WHERE ino BETWEEN ? AND ?"
-            " ORDER BY ino, file_offset",
-            first,
-            first + count - 1,
-        )
-        extents: dict[int, list[Extent]] = {ino: [] for ino in range(first, first + count)}
-        for ino, *fields in rows:
-            known = extents.get(ino, [])
-            end = known[-1].file_offset + known[-1].size if known else 0
-            if (
-                {type(ino), *map(type, fields)} != {int}
-                or min(fields) < 0
-                or fields[0] < end
-                or fields[2] == 0
-            ):
-                raise self._corrupt(f"inode {ino} has impossible extents")
-            known.append(Extent(*fields))
-        return extents
 
     def file_sizes(self) -> Iterator[list[tuple[int, int]]]:
         """Yields lists of rows (ino, size) of all regular files, by ino."""

@@ -87,7 +87,7 @@ class StatsPermissions:
         if not self._shows_all:
             return mounting_user
         try:
-            modes = self._archive.modes()
+            modes = self._archive.index.modes()
         except GompfsError as error:
             log.warning("the statistics belong to the mounting user: %s", error)
             return mounting_user

@@ -80,7 +80,7 @@ class VirtualTree:
         self._numbers: dict[bytes, int] = {}
         self._next = first
         self._answers: OrderedDict[bytes, None] = OrderedDict()
-        self._binary_files = frozenset(archive.binary_files())
+        self._binary_files = frozenset(archive.index.binary_files())
         self._is_filled = False
         stats = self._add(b"/stats", permissions.everybody, directory=True)
         self.stats = stats.number
@@ -152,9 +152,9 @@ class VirtualTree:
         with self._lock:
             if path not in self._numbers:
                 node = self._add(path, self._permission_of(directory), directory=True)
-                node.child = lambda name: self._shown(path + b"/" + name, self._archive.lookup(ino, name))
+                node.child = lambda name: self._shown(path + b"/" + name, self._archive.index.child(ino, name))
                 node.names = lambda: [
-                    entry.name for entry in self._archive.list_directory(ino) if self._is_shown(entry.inode)
+                    entry.name for entry in self._archive.index.directory(ino) if self._is_shown(entry.inode)
                 ]
             return self._numbers[path]
 

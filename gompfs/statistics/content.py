@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
-from gompfs.archive.block_service import Block
+from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import GrammarCollector
@@ -118,5 +118,5 @@ class TextStream:
             batch = max(self._archive.engine.batch_bytes, _BATCH_BYTES) // self._archive.block_size
             count = int(np.argmin(self._wanted[number : number + batch])) or batch
             count = min(count, self._archive.num_blocks - number)
-            self._first, self._blocks = number, self._archive.decode_stream_blocks(number, count)
+            self._first, self._blocks = number, self._archive.stored.decode_stream(range(number, number + count))
         return self._blocks[number - self._first]

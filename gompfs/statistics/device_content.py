@@ -157,7 +157,7 @@ class DeviceText:
         blocks: list[memoryview] = []
         sizes: list[int] = []
         for run in np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1):
-            more, more_sizes = self._archive.read_stream_blocks(int(run[0]), run.size)
+            more, more_sizes = self._archive.stored.read_stream(int(run[0]), run.size)
             blocks += more
             sizes += more_sizes
         return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))

@@ -29,7 +29,7 @@ def info(source: StatsSource, _query: StatsQuery) -> Report:
 
 
 def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
-    num_inodes, size = archive.totals()
+    num_inodes, size = archive.index.totals()
     facts: dict[str, object] = {
         "archive": display_path(archive.path),
         "uuid": archive.superblock.uuid,
@@ -55,8 +55,8 @@ def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
         if mount.passthrough is not None:
             facts["passthrough"] = mount.passthrough
     lines = [f"{name}\t{value}" for name, value in facts.items()]
-    paths = archive.paths() if archive.binary_files() else {}
-    lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.binary_files() if ino in paths]
+    paths = archive.paths() if archive.index.binary_files() else {}
+    lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.index.binary_files() if ino in paths]
     return ("\n".join(lines) + "\n").encode()
 
 

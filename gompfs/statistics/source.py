@@ -43,7 +43,7 @@ class StatsSource:
         """
         if query.ino is None:
             return self.archive.inode_numbers()
-        if query.ino in self.archive.binary_files():
+        if query.ino in self.archive.index.binary_files():
             raise self._no_stats_of_binary_file(query.ino)
         return {query.ino}
 
@@ -56,7 +56,7 @@ class StatsSource:
 
         if len(grammars) == len(self.archive.segments):
             return ContentText(self.archive, ())
-        known = _inos(grammars).union(self.archive.binary_files())
+        known = _inos(grammars).union(self.archive.index.binary_files())
         return ContentText(self.archive, self.counted_inos(query) - known)
 
     def check_is_text(self, content: ContentText, query: StatsQuery) -> None:

@@ -97,7 +97,7 @@ class _Verification:
         is_grammar = section.kind == GRAMMAR_SECTION
         content = bytearray()
         try:
-            self._archive.check_section(section)
+            self._archive.stored.check_section(section)
         except CorruptIndexError as error:
             self._report.problems.append(Problem(error.message))
             return
@@ -119,7 +119,7 @@ class _Verification:
         batch = max(_BATCH_BYTES // archive.block_size, 1)
         for first in range(0, len(places), batch):
             numbers = range(first, min(first + batch, len(places)))
-            blocks = archive.decode_places(places, numbers, verify=True)
+            blocks = archive.stored.decode_places(places, numbers, verify=True)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))

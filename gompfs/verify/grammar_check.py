@@ -127,7 +127,7 @@ class GrammarCheck:
         inos = np.concatenate(self._inos)
         files, counts = np.unique(inos, return_counts=True)
         yield from _each(files[counts > 1], "it is in the grammars of several segments")
-        listed = np.array(self._archive.binary_files(), np.int64)
+        listed = np.array(self._archive.index.binary_files(), np.int64)
         regular = file_sizes(self._archive)
         others = np.setdiff1d(files, regular[:, 0])  # most of them are files that a later generation has replaced
         if len(others):

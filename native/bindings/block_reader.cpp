@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -25,7 +26,6 @@
 #include "common/decode_work.h"
 #include "common/held_bytes.h"
 #include "common/parallel.h"
-#include "fuse/index_columns.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -85,56 +85,132 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& se
                                                    std::move(stored), verify, std::move(work)));
 }
 
-// Returns the blocks from `first` on as memory views, as many as are cached or can be decoded here.
-nb::list find_or_load(BlockReader& reader, std::uint64_t first, std::uint64_t end) {
-    std::vector<BlockCache::Block> blocks;
-    {
+// Calls a Python function that decodes blocks: decode(numbers) -> (contents, statuses).
+class PythonDecoder : public BlockDecoder {
+  public:
+    PythonDecoder(nb::callable decode, std::size_t block_size)
+        : decode_(std::move(decode)), block_size_(block_size) {}
+
+    void decode(const std::vector<std::uint64_t>& numbers, const Use& use) override {
+        const nb::gil_scoped_acquire acquire;
+        const nb::object result = decode_(numbers);
+        const auto statuses = nb::cast<nb::bytes>(result[1]);
+        std::vector<BufferView> views;
+        std::vector<Decoded> decoded;
+        for (const nb::handle content : nb::cast<nb::sequence>(result[0])) {
+            views.emplace_back(content, PyBUF_SIMPLE);
+            const auto bytes = views.back().bytes();
+            if (bytes.size() > block_size_ || decoded.size() >= statuses.size()) {
+                throw nb::value_error("decoded blocks are too large or too many");
+            }
+            decoded.push_back({bytes, static_cast<BlockStatus>(statuses.c_str()[decoded.size()])});
+        }
+        if (decoded.size() != numbers.size() || statuses.size() != numbers.size()) {
+            throw nb::value_error("the number of decoded blocks is wrong");
+        }
         const nb::gil_scoped_release release;
-        std::uint64_t hits = 0;
-        blocks = reader.find_or_load(first, end, hits);
-        reader.num_hits.fetch_add(hits, std::memory_order_relaxed);
+        use(decoded);
     }
-    nb::list views;
-    for (BlockCache::Block& block : blocks) {
-        const auto bytes = block->bytes();
-        // The views are read-only.
-        auto* const data = const_cast<std::uint8_t*>(bytes.data());
-        views.append(view_of({data, bytes.size(), true, std::move(block)}));
-    }
-    return views;
+
+  private:
+    const nb::callable decode_;
+    const std::size_t block_size_;
+};
+
+void decode_with(BlockReader& reader, nb::callable decode, unsigned num_threads) {
+    reader.decode_with(std::make_unique<PythonDecoder>(std::move(decode), reader.block_size()),
+                       num_threads);
 }
 
-bool decode_into(BlockReader& reader, std::uint64_t stream_offset, nb::handle out,
-                 unsigned num_threads) {
-    const BufferView view(out, PyBUF_WRITABLE);
-    const nb::gil_scoped_release release;
-    return reader.decode_into(stream_offset, view.mutable_bytes(), num_threads);
-}
-
-void add_file(BlockReader& reader, std::uint64_t node, std::uint64_t size, const Extents& extents) {
-    FileLayout layout{size, {}};
-    for (const auto& [file_offset, stream_offset, extent_size] : extents) {
-        layout.extents.push_back({file_offset, stream_offset, extent_size});
-    }
-    reader.add_files({{node, std::move(layout)}});
-}
-
-std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader, std::uint64_t max_ahead) {
-    const nb::gil_scoped_release release;
-    reader.max_ahead.store(max_ahead);
-    return reader.read_ahead.wait();
-}
-
-void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
+FileLayouts layouts_of(const Columns& columns, std::uint64_t end) {
     if (columns.empty()) {
-        return;
+        return {};
     }
     LayoutColumns views;
     for (std::size_t index = 0; index < views.size(); ++index) {
         views[index] = text_of(columns, index);
     }
+    return read_layouts(views, end);
+}
+
+// Calls a Python function for unknown files: find(ino, alone) -> (columns, end).
+void find_layouts_with(BlockReader& reader, nb::callable find) {
+    reader.layouts.set_find([find = std::move(find)](std::uint64_t ino, bool alone) {
+        const nb::gil_scoped_acquire acquire;
+        const auto [columns, end] = nb::cast<std::pair<Columns, std::uint64_t>>(find(ino, alone));
+        return layouts_of(columns, end);
+    });
+}
+
+nb::object read(BlockReader& reader, std::uint64_t ino, std::uint64_t file_offset,
+                std::uint64_t size) {
+    ReadPieces found;
+    const ReadFailure failure = [&] {
+        const nb::gil_scoped_release release;
+        return reader.read_pieces(ino, file_offset, size, found);
+    }();
+    if (failure) {
+        return nb::cast(failure);
+    }
+    nb::list views;
+    std::size_t block = 0;
+    for (const iovec& piece : found.pieces) {
+        auto* const data = static_cast<std::uint8_t*>(piece.iov_base);
+        const bool is_of_block = block < found.blocks.size() &&
+                                 data >= found.blocks[block]->bytes().data() &&
+                                 data < found.blocks[block]->bytes().data() + reader.block_size();
+        std::shared_ptr<const void> owner;
+        if (is_of_block) {
+            owner = std::move(found.blocks[block++]);
+        }
+        views.append(view_of({data, piece.iov_len, true, std::move(owner)}));
+    }
+    return views;
+}
+
+std::optional<ReadFailure> decode_into(BlockReader& reader, std::uint64_t ino,
+                                       std::uint64_t file_offset, nb::handle out,
+                                       unsigned num_threads, bool use_source) {
+    const BufferView view(out, PyBUF_WRITABLE);
     const nb::gil_scoped_release release;
-    reader.add_files(read_layouts(views, end));
+    const ReadFailure failure =
+        reader.decode_into(ino, file_offset, view.mutable_bytes(), num_threads, use_source);
+    return failure ? std::make_optional(failure) : std::nullopt;
+}
+
+nb::object extents(BlockReader& reader, std::uint64_t ino) {
+    std::shared_ptr<const FileLayout> file;
+    const ReadFailure failure = [&] {
+        const nb::gil_scoped_release release;
+        return reader.find_file(ino, file);
+    }();
+    if (failure) {
+        return nb::cast(failure);
+    }
+    Extents extents;
+    for (const FileExtent& extent : file->extents) {
+        extents.emplace_back(extent.file_offset, extent.stream_offset, extent.size);
+    }
+    return nb::cast(extents);
+}
+
+void add_file(BlockReader& reader, std::uint64_t ino, std::uint64_t size, const Extents& extents) {
+    FileLayout layout{size, {}};
+    for (const auto& [file_offset, stream_offset, extent_size] : extents) {
+        layout.extents.push_back({file_offset, stream_offset, extent_size});
+    }
+    reader.layouts.add({{ino, std::move(layout)}});
+}
+
+void add_columns(BlockReader& reader, const Columns& columns, std::uint64_t end) {
+    FileLayouts layouts = layouts_of(columns, end);
+    const nb::gil_scoped_release release;
+    reader.layouts.add(std::move(layouts));
+}
+
+std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader) {
+    const nb::gil_scoped_release release;
+    return reader.read_ahead.wait();
 }
 
 nb::tuple times_of(const LatencyHistogram& histogram) {
@@ -156,14 +232,31 @@ nb::dict request_times(const BlockReader& reader) {
 }  // namespace
 
 void bind_block_reader(nb::module_& module) {
+    nb::enum_<ReadFailure::Reason>(module, "FailureReason")
+        .value("NO_SUCH_FILE", ReadFailure::Reason::no_such_file)
+        .value("IMPOSSIBLE_EXTENTS", ReadFailure::Reason::impossible_extents)
+        .value("OUTSIDE_STREAM", ReadFailure::Reason::outside_stream)
+        .value("OUTSIDE_SEGMENT", ReadFailure::Reason::outside_segment)
+        .value("DAMAGED_BLOCK", ReadFailure::Reason::damaged_block)
+        .value("MISSING_BLOCK", ReadFailure::Reason::missing_block);
+    nb::class_<ReadFailure>(module, "ReadFailure")
+        .def_ro("reason", &ReadFailure::reason)
+        .def_ro("block", &ReadFailure::block)
+        .def_prop_ro("status", [](const ReadFailure& failure) {
+            return static_cast<unsigned>(failure.status);
+        });
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
         .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "verify"_a, "work"_a)
-        .def("find_or_load", &gompfs::find_or_load, "first"_a, "end"_a)
+        .def("decode_with", &gompfs::decode_with, "decode"_a, "num_threads"_a)
+        .def("find_layouts_with", &gompfs::find_layouts_with, "find"_a)
+        .def("read", &gompfs::read, "ino"_a, "file_offset"_a, "size"_a)
+        .def("decode_into", &gompfs::decode_into, "ino"_a, "file_offset"_a, "out"_a,
+             "num_threads"_a, "use_source"_a)
+        .def("extents", &gompfs::extents, "ino"_a)
         .def("load", &BlockReader::load, nb::call_guard<nb::gil_scoped_release>(), "numbers"_a,
-             "num_threads"_a)
-        .def("decode_into", &gompfs::decode_into, "stream_offset"_a, "out"_a, "num_threads"_a)
+             "num_threads"_a, "use_source"_a)
         .def(
             "claim",
             [](BlockReader& reader, std::uint64_t number) { return reader.cache.claim(number); },
@@ -185,17 +278,24 @@ void bind_block_reader(nb::module_& module) {
         .def("clear", [](BlockReader& reader) { reader.cache.clear(); })
         .def(
             "note",
-            [](BlockReader& reader, std::uint64_t node, std::uint64_t stream_offset,
-               std::uint64_t size, std::uint64_t max_ahead) {
-                reader.max_ahead.store(max_ahead);
-                return reader.read_ahead.note({node, stream_offset, size}, max_ahead);
+            [](BlockReader& reader, std::uint64_t ino, std::uint64_t stream_offset,
+               std::uint64_t size) {
+                return reader.read_ahead.note({ino, stream_offset, size}, reader.max_ahead);
             },
-            "node"_a, "stream_offset"_a, "size"_a, "max_ahead"_a)
-        .def("wait_ahead", &gompfs::wait_ahead, "max_ahead"_a)
+            "ino"_a, "stream_offset"_a, "size"_a)
+        .def("wait_ahead", &gompfs::wait_ahead)
+        .def_prop_ro("has_wanted",
+                     [](BlockReader& reader) { return reader.read_ahead.has_wanted(); })
+        .def_prop_rw(
+            "max_ahead", [](BlockReader& reader) { return reader.max_ahead.load(); },
+            [](BlockReader& reader, std::uint64_t count) { reader.max_ahead = count; })
         .def("close", &BlockReader::close)
-        .def("add_file", &gompfs::add_file, "node"_a, "size"_a, "extents"_a)
+        .def("add_file", &gompfs::add_file, "ino"_a, "size"_a, "extents"_a)
         .def("add_columns", &gompfs::add_columns, "columns"_a, "end"_a)
-        .def("knows", &BlockReader::knows, "node"_a)
+        .def(
+            "knows",
+            [](BlockReader& reader, std::uint64_t ino) { return reader.layouts.contains(ino); },
+            "ino"_a)
         .def(
             "open_files_below",
             [](BlockReader& reader, std::uint64_t size) { reader.open_below.store(size); },

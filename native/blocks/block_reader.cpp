@@ -1,10 +1,9 @@
-// Implements reads from cached blocks; see block_reader.h.
+// Implements reads of files; see block_reader.h.
 //
-// find_or_load is the core: for each block it takes the cached block, or else asks the source to
-// decode as many blocks as possible, or else waits for the thread that is decoding it. The loop
-// ends because each turn adds a block, waits for another thread's claim to end, or stops at a block
-// that cannot be decoded. Out of memory is never an error here: the read is left to the
-// interpreter.
+// find_or_load is the core: for each block it takes the cached block, or else has as many blocks as
+// possible decoded, or else waits for the thread that is decoding it. The loop ends because each
+// turn adds a block, waits for another thread's claim to end, or stops at a block that cannot be
+// decoded. Damaged blocks are remembered, so that files that share one do not decode it again.
 #include "blocks/block_reader.h"
 
 #include <sys/mman.h>
@@ -13,9 +12,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
+#include <exception>
 #include <new>
-#include <utility>
+#include <numeric>
+#include <stdexcept>
+#include <system_error>
 
 #include "common/large_vector.h"
 #include "common/parallel.h"
@@ -24,8 +25,11 @@ namespace gompfs {
 
 namespace {
 
-constexpr std::size_t kMaxFiles = 1 << 17;
+using Reason = ReadFailure::Reason;
+
 constexpr std::size_t kZeros = 1 << 20;
+constexpr std::size_t kMaxDamaged = 1 << 12;
+constexpr std::uint64_t kDecoderBatch = 32 << 20;  // the GPU's batch size, in bytes
 #ifndef MADV_POPULATE_WRITE
 // The value in linux/mman.h, which may be older than the running kernel.
 #define MADV_POPULATE_WRITE 23
@@ -36,32 +40,57 @@ std::uint8_t* zeros() {
     return bytes;
 }
 
-// Asks the system for the pages of `memory` at once instead of page by page. Returns false if the
-// system has no memory left: writing to a page of a mapped file would then end the process
-// (SIGBUS).
-bool touch(MutableBytes memory) {
+// Asks the system for the pages of `memory` at once instead of page by page. Throws
+// std::system_error if the system has no memory left: writing to a page of a mapped file would then
+// end the process (SIGBUS).
+void touch(MutableBytes memory) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data()) & ~(page - 1);
     const auto end = reinterpret_cast<std::uintptr_t>(memory.data() + memory.size());
-    return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) == 0 ||
-           errno == EINVAL;  // Linux before 5.14 does not know MADV_POPULATE_WRITE
+    if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE) != 0 &&
+        errno != EINVAL) {  // Linux before 5.14 does not know MADV_POPULATE_WRITE
+        throw std::system_error(ENOMEM, std::generic_category());
+    }
 }
+
+// The first failure or exception of several threads.
+class FirstProblem {
+  public:
+    bool is_set() const { return is_set_.load(std::memory_order_relaxed); }
+
+    void set(ReadFailure failure, std::exception_ptr error) {
+        const std::lock_guard lock(mutex_);
+        if (!is_set_.exchange(true)) {
+            failure_ = failure;
+            error_ = std::move(error);
+        }
+    }
+
+    // Returns the failure, or throws the exception.
+    ReadFailure get() const {
+        if (error_) {
+            std::rethrow_exception(error_);
+        }
+        return failure_;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::atomic<bool> is_set_ = false;
+    ReadFailure failure_;
+    std::exception_ptr error_;
+};
 
 }  // namespace
-
-void BlockReader::add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts) {
-    const std::unique_lock lock(mutex_);
-    if (files_.size() + layouts.size() > kMaxFiles) {
-        files_.clear();
-    }
-    for (auto& [node, layout] : layouts) {
-        files_[node] = std::make_shared<const FileLayout>(std::move(layout));
-    }
-}
 
 void BlockReader::read_from(std::shared_ptr<BlockSource> source) {
     const std::unique_lock lock(mutex_);
     source_ = std::move(source);
+}
+
+void BlockReader::decode_with(std::unique_ptr<BlockDecoder> decoder, unsigned num_threads) {
+    decoder_ = std::move(decoder);
+    num_threads_ = num_threads;
 }
 
 void BlockReader::set_capacity(std::uint64_t capacity) {
@@ -79,72 +108,58 @@ std::shared_ptr<BlockSource> BlockReader::source() {
     return source_;
 }
 
-bool BlockReader::knows(std::uint64_t node) { return find_file(node) != nullptr; }
-
-std::shared_ptr<const FileLayout> BlockReader::find_file(std::uint64_t node) {
-    const std::shared_lock lock(mutex_);
-    const auto found = files_.find(node);
-    return found == files_.end() ? nullptr : found->second;
-}
-
-bool BlockReader::is_small(std::uint64_t node) {
-    const std::shared_ptr<const FileLayout> file = find_file(node);
+bool BlockReader::is_small(std::uint64_t ino) {
+    const std::shared_ptr<const FileLayout> file = layouts.look_up(ino);
     return file && file->size < open_below.load(std::memory_order_relaxed);
 }
 
-bool BlockReader::read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size,
+bool BlockReader::read(std::uint64_t ino, std::uint64_t file_offset, std::uint64_t size,
                        ReadPieces& out) try {
-    const std::shared_ptr<const FileLayout> file = find_file(node);
-    if (!file) {
-        return false;
-    }
-    const std::uint64_t end =
-        file_offset + std::min(size, file->size - std::min(file_offset, file->size));
-    std::uint64_t position = file_offset;
-    auto extent = std::partition_point(
-        file->extents.begin(), file->extents.end(), [&](const FileExtent& candidate) {
-            return candidate.file_offset + candidate.size <= file_offset;
-        });
-    for (; position < end; ++extent) {
-        const bool is_last = extent == file->extents.end();
-        const std::uint64_t begin = is_last ? end : std::min(extent->file_offset, end);
-        if (begin > position && !append_zeros(begin - position, out)) {
-            return false;
-        }
-        position = std::max(position, begin);
-        if (is_last || position == end) {
-            break;
-        }
-        const std::uint64_t piece = std::min(extent->file_offset + extent->size, end) - position;
-        const std::uint64_t place = extent->stream_offset + (position - extent->file_offset);
-        if (!append_blocks({node, place, piece}, out)) {
-            return false;
-        }
-        position += piece;
-    }
-    num_read_bytes.fetch_add(out.size, std::memory_order_relaxed);
-    return true;
-} catch (const std::bad_alloc&) {
+    return !read_pieces(ino, file_offset, size, out);
+} catch (const std::exception&) {
     return false;
 }
 
-bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
-    const auto [node, stream_offset, size] = read;
+ReadFailure BlockReader::find_file(std::uint64_t ino, std::shared_ptr<const FileLayout>& file) try {
+    file = layouts.find(ino);
+    return {.reason = file ? Reason::none : Reason::no_such_file};
+} catch (const std::invalid_argument&) {
+    return {.reason = Reason::impossible_extents};
+}
+
+ReadFailure BlockReader::read_pieces(std::uint64_t ino, std::uint64_t file_offset,
+                                     std::uint64_t size, ReadPieces& out) {
+    std::shared_ptr<const FileLayout> file;
+    ReadFailure failure = find_file(ino, file);
+    if (failure) {
+        return failure;
+    }
+    for_each_piece(
+        *file, file_offset, size,
+        [&](std::uint64_t stream_offset, std::uint64_t count) {
+            failure = append_blocks({ino, stream_offset, count}, out);
+            return !failure;
+        },
+        [&](std::uint64_t count) {
+            append_zeros(count, out);
+            return true;
+        });
+    return failure;
+}
+
+ReadFailure BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
+    const auto [ino, stream_offset, size] = read;
     const std::uint64_t first = stream_offset / block_size_;
     const std::uint64_t end = (stream_offset + size - 1) / block_size_ + 1;
     if (end > num_blocks_) {
-        return false;
+        return {.reason = Reason::outside_stream};
     }
-    // If blocks are decoded by the interpreter, it reports the read to ReadAhead itself.
-    const std::uint64_t ahead = max_ahead.load(std::memory_order_relaxed);
-    const bool decodes_here = source() != nullptr;
-    if (decodes_here) {
-        read_ahead.note(read, ahead);
-    }
+    const std::int64_t ahead = read_ahead.note(read, max_ahead.load(std::memory_order_relaxed));
     std::uint64_t hits = 0;
-    std::vector<BlockCache::Block> blocks = find_or_load(first, end, hits);
-    if (blocks.size() < end - first) {
-        return false;
+    std::vector<BlockCache::Block> blocks;
+    const ReadFailure failure = find_or_load(first, end, ahead, blocks, hits);
+    if (failure) {
+        return failure;
     }
     num_hits.fetch_add(hits, std::memory_order_relaxed);
     std::uint64_t start = stream_offset % block_size_;
@@ -153,7 +168,7 @@ bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
         const std::uint64_t count = std::min(block_size_ - start, rest);
         const auto bytes = block->bytes();
         if (start + count > bytes.size()) {
-            return false;
+            return {.reason = Reason::outside_segment};
         }
         out.pieces.push_back({const_cast<std::uint8_t*>(bytes.data()) + start, count});
         out.blocks.push_back(std::move(block));
@@ -161,15 +176,21 @@ bool BlockReader::append_blocks(const StreamRead& read, ReadPieces& out) {
         start = 0;
     }
     out.size += size;
-    if (!decodes_here) {
-        read_ahead.note(read, ahead);
-    }
-    return true;
+    return {};
 }
 
-std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, std::uint64_t end,
-                                                         std::uint64_t& hits) {
-    std::vector<BlockCache::Block> blocks;
+void BlockReader::append_zeros(std::uint64_t size, ReadPieces& out) {
+    for (std::uint64_t rest = size; rest > 0;) {
+        const std::uint64_t count = std::min<std::uint64_t>(rest, kZeros);
+        out.pieces.push_back({zeros(), count});
+        rest -= count;
+    }
+    out.size += size;
+}
+
+// Appends the blocks [first, end) of the stream. `ahead` is what ReadAhead::note returned.
+ReadFailure BlockReader::find_or_load(std::uint64_t first, std::uint64_t end, std::int64_t ahead,
+                                      std::vector<BlockCache::Block>& blocks, std::uint64_t& hits) {
     while (first + blocks.size() < end) {
         const std::uint64_t number = first + blocks.size();
         if (BlockCache::Block block = cache.find(number)) {
@@ -177,35 +198,104 @@ std::vector<BlockCache::Block> BlockReader::find_or_load(std::uint64_t first, st
             ++hits;
             continue;
         }
-        const std::shared_ptr<BlockSource> source = this->source();
-        if (!source) {
-            return blocks;
+        if (const std::optional<BlockStatus> status = damage_of(number)) {
+            return {Reason::damaged_block, number, *status};
         }
-        std::vector<BlockCache::Block> loaded = source->load(cache, number, end);
+        const std::shared_ptr<BlockSource> source = this->source();
+        if (!source && !decoder_) {
+            return {Reason::missing_block, number};
+        }
+        std::vector<LoadedBlock> loaded =
+            source ? source->load(cache, number, end) : decode_around(number, end, ahead);
         if (loaded.empty()) {
             cache.wait(number);
             continue;
         }
-        for (BlockCache::Block& block : loaded) {
-            if (!block) {
-                return blocks;
+        for (LoadedBlock& each : loaded) {
+            if (!each.block) {
+                return note_damage(first + blocks.size(), each.status);
             }
-            blocks.push_back(std::move(block));
+            blocks.push_back(std::move(each.block));
             num_misses.fetch_add(1, std::memory_order_relaxed);
         }
     }
-    return blocks;
+    return {};
 }
 
-void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads) {
-    const std::shared_ptr<BlockSource> source = this->source();
-    if (!source) {
-        return;
+// Claims a block together with its neighbours that are missing: those before `end`, and the `ahead`
+// blocks that the reader will need next (negative for a backward reader). Decodes them all in one
+// go. Returns the blocks from `number` on, up to `end` or to the first that was not claimed.
+std::vector<LoadedBlock> BlockReader::decode_around(std::uint64_t number, std::uint64_t end,
+                                                    std::int64_t ahead) {
+    Claims claims(cache);
+    if (!claims.claim(number)) {
+        return {};
     }
+    const std::uint64_t num_before = ahead < 0 ? static_cast<std::uint64_t>(-ahead) : 0;
+    const std::uint64_t num_after = ahead > 0 ? static_cast<std::uint64_t>(ahead) : 0;
+    std::uint64_t first = number;
+    while (first > 0 && number - first < num_before && claims.claim(first - 1)) {
+        --first;
+    }
+    const std::uint64_t limit = std::min(std::max(end, number + num_after), num_blocks_);
+    for (std::uint64_t next = number + 1; next < limit && claims.claim(next);) {
+        ++next;
+    }
+    claims.sort();
+    std::vector<LoadedBlock> loaded = decode_claimed(claims);
+    loaded.erase(loaded.begin(), loaded.begin() + static_cast<std::ptrdiff_t>(number - first));
+    loaded.resize(std::min<std::size_t>(loaded.size(), end - number));
+    return loaded;
+}
+
+// Has the decoder decode all claimed blocks, and copies them into the cache.
+std::vector<LoadedBlock> BlockReader::decode_claimed(Claims& claims) {
+    std::vector<LoadedBlock> loaded(claims.numbers().size());
+    decoder_->decode(claims.numbers(), [&](std::span<const BlockDecoder::Decoded> decoded) {
+        FirstProblem problem;
+        parallel_for(decoded.size(), num_threads_, [&](std::size_t index) {
+            const auto [content, status] = decoded[index];
+            loaded[index].status = status;
+            if (status != BlockStatus::ok) {
+                note_damage(claims.numbers()[index], status);
+                return;  // the claim ends with `claims`
+            }
+            try {
+                BlockCache::Block block = cache.make();
+                std::copy(content.begin(), content.end(), block->resize(content.size()).begin());
+                claims.settle(index, block);
+                loaded[index].block = std::move(block);
+            } catch (const std::bad_alloc&) {
+                problem.set({}, std::current_exception());
+            }
+        });
+        problem.get();
+    });
+    return loaded;
+}
+
+void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_threads,
+                       bool use_source) {
+    const std::shared_ptr<BlockSource> source = this->source();
+    if (source && use_source) {
+        load_from(*source, numbers, num_threads);
+    } else if (decoder_) {
+        Claims claims(cache);
+        for (const std::uint64_t number : numbers) {
+            claims.claim(number);
+        }
+        if (!claims.numbers().empty()) {
+            decode_claimed(claims);
+        }
+    }
+}
+
+void BlockReader::load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
+                            unsigned num_threads) {
     std::vector<BlockRange> runs;
     for (const std::uint64_t number : numbers) {
         if (!runs.empty() && number == runs.back().end &&
-            number - runs.back().first < source->max_run()) {
+            number - runs.back().first < source.max_run()) {
             ++runs.back().end;
         } else {
             runs.push_back({number, number + 1});
@@ -214,46 +304,124 @@ void BlockReader::load(const std::vector<std::uint64_t>& numbers, unsigned num_t
     parallel_for(runs.size(), num_threads, [&](std::size_t index) {
         try {
             for (auto [first, end] = runs[index]; first < end;) {
-                first += std::max<std::size_t>(source->load(cache, first, end).size(), 1);
+                first += std::max<std::size_t>(source.load(cache, first, end).size(), 1);
             }
         } catch (const std::bad_alloc&) {
             // A reader that asks for these blocks meets the same error and reports it.
+        } catch (const std::system_error&) {
+            // The same.
         }
     });
 }
 
-bool BlockReader::decode_into(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads) {
-    const std::shared_ptr<BlockSource> source = this->source();
-    if (!source || stream_offset + out.size() > num_blocks_ * block_size_) {
-        return false;
+ReadFailure BlockReader::decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,
+                                     unsigned num_threads, bool use_source) {
+    std::shared_ptr<const FileLayout> file;
+    ReadFailure failure = find_file(ino, file);
+    if (failure) {
+        return failure;
     }
+    std::size_t position = 0;
+    for_each_piece(
+        *file, file_offset, out.size(),
+        [&](std::uint64_t stream_offset, std::uint64_t count) {
+            failure =
+                decode_range(stream_offset, out.subspan(position, count), num_threads, use_source);
+            position += count;
+            return !failure;
+        },
+        [&](std::uint64_t count) {
+            position += count;
+            return true;
+        });
+    return failure;
+}
+
+ReadFailure BlockReader::decode_range(std::uint64_t stream_offset, MutableBytes out,
+                                      unsigned num_threads, bool use_source) {
+    const std::uint64_t end = (stream_offset + out.size() - 1) / block_size_ + 1;
+    if (end > num_blocks_) {
+        return {.reason = Reason::outside_stream};
+    }
+    const std::shared_ptr<BlockSource> source = this->source();
+    if (source && use_source) {
+        return decode_from(*source, stream_offset, out, num_threads);
+    }
+    if (!decoder_) {
+        return {Reason::missing_block, stream_offset / block_size_};
+    }
+    const std::uint64_t step = std::max<std::uint64_t>(kDecoderBatch / block_size_, 1);
+    FirstProblem problem;
+    for (std::uint64_t first = stream_offset / block_size_; first < end && !problem.is_set();
+         first += step) {
+        std::vector<std::uint64_t> numbers(std::min(step, end - first));
+        std::iota(numbers.begin(), numbers.end(), first);
+        const std::uint64_t batch_begin = std::max(first * block_size_, stream_offset);
+        const std::uint64_t batch_end =
+            std::min((first + numbers.size()) * block_size_, stream_offset + out.size());
+        touch(out.subspan(batch_begin - stream_offset, batch_end - batch_begin));
+        decoder_->decode(numbers, [&](std::span<const BlockDecoder::Decoded> decoded) {
+            parallel_for(decoded.size(), num_threads, [&](std::size_t index) {
+                const std::uint64_t number = numbers[index];
+                const auto [content, status] = decoded[index];
+                const std::uint64_t begin = number * block_size_;
+                const std::uint64_t from = std::max(begin, stream_offset);
+                const std::uint64_t to = std::min(begin + block_size_, stream_offset + out.size());
+                if (status != BlockStatus::ok) {
+                    problem.set({Reason::damaged_block, number, status}, nullptr);
+                } else if (to - begin > content.size()) {
+                    problem.set({.reason = Reason::outside_segment}, nullptr);
+                } else {
+                    std::copy_n(content.begin() + (from - begin), to - from,
+                                out.begin() + (from - stream_offset));
+                }
+            });
+        });
+    }
+    return problem.get();
+}
+
+ReadFailure BlockReader::decode_from(BlockSource& source, std::uint64_t stream_offset,
+                                     MutableBytes out, unsigned num_threads) {
     // With smaller pieces, several threads would fault in the same large page.
-    const std::uint64_t step = std::max<std::uint64_t>(source->max_run() * block_size_, kLargePage);
+    const std::uint64_t step = std::max<std::uint64_t>(source.max_run() * block_size_, kLargePage);
     const std::uint64_t first = stream_offset / step;
     const std::uint64_t end = (stream_offset + out.size() + step - 1) / step;
-    std::atomic<bool> is_sound = true;
+    FirstProblem problem;
     parallel_for(end - first, num_threads, [&](std::size_t index) {
         const std::uint64_t from = std::max((first + index) * step, stream_offset);
         const std::uint64_t to = std::min((first + index + 1) * step, stream_offset + out.size());
         const MutableBytes part = out.subspan(from - stream_offset, to - from);
+        if (problem.is_set()) {
+            return;
+        }
         try {
-            if (!is_sound || !touch(part) || !source->decode_into(from, part)) {
-                is_sound = false;
+            touch(part);
+            if (const ReadFailure failure = source.decode_into(from, part)) {
+                problem.set(failure, nullptr);
             }
         } catch (const std::bad_alloc&) {
-            is_sound = false;
+            problem.set({}, std::current_exception());
+        } catch (const std::system_error&) {
+            problem.set({}, std::current_exception());
         }
     });
-    return is_sound;
+    return problem.get();
 }
 
-bool BlockReader::append_zeros(std::uint64_t size, ReadPieces& out) {
-    if (size > kZeros) {
-        return false;
+std::optional<BlockStatus> BlockReader::damage_of(std::uint64_t number) {
+    const std::lock_guard lock(damage_mutex_);
+    const auto found = damage_.find(number);
+    return found == damage_.end() ? std::nullopt : std::make_optional(found->second);
+}
+
+ReadFailure BlockReader::note_damage(std::uint64_t number, BlockStatus status) {
+    const std::lock_guard lock(damage_mutex_);
+    if (damage_.size() > kMaxDamaged) {
+        damage_.clear();
     }
-    out.pieces.push_back({zeros(), size});
-    out.size += size;
-    return true;
+    damage_[number] = status;
+    return {Reason::damaged_block, number, status};
 }
 
 }  // namespace gompfs

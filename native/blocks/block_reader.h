@@ -1,11 +1,12 @@
-// Answers reads of files without the interpreter's lock: from cached blocks and, if there is a
-// source, from blocks that it decodes itself.
+// Reads files of an archive: the only place that turns a range of a file into bytes, for mounts,
+// for the commands and for the Python interface.
 //
-// A read is translated in two steps: file offset to extents of the stream (FileLayout), then stream
-// offset to blocks. The result is a list of pieces of memory that point into cached blocks, with
-// references that keep the blocks alive; nothing is copied. If the file is unknown or a block is
-// missing, the read is left to the interpreter. Every read is reported to ReadAhead, whose wishes a
-// thread of the mount fulfils through `load`.
+// A read is translated in three steps: range to pieces of the stream (LayoutTable), pieces to
+// blocks (BlockCache), and missing blocks to decoded ones. Blocks are decoded by a BlockSource, in
+// C++, if the archive is a local file and the CPU decodes; by a BlockDecoder otherwise. The result
+// is a list of pieces of memory that point into cached blocks, with references that keep the blocks
+// alive; nothing is copied. Every read is reported to ReadAhead, whose wishes a thread fulfils
+// through `load`.
 #pragma once
 
 #include <sys/uio.h>
@@ -13,28 +14,23 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "blocks/block_cache.h"
+#include "blocks/block_decoder.h"
 #include "blocks/block_source.h"
+#include "blocks/claims.h"
+#include "blocks/file_layouts.h"
 #include "blocks/read_ahead.h"
+#include "blocks/read_failure.h"
 #include "blocks/request_times.h"
 
 namespace gompfs {
-
-struct FileExtent {
-    std::uint64_t file_offset;
-    std::uint64_t stream_offset;
-    std::uint64_t size;
-};
-
-struct FileLayout {
-    std::uint64_t size;
-    std::vector<FileExtent> extents;  // sorted by file_offset; the rest is zeros
-};
 
 // The result of a read: pieces of memory, and the blocks that the memory belongs to.
 struct ReadPieces {
@@ -51,20 +47,33 @@ class BlockReader {
           num_blocks_(num_blocks),
           block_size_(block_size) {}
 
-    // Adds the layouts of files. The layout of an archive's file never changes.
-    void add_files(std::vector<std::pair<std::uint64_t, FileLayout>> layouts);
-    bool knows(std::uint64_t node);
+    // Lets reads decode blocks from a local file.
+    void read_from(std::shared_ptr<BlockSource> source);
 
-    // Appends up to `size` bytes of a file from file_offset on. Returns false if the file is
-    // unknown or a block is not available; the pieces are then undefined and the interpreter must
-    // answer.
-    bool read(std::uint64_t node, std::uint64_t file_offset, std::uint64_t size, ReadPieces& out);
+    // Sets what decodes blocks if there is no source, and how many threads copy what it decoded
+    // into the cache. Must be called before other threads use this.
+    void decode_with(std::unique_ptr<BlockDecoder> decoder, unsigned num_threads);
+
+    // Finds the layout of a file. Throws what LayoutTable::Find throws, except that impossible
+    // extents are a failure.
+    ReadFailure find_file(std::uint64_t ino, std::shared_ptr<const FileLayout>& file);
+
+    // Appends up to `size` bytes of a file from file_offset on. After a failure, the pieces are
+    // undefined. Throws what the BlockDecoder and LayoutTable::Find throw, and std::bad_alloc.
+    ReadFailure read_pieces(std::uint64_t ino, std::uint64_t file_offset, std::uint64_t size,
+                            ReadPieces& out);
+
+    // Like read_pieces, but returns false if that fails or throws.
+    bool read(std::uint64_t ino, std::uint64_t file_offset, std::uint64_t size, ReadPieces& out);
+
+    // Decodes a part of a file into `out`, which holds zeros, on several threads, without using the
+    // cache. `use_source` says whether a source, if there is one, may decode. After a failure,
+    // `out` holds arbitrary bytes. Throws as read_pieces does, and std::system_error.
+    ReadFailure decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,
+                            unsigned num_threads, bool use_source);
 
     // Whether a file is known and smaller than open_below.
-    bool is_small(std::uint64_t node);
-
-    // Lets reads decode blocks that are neither cached nor claimed.
-    void read_from(std::shared_ptr<BlockSource> source);
+    bool is_small(std::uint64_t ino);
 
     // Sets the number of blocks to cache, and limits read-ahead accordingly.
     void set_capacity(std::uint64_t capacity);
@@ -72,41 +81,48 @@ class BlockReader {
     // Stops decoding, both ahead and for reads. The archive is closed once no thread uses it.
     void close();
 
-    // Returns the blocks [first, end) of the stream, up to the first one that is not cached and
-    // cannot be decoded here. Adds the number of blocks found in the cache to `hits`.
-    std::vector<BlockCache::Block> find_or_load(std::uint64_t first, std::uint64_t end,
-                                                std::uint64_t& hits);
-
     // Decodes the given blocks that are neither cached nor claimed, on several threads. Numbers
-    // must ascend.
-    void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads);
-
-    // Decodes a part of the stream into `out`, on several threads, without using the cache. Returns
-    // false, with undefined bytes in `out`, if there is no source or decoding fails.
-    bool decode_into(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads);
+    // must ascend. `use_source` as in decode_into.
+    void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads, bool use_source);
 
     std::uint64_t block_size() const { return block_size_; }
 
     BlockCache cache;
     ReadAhead read_ahead;
+    LayoutTable layouts;
     std::atomic<std::uint64_t> open_below = 0;  // in bytes; 0: the interpreter opens all files
-    std::atomic<std::uint64_t> max_ahead = 0;
+    std::atomic<std::uint64_t> max_ahead = 0;   // how many blocks are worth decoding ahead at once
     std::atomic<std::uint64_t> num_hits = 0;
-    std::atomic<std::uint64_t> num_misses = 0;  // blocks that were decoded here
+    std::atomic<std::uint64_t> num_misses = 0;  // blocks that were decoded for reads
     std::atomic<std::uint64_t> num_read_bytes = 0;
     RequestTimes times;
 
   private:
     std::shared_ptr<BlockSource> source();
-    std::shared_ptr<const FileLayout> find_file(std::uint64_t node);
-    bool append_blocks(const StreamRead& read, ReadPieces& out);
-    bool append_zeros(std::uint64_t size, ReadPieces& out);
+    ReadFailure append_blocks(const StreamRead& read, ReadPieces& out);
+    void append_zeros(std::uint64_t size, ReadPieces& out);
+    ReadFailure find_or_load(std::uint64_t first, std::uint64_t end, std::int64_t ahead,
+                             std::vector<BlockCache::Block>& blocks, std::uint64_t& hits);
+    std::vector<LoadedBlock> decode_around(std::uint64_t number, std::uint64_t end,
+                                           std::int64_t ahead);
+    std::vector<LoadedBlock> decode_claimed(Claims& claims);
+    void load_from(BlockSource& source, const std::vector<std::uint64_t>& numbers,
+                   unsigned num_threads);
+    ReadFailure decode_range(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads,
+                             bool use_source);
+    ReadFailure decode_from(BlockSource& source, std::uint64_t stream_offset, MutableBytes out,
+                            unsigned num_threads);
+    std::optional<BlockStatus> damage_of(std::uint64_t number);
+    ReadFailure note_damage(std::uint64_t number, BlockStatus status);
 
     const std::uint64_t num_blocks_;
     const std::uint64_t block_size_;
-    std::shared_mutex mutex_;  // protects the members below
+    std::unique_ptr<BlockDecoder> decoder_;
+    unsigned num_threads_ = 1;
+    std::shared_mutex mutex_;  // protects source_
     std::shared_ptr<BlockSource> source_;
-    std::unordered_map<std::uint64_t, std::shared_ptr<const FileLayout>> files_;
+    std::mutex damage_mutex_;  // protects damage_
+    std::unordered_map<std::uint64_t, BlockStatus> damage_;
 };
 
 }  // namespace gompfs

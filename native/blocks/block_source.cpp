@@ -3,59 +3,23 @@
 // A "run" is a range of blocks that lie next to each other in the archive (neighbours); it is read
 // into a buffer of the thread with one system call. load() claims the blocks of a run in the cache
 // before it decodes them, and gives the claims back if it fails, so that another thread can try
-// again. A damaged or unreadable block is only reported as missing here: the caller then asks the
-// Python engine, which reports the error with archive, file and block.
+// again. A block that is cut off by the end of the file counts as damaged.
 #include "blocks/block_source.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
+#include "blocks/claims.h"
 #include "codec/block.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
 
 namespace {
-
-// Claims on consecutive blocks. The destructor gives up the claims that were not settled, so that
-// other threads can decode these blocks.
-class Claims {
-  public:
-    Claims(BlockCache& cache, std::uint64_t first) : cache_(cache), next_(first), end_(first) {}
-    ~Claims() {
-        while (next_ != end_) {
-            settle(nullptr);
-        }
-    }
-    Claims(const Claims&) = delete;
-    Claims& operator=(const Claims&) = delete;
-
-    // Claims up to `count` further blocks, up to the first block that cannot be claimed. Returns
-    // the number of new claims.
-    std::size_t claim(std::size_t count) {
-        const std::uint64_t first = end_;
-        while (end_ - first < count && cache_.claim(end_)) {
-            ++end_;
-        }
-        return end_ - first;
-    }
-
-    // Ends the first open claim: inserts the block, or gives the claim up if `block` is nullptr.
-    void settle(const BlockCache::Block& block) {
-        if (block) {
-            cache_.insert(next_++, block);
-        } else {
-            cache_.give_up(next_++);
-        }
-    }
-
-  private:
-    BlockCache& cache_;
-    std::uint64_t next_;
-    std::uint64_t end_;
-};
 
 // Reports a batch of decoding work as running for as long as this object lives.
 class Batch {
@@ -79,8 +43,10 @@ std::size_t read_fully(int descriptor, std::span<std::uint8_t> out, std::uint64_
                                       static_cast<off_t>(offset + size));
         if (count > 0) {
             size += static_cast<std::size_t>(count);
-        } else if (count == 0 || errno != EINTR) {
-            break;  // the Python engine reads these blocks again and reports the error
+        } else if (count == 0) {
+            break;
+        } else if (errno != EINTR) {
+            throw std::system_error(errno, std::generic_category());
         }
     }
     return size;
@@ -90,32 +56,38 @@ std::size_t read_fully(int descriptor, std::span<std::uint8_t> out, std::uint64_
 
 BlockSource::~BlockSource() { ::close(descriptor_); }
 
-std::vector<BlockCache::Block> BlockSource::load(BlockCache& cache, std::uint64_t first,
-                                                 std::uint64_t end) {
+std::vector<LoadedBlock> BlockSource::load(BlockCache& cache, std::uint64_t first,
+                                           std::uint64_t end) {
     std::vector<Place> places = neighbours(first, end);
-    std::vector<BlockCache::Block> blocks;
+    std::vector<LoadedBlock> blocks;
     blocks.reserve(places.size());
-    Claims claims(cache, first);
-    places.resize(claims.claim(places.size()));
+    Claims claims(cache);
+    while (claims.numbers().size() < places.size() &&
+           claims.claim(first + claims.numbers().size())) {
+    }
+    places.resize(claims.numbers().size());
     if (places.empty()) {
         return blocks;
     }
     Batch batch(*work_);
     const Bytes run = read_run(places);
-    for (const Place& place : places) {
+    for (std::size_t index = 0; index < places.size(); ++index) {
+        const Place& place = places[index];
         BlockCache::Block block = cache.make();
-        if (!decode(block_of(run, place, places[0]), block->resize(place.uncompressed_size))) {
+        const BlockStatus status =
+            decode(block_of(run, place, places[0]), block->resize(place.uncompressed_size));
+        if (status != BlockStatus::ok) {
             block = nullptr;
         }
         batch.num_blocks += block != nullptr;
         batch.num_bytes += block ? place.uncompressed_size : 0;
-        claims.settle(block);
-        blocks.push_back(std::move(block));
+        claims.settle(index, block);
+        blocks.push_back({std::move(block), status});
     }
     return blocks;
 }
 
-bool BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) const {
+ReadFailure BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) const {
     Batch batch(*work_);
     const std::uint64_t stream_end = stream_offset + out.size();
     const std::uint64_t end = (stream_end + block_size_ - 1) / block_size_;
@@ -127,41 +99,44 @@ bool BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes out) con
             const std::uint64_t begin = number++ * block_size_;
             const Bytes block = block_of(run, place, places[0]);
             if (std::min(begin + block_size_, stream_end) > begin + place.uncompressed_size) {
-                return false;  // the range crosses the end of a segment
+                return {.reason = ReadFailure::Reason::outside_segment};
             }
+            BlockStatus status;
             if (begin >= stream_offset && begin + place.uncompressed_size <= stream_end) {
                 const auto target = out.subspan(begin - stream_offset, place.uncompressed_size);
-                if (!decode(block, target)) {
-                    return false;
-                }
-            } else if (!decode_part_into(place, block, begin, stream_offset, out)) {
-                return false;
+                status = decode(block, target);
+            } else {
+                status = decode_part_into(place, block, begin, stream_offset, out);
+            }
+            if (status != BlockStatus::ok) {
+                return {ReadFailure::Reason::damaged_block, number - 1, status};
             }
             ++batch.num_blocks;
             batch.num_bytes += place.uncompressed_size;
         }
     }
-    return true;
+    return {};
 }
 
 // Decodes the block that begins at `begin` into temporary memory, and copies the part that belongs
 // to `out`.
-bool BlockSource::decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
-                                   std::uint64_t stream_offset, MutableBytes out) const {
+BlockStatus BlockSource::decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+                                          std::uint64_t stream_offset, MutableBytes out) const {
     std::vector<std::uint8_t> content(place.uncompressed_size);
-    if (!decode(block, content)) {
-        return false;
+    if (const BlockStatus status = decode(block, content); status != BlockStatus::ok) {
+        return status;
     }
     const std::uint64_t from = std::max(begin, stream_offset);
     const std::uint64_t to = std::min(begin + block_size_, stream_offset + out.size());
     std::copy_n(content.begin() + (from - begin), to - from, out.begin() + (from - stream_offset));
-    return true;
+    return BlockStatus::ok;
 }
 
-bool BlockSource::decode(Bytes block, MutableBytes content) const {
+BlockStatus BlockSource::decode(Bytes block, MutableBytes content) const {
     const auto header = parse_block_header(block);
-    return header && header->uncompressed_size == content.size() &&
-           decode_block(*header, block, verify_, content) == BlockStatus::ok;
+    return header && header->uncompressed_size == content.size()
+               ? decode_block(*header, block, verify_, content)
+               : BlockStatus::bad_header;
 }
 
 BlockSource::Place BlockSource::place_of(std::uint64_t number) const {

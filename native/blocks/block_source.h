@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "blocks/block_cache.h"
+#include "blocks/read_failure.h"
+#include "codec/block.h"
 #include "codec/codec.h"
 #include "common/decode_work.h"
 
@@ -24,6 +26,12 @@ struct StoredSegment {
     std::uint64_t uncompressed_size;
     std::vector<std::uint64_t> archive_offsets;
     std::vector<std::uint32_t> compressed_sizes;
+};
+
+// A block that was decoded, or nullptr and the reason.
+struct LoadedBlock {
+    BlockCache::Block block;
+    BlockStatus status = BlockStatus::ok;
 };
 
 class BlockSource {
@@ -42,13 +50,13 @@ class BlockSource {
     BlockSource& operator=(const BlockSource&) = delete;
 
     // Decodes blocks from `first` on, up to the first block before `end` that is cached or that
-    // another thread is decoding. Inserts the blocks into the cache and returns them in order, with
-    // nullptr for a block that cannot be read or is damaged. May stop before `end`.
-    std::vector<BlockCache::Block> load(BlockCache& cache, std::uint64_t first, std::uint64_t end);
+    // another thread is decoding. Inserts the sound blocks into the cache and returns all in order.
+    // May stop before `end`. Throws std::system_error if the file cannot be read.
+    std::vector<LoadedBlock> load(BlockCache& cache, std::uint64_t first, std::uint64_t end);
 
-    // Decodes out.size() bytes of the stream from stream_offset on into `out`. Returns false if a
-    // block cannot be read or is damaged.
-    bool decode_into(std::uint64_t stream_offset, MutableBytes out) const;
+    // Decodes out.size() bytes of the stream from stream_offset on into `out`. Throws
+    // std::system_error if the file cannot be read.
+    ReadFailure decode_into(std::uint64_t stream_offset, MutableBytes out) const;
 
     // The most blocks that one call of load decodes.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }
@@ -67,9 +75,9 @@ class BlockSource {
     std::vector<Place> neighbours(std::uint64_t first, std::uint64_t end) const;
     Bytes read_run(const std::vector<Place>& places) const;
     static Bytes block_of(Bytes run, const Place& place, const Place& first);
-    bool decode(Bytes block, MutableBytes content) const;
-    bool decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
-                          std::uint64_t stream_offset, MutableBytes out) const;
+    BlockStatus decode(Bytes block, MutableBytes content) const;
+    BlockStatus decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+                                 std::uint64_t stream_offset, MutableBytes out) const;
 
     const int descriptor_;
     const std::uint64_t block_size_;

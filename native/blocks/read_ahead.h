@@ -36,6 +36,9 @@ class ReadAhead {
     // Waits for blocks to decode ahead. Returns nothing once this is closed.
     std::optional<std::vector<std::uint64_t>> wait() { return wanted_.wait(); }
 
+    // Whether blocks to decode ahead are waiting.
+    bool has_wanted() const { return !wanted_.is_empty(); }
+
     void close() { wanted_.close(); }
 
   private:

@@ -48,6 +48,11 @@ class LatestWanted {
         some_.notify_all();
     }
 
+    bool is_empty() const {
+        const std::lock_guard lock(mutex_);
+        return items_.empty();
+    }
+
     bool is_closed() const {
         const std::lock_guard lock(mutex_);
         return closed_;

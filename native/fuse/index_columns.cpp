@@ -3,18 +3,17 @@
 //
 // The index is untrusted input. Every number is checked against its range, names against what a
 // directory entry may be, and the columns against each other: they must have equally many fields,
-// directories must ascend, and extents must not overlap.
+// and directories must ascend.
 #include "fuse/index_columns.h"
 
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <memory>
-#include <stdexcept>
 #include <unordered_set>
 
+#include "common/index_column.h"
 #include "fuse/reader_table.h"
 
 namespace gompfs {
@@ -22,7 +21,6 @@ namespace gompfs {
 namespace {
 
 constexpr std::int64_t kMax32 = std::numeric_limits<std::uint32_t>::max();
-constexpr std::int64_t kMax64 = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxIno = (std::int64_t{1} << ReaderTable::kSnapshotShift) - 1;
 
 constexpr std::size_t kMaxNameSize = 255;
@@ -41,43 +39,6 @@ bool has_file_type(std::uint32_t mode) {
             return false;
     }
 }
-
-[[noreturn]] void fail() { throw std::invalid_argument("the index has an impossible entry"); }
-
-// Reads the fields of one column in order.
-class Column {
-  public:
-    Column(std::string_view text, char separator) : rest_(text), separator_(separator) {}
-
-    bool is_at_end() const { return is_at_end_; }
-
-    std::string_view next() {
-        if (is_at_end_) {
-            fail();
-        }
-        const std::size_t end = rest_.find(separator_);
-        const std::string_view field = rest_.substr(0, end);
-        is_at_end_ = end == std::string_view::npos;
-        rest_.remove_prefix(is_at_end_ ? rest_.size() : end + 1);
-        return field;
-    }
-
-    std::int64_t next_number(std::int64_t least, std::int64_t most) {
-        const std::string_view field = next();
-        std::int64_t value = 0;
-        const char* const end = field.data() + field.size();
-        const auto [stop, error] = std::from_chars(field.data(), end, value);
-        if (error != std::errc() || stop != end || value < least || value > most) {
-            fail();
-        }
-        return value;
-    }
-
-  private:
-    std::string_view rest_;
-    char separator_;
-    bool is_at_end_ = false;
-};
 
 // Reads the rows of all columns in parallel.
 class Rows {
@@ -98,7 +59,7 @@ class Rows {
         const std::string_view name = names_.next();
         if (name.empty() || name.size() > kMaxNameSize || name == "." || name == ".." ||
             name.find('\0') != std::string_view::npos) {
-            fail();
+            fail_index_entry();
         }
         return name;
     }
@@ -112,15 +73,16 @@ class Rows {
             mapping_.first_node + static_cast<std::uint64_t>(fields_[0].next_number(1, kMaxIno));
         const auto mode = static_cast<std::uint32_t>(number(1, 0xffff));
         if (!has_file_type(mode)) {
-            fail();
+            fail_index_entry();
         }
         inode.mode = mode & ~mapping_.umask;
         inode.uid = mapping_.uid.value_or(static_cast<std::uint32_t>(number(2, kMax32)));
         inode.gid = mapping_.gid.value_or(static_cast<std::uint32_t>(number(3, kMax32)));
-        inode.size = static_cast<std::uint64_t>(number(4, kMax64));
-        inode.mtime_ns = fields_[5].next_number(std::numeric_limits<std::int64_t>::min(), kMax64);
+        inode.size = static_cast<std::uint64_t>(number(4, kMaxIndexInteger));
+        inode.mtime_ns =
+            fields_[5].next_number(std::numeric_limits<std::int64_t>::min(), kMaxIndexInteger);
         inode.nlink = static_cast<std::uint32_t>(number(6, kMax32));
-        inode.rdev = static_cast<std::uint64_t>(number(7, kMax64));
+        inode.rdev = static_cast<std::uint64_t>(number(7, kMaxIndexInteger));
         return inode;
     }
 
@@ -128,12 +90,12 @@ class Rows {
     bool are_even() const {
         return names_.is_at_end() &&
                std::all_of(fields_.begin(), fields_.end(),
-                           [](const Column& column) { return column.is_at_end(); });
+                           [](const IndexColumn& column) { return column.is_at_end(); });
     }
 
   private:
-    Column parents_, names_;
-    std::vector<Column> fields_;
+    IndexColumn parents_, names_;
+    std::vector<IndexColumn> fields_;
     const NodeMapping mapping_;
 };
 
@@ -172,7 +134,7 @@ ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t fir
         const std::uint64_t next_parent = rows.next_parent();
         if (!listing || next_parent != parent) {
             if (next_parent < (listing ? parent + 1 : first)) {
-                fail();
+                fail_index_entry();
             }
             parent = next_parent;
             listing = std::make_shared<Listing>(parent, cache_seconds);
@@ -185,51 +147,10 @@ ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t fir
         listing->add(name, inode, stored_sizes.of(inode.ino - mapping.first_node, inode.size));
     }
     if (!rows.are_even()) {
-        fail();
+        fail_index_entry();
     }
     add_empty(batch, first, end, cache_seconds);
     return batch;
-}
-
-std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColumns& columns,
-                                                               std::uint64_t end) {
-    std::vector<std::pair<std::uint64_t, FileLayout>> layouts;
-    Column inos(columns[0], ','), sizes(columns[1], ','), file_offsets(columns[2], ','),
-        stream_offsets(columns[3], ','), extent_sizes(columns[4], ',');
-    while (!inos.is_at_end()) {
-        const auto ino = static_cast<std::uint64_t>(inos.next_number(0, kMax64));
-        const auto size = static_cast<std::uint64_t>(sizes.next_number(0, kMax64));
-        const std::int64_t file_offset = file_offsets.next_number(-1, kMax64);
-        const std::int64_t stream_offset = stream_offsets.next_number(-1, kMax64);
-        const std::int64_t extent_size = extent_sizes.next_number(-1, kMax64);
-        if (layouts.empty() || layouts.back().first != ino) {
-            if (!layouts.empty() && ino < layouts.back().first) {
-                fail();
-            }
-            layouts.push_back({ino, {size, {}}});
-        }
-        std::vector<FileExtent>& extents = layouts.back().second.extents;
-        if (extent_size == -1) {
-            continue;
-        }
-        const FileExtent extent{static_cast<std::uint64_t>(file_offset),
-                                static_cast<std::uint64_t>(stream_offset),
-                                static_cast<std::uint64_t>(extent_size)};
-        const std::uint64_t known_end =
-            extents.empty() ? 0 : extents.back().file_offset + extents.back().size;
-        if (file_offset < 0 || stream_offset < 0 || extent_size == 0 ||
-            extent.file_offset < known_end) {
-            fail();
-        }
-        extents.push_back(extent);
-    }
-    for (const Column& column : {sizes, file_offsets, stream_offsets, extent_sizes}) {
-        if (!column.is_at_end()) {
-            fail();
-        }
-    }
-    std::erase_if(layouts, [&](const auto& layout) { return layout.first >= end; });
-    return layouts;
 }
 
 }  // namespace gompfs

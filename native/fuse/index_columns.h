@@ -1,4 +1,4 @@
-// Makes listings and file layouts from rows of the index, without a Python object per row. Throws
+// Makes listings from rows of the index, without a Python object per row. Throws
 // std::invalid_argument if the rows are inconsistent.
 #pragma once
 
@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "blocks/block_reader.h"
 #include "blocks/stored_sizes.h"
 #include "fuse/listing_table.h"
 
@@ -34,14 +31,5 @@ struct DirectoryColumns {
 ListingBatch read_directories(const DirectoryColumns& columns, std::uint64_t first,
                               std::uint64_t end, const NodeMapping& mapping,
                               const StoredSizes& stored_sizes, std::uint32_t cache_seconds);
-
-// The columns ino, size, file_offset, stream_offset and extent size, in the same text form. One row
-// per extent, sorted by file and file_offset; a file without extents has one row with an extent
-// size of -1.
-using LayoutColumns = std::array<std::string_view, 5>;
-
-// Returns the layouts of the files with inode numbers below `end`.
-std::vector<std::pair<std::uint64_t, FileLayout>> read_layouts(const LayoutColumns& columns,
-                                                               std::uint64_t end);
 
 }  // namespace gompfs

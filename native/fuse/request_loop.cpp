@@ -61,6 +61,7 @@ class Answers {
                               place.reader->read(place.ino, read->offset, read->size, pieces_) &&
                               pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
+            place.reader->num_read_bytes.fetch_add(pieces_.size, std::memory_order_relaxed);
             send_reply(device_, request.header.unique, 0, pieces_.pieces, pieces_.size);
         }
         pieces_.blocks.clear();
@@ -165,6 +166,9 @@ int answer_requests(int device, Sources sources, const Forward& forward) {
         const auto begin = std::chrono::steady_clock::now();
         const auto place = sources.readers.find(parsed.header.nodeid);
         const bool is_read = parsed.header.opcode == FUSE_READ;
+        if (is_read) {
+            core_follower.leave();  // a read may start other threads, which inherit the core
+        }
         const bool is_forwarded = !answers.answer(parsed, place);
         if (is_forwarded) {
             core_follower.leave();
@@ -172,9 +176,7 @@ int answer_requests(int device, Sources sources, const Forward& forward) {
         }
         (place.reader ? place.reader : sources.readers.current())
             ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
-        if (is_read) {
-            core_follower.leave();
-        } else if (!is_forwarded) {
+        if (!is_read && !is_forwarded) {
             core_follower.follow(parsed.header.pid);
         }
     }

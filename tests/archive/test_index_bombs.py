@@ -169,7 +169,7 @@ def test_entries_with_an_invalid_inode(forge: Callable[..., Path], statement: st
     """Some caused an internal error, `ls` hid some, and `cat` did not find some."""
     path = forge(statement)
     with Archive(path) as archive, pytest.raises(CorruptIndexError, match=BY_CHILD[statement]):
-        archive.lookup(1, b"link")
+        archive.index.child(1, b"link")
     for command, *options in (["ls", "-R"], ["cat", "link"], ["verify"], ["extract", "-C", "out"]):
         answer = run_in_bounds([command, str(path), *options], tmp_path)
         assert answer.returncode == 1, command

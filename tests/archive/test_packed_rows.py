@@ -16,6 +16,7 @@ from gompfs._native.blocks import BlockReader
 from gompfs._native.fuse import Listing, ListingTable, NodeMapping
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError
+from gompfs.index.packed_rows import DIRECTORIES, LAYOUTS
 from gompfs.model import Extent, PackedRows
 
 Forge = Callable[..., Path]
@@ -35,11 +36,11 @@ def rows_of(packed: PackedRows) -> list[tuple[bytes, ...]]:
     return [row for row in zip(*columns, strict=True) if int(row[0]) < packed.end]
 
 
-def all_rows(look_up: Callable[[int, int], PackedRows], max_rows: int) -> list[tuple[bytes, ...]]:
+def all_rows(archive: Archive, query: str, max_rows: int) -> list[tuple[bytes, ...]]:
     """Returns all rows, fetched call by call."""
     first, rows = 1, []
     while True:
-        packed = look_up(first, max_rows)
+        packed = archive.index.packed_rows(query, first, max_rows)
         assert packed.first == first < packed.end
         rows += rows_of(packed)
         if packed.is_last:
@@ -51,7 +52,7 @@ def all_rows(look_up: Callable[[int, int], PackedRows], max_rows: int) -> list[t
 def test_all_rows(archive: Archive, max_rows: int) -> None:
     entries, extents = [], []
     for ino in sorted(archive.inode_numbers()):
-        for name, inode in archive.list_directory(ino):
+        for name, inode in archive.index.directory(ino):
             entries.append((b"%d" % ino, name, *(b"%d" % field for field in inode[:8])))
         inode = archive.inode(ino)
         if stat.S_ISREG(inode.mode):
@@ -59,16 +60,16 @@ def test_all_rows(archive: Archive, max_rows: int) -> None:
             extents += [tuple(b"%d" % field for field in (ino, inode.size, *piece)) for piece in pieces]
     assert len(entries) > 60
     assert len(extents) > 60
-    assert all_rows(archive.directories, max_rows) == entries
-    assert all_rows(archive.layouts, max_rows) == extents
+    assert all_rows(archive, DIRECTORIES, max_rows) == entries
+    assert all_rows(archive, LAYOUTS, max_rows) == extents
 
 
 def test_no_rows_after_the_last(archive: Archive) -> None:
     behind = max(archive.inode_numbers()) + 1
-    for look_up in (archive.directories, archive.layouts):
-        assert look_up(behind, 64) == PackedRows(behind, behind + 1, True, ())
+    for query in (DIRECTORIES, LAYOUTS):
+        assert archive.index.packed_rows(query, behind, 64) == PackedRows(behind, behind + 1, True, ())
         with pytest.raises(CorruptIndexError):
-            look_up(1 << 63, 64)
+            archive.index.packed_rows(query, 1 << 63, 64)
 
 
 @pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
@@ -79,30 +80,29 @@ def test_hostile_directories(forge: Forge, statement: str, max_rows: int) -> Non
         for node in range(1, 80):
             table = ListingTable(1 << 20)
             with contextlib.suppress(GompfsError, ValueError):
-                packed = archive.directories(node, max_rows)
+                packed = archive.index.packed_rows(DIRECTORIES, node, max_rows)
                 table.insert_columns(packed.columns, packed.first, packed.end, NodeMapping(), SECONDS, 0)
             fast = table.use(node)
             with contextlib.suppress(GompfsError):
-                slow = Listing(node, archive.list_directory(node), SECONDS)
+                slow = Listing(node, archive.index.directory(node), SECONDS)
                 assert fast is None or fast.pack(0, CAPACITY) == slow.pack(0, CAPACITY)
 
 
 @pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in USING.items()])
 def test_hostile_layouts(forge: Forge, statement: str) -> None:
-    """The fast path accepts a file only if the slow path accepts its extents too."""
+    """Extents that a reader accepts ascend, are not empty, and do not overlap."""
     with Archive(forge(statement)) as archive:
         for node in range(1, 80):
-            reader = BlockReader(archive.num_blocks, archive.block_size, 1)
-            with contextlib.suppress(GompfsError, ValueError):
-                layouts = archive.layouts(node, 3)
-                reader.add_columns(layouts.columns, layouts.end)
-            if reader.knows(node):
-                archive.extents(node)
+            with contextlib.suppress(GompfsError):
+                extents = archive.extents(node)
+                assert all(min(extent) >= 0 and extent.size > 0 for extent in extents)
+                ends = [extent.file_offset + extent.size for extent in extents]
+                assert all(end <= extent.file_offset for end, extent in zip(ends, extents[1:], strict=False))
 
 
 def test_many_files_are_known_at_once(archive: Archive) -> None:
     reader = BlockReader(archive.num_blocks, archive.block_size, 1)
-    layouts = archive.layouts(1, 10_000)
+    layouts = archive.index.packed_rows(LAYOUTS, 1, 10_000)
     reader.add_columns(layouts.columns, layouts.end)
     inodes = [archive.inode(ino) for ino in sorted(archive.inode_numbers())]
     assert [reader.knows(inode.ino) for inode in inodes] == [stat.S_ISREG(inode.mode) for inode in inodes]
@@ -123,4 +123,4 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
         Path(os.fsdecode(os.path.join(os.fsencode(tmp_path / "tree"), name))).touch()
     pack(tmp_path / "a.gomp", tmp_path / "tree")
     with Archive(tmp_path / "a.gomp") as archive:
-        assert [row[1] for row in all_rows(archive.directories, 100)] == names
+        assert [row[1] for row in all_rows(archive, DIRECTORIES, 100)] == names

@@ -86,7 +86,7 @@ def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
         report = verify_archive(archive)
         assert not report.damages
         assert not any("overlap" in problem.reason for problem in report.problems)
-        first, second = archive.decode_stream_blocks(0, 2)
+        first, second = archive.stored.decode_stream([0, 1])
         assert bytes(first.content) == bytes(second.content)
 
 

@@ -73,7 +73,7 @@ def test_adding_twice_shows_the_tree_as_it_is_now(tree: Path, archive: Path, tmp
             assert list_archive(opened) == expected
             for path, inode in opened.walk():
                 assert inode.nlink == os.lstat(os.path.join(os.fsencode(tree), path)).st_nlink, path
-            assert opened.totals()[0] == len({inode.ino for _, inode in opened.walk()})
+            assert opened.index.totals()[0] == len({inode.ino for _, inode in opened.walk()})
             assert verify_archive(opened).is_sound
     extract(archive, tmp_path / "out")
     assert list_directory(tmp_path / "out") == expected
@@ -91,7 +91,7 @@ def test_only_given_entries_are_replaced(tree: Path, archive: Path, tmp_path: Pa
         assert set(after) == set(before) | {b"zoo"}
         assert after[b"docs/b"].content == b"another b"
         assert {path for path in before if after[path] != before[path]} == {b"", b"docs", b"docs/b"}
-        assert [entry.name for entry in opened.list_directory(opened.resolve("docs").ino)] == [
+        assert [entry.name for entry in opened.index.directory(opened.resolve("docs").ino)] == [
             b"a",
             b"b",
             b"deep",

@@ -71,7 +71,7 @@ def counts_of(grammar: Grammar) -> dict[bytes, int]:
 
 def binary_files(archive: Path) -> list[int]:
     with Archive(archive, engine=select_engine("cpu")) as opened:
-        return opened.binary_files()
+        return opened.index.binary_files()
 
 
 @pytest.mark.parametrize("words", ["whitespace", "letters"])

@@ -115,7 +115,7 @@ def test_inodes_are_numbered_depth_first_and_links_counted(shared_odd_tree: Path
         assert numbers == list(range(1, len(numbers) + 1))
         for path, inode in archive.walk():
             assert inode.nlink == os.lstat(os.path.join(os.fsencode(shared_odd_tree), path)).st_nlink, path
-        num_inodes, size = archive.totals()
+        num_inodes, size = archive.index.totals()
         assert num_inodes == len(numbers)
         sizes = {i.ino: i.size for _, i in archive.walk() if stat.S_ISREG(i.mode)}
         assert size == sum(sizes.values())
@@ -530,7 +530,7 @@ class TestUnreadable:
         ]
         with Archive(target) as archive:
             assert set(list_archive(archive)) == {b"", b"d", b"d/sound"}
-            assert archive.totals()[0] == 3
+            assert archive.index.totals()[0] == 3
             assert verify_archive(archive).is_sound
         output = subprocess.run([sys.executable, "-P", "-m", "gompfs", "stats", target, "sort"], **CAPTURED).stdout
         assert output == b"all\t1\nis\t1\nsound\t1\n"

@@ -66,7 +66,7 @@ class Device:
         self.kernel.settimeout(20)
         self.forwarded: list[str] = []  # the names of the operations
         self.readers = ReaderTable()
-        self.readers.insert(0, reader or BlockReader(0, 1 << 12, 0))
+        self.readers.insert(0, BlockReader(0, 1 << 12, 0) if reader is None else reader)
         tables = (self.readers, listings or ListingTable(0), replies or ReplyCache(0))
         handlers = handlers or Unanswered(lambda operation: self.forward(operation))
         self.server = FuseServer(self._daemon.fileno() if descriptor is None else descriptor, *tables, handlers)

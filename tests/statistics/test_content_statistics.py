@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gompfs.archive import Archive
+from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import expand_part
@@ -109,13 +110,13 @@ def test_a_file_in_pieces_comes_once(tmp_path: Path) -> None:
 def test_only_blocks_of_the_file_are_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     contents = {f"{number}": make_text(number, 100_000) for number in range(5)}
     decoded: list[int] = []
-    decode = Archive.decode_stream_blocks
+    decode = StoredBlocks.decode_stream
 
-    def count(archive: Archive, first: int, number: int) -> object:
-        decoded.extend(range(first, first + number))
-        return decode(archive, first, number)
+    def count(stored: StoredBlocks, numbers: Sequence[int]) -> object:
+        decoded.extend(numbers)
+        return decode(stored, numbers)
 
-    monkeypatch.setattr(Archive, "decode_stream_blocks", count)
+    monkeypatch.setattr(StoredBlocks, "decode_stream", count)
     with Archive(packed(tmp_path, contents)) as archive:
         inode = archive.resolve("3")
         words = oracle.ngrams_of([(b"3", contents["3"])])

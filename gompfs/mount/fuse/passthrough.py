@@ -7,7 +7,6 @@ counts how often each file is open.
 
 from __future__ import annotations
 
-import errno
 import logging
 import mmap
 import os
@@ -189,23 +188,22 @@ class PassthroughFiles:
                 if self._is_closed:
                     raise MountError("the mount ends")
                 with content[start : start + _PART] as part:
-                    if not self._archive.decode_into(node, start, part):
-                        self._copy(node, start, start + len(part), descriptor)
+                    self._decode_part(node, start, part)
 
-    def _copy(self, node: int, first: int, end: int, descriptor: int) -> None:
-        """Write a range of a file in batches, as the engine decodes them."""
-        batch = self._archive.engine.batch_bytes
+    def _decode_part(self, node: int, file_offset: int, part: memoryview) -> None:
+        """Decode a part of a file: at once on the CPU, or in batches of another engine, some of them at a time."""
+        engine = self._archive.engine
+        if engine.decodes_on_cpu(len(part)):
+            self._archive.decode_into(node, file_offset, part)
+            return
+        batch = engine.batch_bytes
 
-        def copy(start: int) -> None:
-            pieces = self._archive.read_pieces(node, start, min(batch, end - start), keep=False)
-            for first in range(0, len(pieces), _MAX_PIECES):
-                some = pieces[first : first + _MAX_PIECES]
-                if os.pwritev(descriptor, some, start) != (num_bytes := sum(map(len, some))):
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-                start += num_bytes
+        def decode(start: int) -> None:
+            with part[start : start + batch] as out:
+                self._archive.decode_into(node, file_offset + start, out)
 
         with ThreadPoolExecutor(_BATCHES_AT_ONCE, thread_name_prefix="gompfs-passthrough") as executor:
-            for _ in executor.map(copy, range(first, end, batch)):
+            for _ in executor.map(decode, range(0, len(part), batch)):
                 pass
 
 

@@ -131,7 +131,7 @@ class _Handlers:
     def _xattrs(self, node: int) -> dict[bytes, bytes]:
         only = self._content.only
         if only is not None and not self._knows_xattrs:
-            self._replies.set_nodes_with_xattrs(only.archive.inodes_with_xattrs())
+            self._replies.set_nodes_with_xattrs(only.archive.index.inodes_with_xattrs())
             self._knows_xattrs = True
         return self._operations(node).xattrs(node)
 

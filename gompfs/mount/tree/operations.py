@@ -20,7 +20,6 @@ from gompfs.options import MountOptions
 
 STATFS_BLOCK_SIZE = 4096
 _MAX_STATFS_BLOCKS = (1 << 64) - 1
-_MIN_KNOWN, _MAX_KNOWN = 64, 1 << 12  # how many extents one query reads from the index
 
 
 class Operations(ArchiveOperations):
@@ -30,8 +29,6 @@ class Operations(ArchiveOperations):
         """`snapshot` is stored in the upper bits of all node ids except the root's."""
         self.archive = archive
         self.reader = archive.blocks.reader
-        self._known_end = 0
-        self._num_known = _MIN_KNOWN
         self._follows = options.follow
         self.virtual_content = VirtualContent(archive, options.api)
         self._tree = Tree(archive, self.virtual_content, options, snapshot)
@@ -96,16 +93,11 @@ class Operations(ArchiveOperations):
         if virtual is not None and virtual.file is not None:
             return (virtual.file.read(file_offset, size),)
         ino = self._tree.ino(node)
-        inode = self.archive.inode(ino)
-        size = min(size, inode.size - file_offset)
         try:
-            pieces = self.archive.read_pieces(ino, file_offset, size) if size > 0 else ()
+            return self.archive.read_pieces(ino, file_offset, size)
         except GompfsError as error:
             error.path = error.path or display_path(self.archive.path_of(ino))
             raise
-        if not self.reader.knows(ino):
-            self._make_known(ino)
-        return pieces
 
     def stored_size(self, inode: Inode) -> int:
         """Returns how many bytes of a node are not in holes. `inode` holds the node's attributes."""
@@ -132,20 +124,6 @@ class Operations(ArchiveOperations):
         """Returns the inode of an archive's entry, or None for a virtual entry."""
         return self.archive.inode(self._tree.ino(node)) if self._tree.virtual(node) is None else None
 
-    def _make_known(self, ino: int) -> None:
-        """Give `reader` the extents of a file and of those after it, so that C++ can answer reads of them.
-
-        While a program reads files in the order of the index, the number of extents doubles, up to _MAX_KNOWN.
-        """
-        goes_on = 0 <= ino - self._known_end < _MAX_KNOWN
-        self._num_known = min(2 * self._num_known, _MAX_KNOWN) if goes_on else _MIN_KNOWN
-        try:
-            layouts = self.archive.layouts(ino, self._num_known)
-            self._known_end = layouts.end
-            self.reader.add_columns(layouts.columns, layouts.end)
-        except (GompfsError, ValueError):  # the index is damaged after this file
-            self.reader.add_file(ino, self.archive.inode(ino).size, self.archive.extents(ino))
-
     def readlink(self, node: int) -> bytes:
         """Returns the target of a symlink. Raises OSError (EINVAL) for anything else."""
         inode = self.inode(node)
@@ -159,7 +137,7 @@ class Operations(ArchiveOperations):
 
     def statfs(self) -> FileSystemSize:
         """See NodeOperations.statfs."""
-        num_inodes, size = self.archive.totals()
+        num_inodes, size = self.archive.index.totals()
         blocks = min(-(-size // STATFS_BLOCK_SIZE), _MAX_STATFS_BLOCKS)
         return FileSystemSize(blocks, num_inodes, self.archive.block_size, MAX_NAME_SIZE, STATFS_BLOCK_SIZE)
 

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from gompfs._native.fuse import SNAPSHOT_SHIFT, NodeMapping
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, EntryNotDirectoryError, EntryNotFoundError
+from gompfs.index.packed_rows import DIRECTORIES
 from gompfs.model import ROOT_INO, Inode, PackedRows
 from gompfs.mount.stats_permissions import StatsPermissions
 from gompfs.mount.virtual_content import VirtualContent
@@ -50,7 +51,7 @@ class Tree:
             permissions = StatsPermissions(archive, options, self._root.ino, self._owned)
             self._virtual = VirtualTree(archive, content, permissions, FIRST_VIRTUAL + self._first)
             self._beside_root[PRIVATE] = self._virtual.private
-            if archive.lookup(self._root.ino, STATS) is None:
+            if archive.index.child(self._root.ino, STATS) is None:
                 self._beside_root[STATS] = self._virtual.stats
 
     def virtual(self, node: int) -> VirtualNode | None:
@@ -110,7 +111,7 @@ class Tree:
             return self.inode(node.number)
         if parent == ROOT_INO and name in self._beside_root:
             return self.inode(self._beside_root[name])
-        inode = self._archive.lookup(self.ino(parent), name)
+        inode = self._archive.index.child(self.ino(parent), name)
         if inode is None and len(name) > MAX_NAME_SIZE:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         return None if inode is None else self._mapped(inode)
@@ -123,7 +124,7 @@ class Tree:
             entries = ((name, self.virtual(child)) for name, child in listed if child is not None)
             return [(name, entry.inode) for name, entry in entries if entry is not None]
         ino = self.ino(node)
-        children: Sequence[tuple[bytes, Inode]] = self._archive.list_directory(ino)
+        children: Sequence[tuple[bytes, Inode]] = self._archive.index.directory(ino)
         if not children and not stat.S_ISDIR(self._archive.inode(ino).mode):
             raise EntryNotDirectoryError("not a directory", archive=self._archive.path)
         if self._maps:
@@ -142,7 +143,7 @@ class Tree:
         )
         if first >= FIRST_VIRTUAL or is_changed_root:
             return None
-        return self._archive.directories(self.ino(first), max_entries)
+        return self._archive.index.packed_rows(DIRECTORIES, self.ino(first), max_entries)
 
     @property
     def mapping(self) -> NodeMapping:

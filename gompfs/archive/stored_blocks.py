@@ -1,0 +1,171 @@
+"""The compressed blocks of an archive: reads them from its file, and has the engine decode them.
+
+Readers of files go through BlockService, which caches decoded blocks. Sections, statistics and `verify` read each block
+once and come here directly.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import add
+
+from gompfs._native.codec import BufferPool
+from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
+from gompfs.engine import Engine
+from gompfs.errors import CorruptBlockError, CorruptIndexError
+from gompfs.format import ArchiveFile
+from gompfs.model import BlockPlaces, Section, Segment
+
+_SECTION_BATCH = 256  # blocks of a section that are decoded in one call
+_LARGE_RUN = 1 << 20  # larger reads go to pooled buffers: touching fresh memory takes as long as reading
+_SECTION_READERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The content of a block, or a status that says why it could not be decoded."""
+
+    content: memoryview
+    status: BlockStatus
+
+
+class StoredBlocks:
+    """Reads and decodes blocks, without a cache. Thread-safe."""
+
+    def __init__(
+        self,
+        file: ArchiveFile,
+        engine: Engine,
+        block_size: int,
+        segments: Sequence[Segment],
+        archive: str,
+        *,
+        verify: bool,
+    ) -> None:
+        """Read the blocks of `segments`, which form the stream, and of sections from `file`.
+
+        `archive` is the path for error messages. `verify` also compares decoded bytes with their checksums.
+        """
+        self._file = file
+        self._engine = engine
+        self._block_size = block_size
+        self._segments = segments
+        self._archive = archive
+        self._verify = verify
+        self._runs = BufferPool()  # buffers for large reads of the file
+
+    def decode_stream(self, numbers: Sequence[int]) -> list[Block]:
+        """Decode blocks of the stream by ascending numbers. A damaged block is returned with its status."""
+        decoded: list[Block] = []
+        for segment, places in self._parts_of_segments(numbers):
+            decoded += self.decode_places(segment.places, places)
+        return decoded
+
+    def decode_for_reader(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
+        """Like `decode_stream`, as BlockReader.decode_with needs it: returns the contents and the statuses."""
+        blocks = self.decode_stream(numbers)
+        return [block.content for block in blocks], bytes(block.status for block in blocks)
+
+    def read_stream(self, first: int, count: int) -> tuple[list[memoryview], list[int]]:
+        """Returns compressed blocks of the stream, not checked, and how many bytes each should decompress to."""
+        blocks: list[memoryview] = []
+        sizes: list[int] = []
+        for segment, numbers in self._parts_of_segments(range(first, first + count)):
+            blocks += self._read(segment.places, numbers)
+            sizes += self._sizes(segment.places, numbers)
+        return blocks, sizes
+
+    def decode_places(
+        self, places: BlockPlaces, numbers: Sequence[int], *, verify: bool = False, out: memoryview | None = None
+    ) -> list[Block]:
+        """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block has its status.
+
+        The contents returned are views of `out`, which must be large enough for all, or of memory from the engine.
+        """
+        sizes = self._sizes(places, numbers)
+        raw = self._read(places, numbers)
+        if out is None:
+            out = self._engine.allocate(sum(sizes))
+        statuses = self._engine.decode_blocks(raw, out, sizes=sizes, verify=verify or self._verify)
+        decoded = out.toreadonly()
+        ends = itertools.accumulate(sizes)
+        return [
+            Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
+        ]
+
+    def read_section(self, section: Section) -> memoryview:
+        """Returns the content of a section. Raises CorruptBlockError or CorruptIndexError."""
+        from concurrent.futures import ThreadPoolExecutor  # only statistics read sections
+
+        self.check_section(section)
+        places = section.places
+        content = BufferPool().allocate(places.uncompressed_size)
+
+        def decode(first: int) -> list[Block]:
+            count = min(_SECTION_BATCH, len(places) - first)
+            out = content[first * self._block_size : (first + count) * self._block_size]
+            return self.decode_places(places, range(first, first + count), out=out)
+
+        # While one batch is read from the file, others are decoded.
+        with ThreadPoolExecutor(_SECTION_READERS, thread_name_prefix="gompfs-section") as executor:
+            batches = executor.map(decode, range(0, len(places), _SECTION_BATCH))
+            for number, block in enumerate(itertools.chain.from_iterable(batches)):
+                if block.status is not BlockStatus.OK:
+                    raise CorruptBlockError(
+                        f"section {section.kind} of segment {section.segment}: {block.status.reason}",
+                        archive=self._archive,
+                        block=number,
+                    )
+        self._runs.drop_free()
+        return content.toreadonly()
+
+    def check_section(self, section: Section) -> None:
+        """Raise CorruptIndexError unless the blocks of a section can hold as many bytes as the index says.
+
+        This bounds the memory for a section in proportion to the size of the archive, whatever the index claims.
+        """
+        places = section.places
+        blocks = sorted(zip(places.archive_offsets, places.compressed_sizes, strict=True))
+        reason = ""
+        if any(offset + size > other for (offset, size), (other, _) in itertools.pairwise(blocks)):
+            reason = "blocks that overlap"
+        payload_sizes = (size - BLOCK_HEADER_SIZE for size in places.compressed_sizes)
+        sizes = self._sizes(places, range(len(places)))
+        if any(size > MAX_EXPANSION * payload for size, payload in zip(sizes, payload_sizes, strict=True)):
+            reason = "blocks that are too small for their content"
+        if reason:
+            name = f"section {section.kind} of segment {section.segment}"
+            raise CorruptIndexError(f"the index is damaged: {name} has {reason}", archive=self._archive)
+
+    def _parts_of_segments(self, numbers: Sequence[int]) -> Iterator[tuple[Segment, list[int]]]:
+        """Yields segments, and block numbers relative to them, for ascending block numbers of the stream."""
+        for segment in self._segments:
+            start = bisect_left(numbers, segment.first_block)
+            end = bisect_left(numbers, segment.first_block + len(segment.places))
+            if start < end:
+                yield segment, [number - segment.first_block for number in numbers[start:end]]
+
+    def _sizes(self, places: BlockPlaces, numbers: Sequence[int]) -> list[int]:
+        return [min(places.uncompressed_size - number * self._block_size, self._block_size) for number in numbers]
+
+    def _read(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
+        """Returns the compressed bytes of blocks. Adjacent blocks are read at once.
+
+        A block that extends beyond the end of the file is returned in part.
+        """
+        offsets = [places.archive_offsets[number] for number in numbers]
+        sizes = [places.compressed_sizes[number] for number in numbers]
+        start, end = offsets[0], max(map(add, offsets, sizes))
+        if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
+            run = self._read_run(end - start, start)
+            return [run[offset - start : offset - start + size] for offset, size in zip(offsets, sizes, strict=True)]
+        return [memoryview(self._file.read(size, offset)) for offset, size in zip(offsets, sizes, strict=True)]
+
+    def _read_run(self, size: int, archive_offset: int) -> memoryview:
+        if size < _LARGE_RUN:
+            return memoryview(self._file.read(size, archive_offset))
+        buffer = self._runs.allocate(size)
+        return buffer[: self._file.read_into(buffer, archive_offset)]

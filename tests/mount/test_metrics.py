@@ -109,7 +109,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     num_reads = state.value("gompfs_request_seconds_count", request="read")
     assert 196 <= num_reads < 210
     answered = state.value("gompfs_request_seconds_count", request="read", path="fast")
-    assert 98 <= answered < 196
+    assert 196 <= answered <= num_reads  # also the first read, whose layout C++ asks Python for
     assert state.value("gompfs_request_seconds_bucket", request="read", le="+Inf") == num_reads
     assert state.value("gompfs_cache_hits_total") >= 98
     assert 1 <= state.value("gompfs_cache_misses_total") <= 25

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 import click
 import pytest
 from documents import ROOT, comparable
+from session import environment as session_environment
 from session import run_session
 
 from gompfs.cli.application import COMMAND_MODULES, application
@@ -51,6 +54,46 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
     (example,) = blocks(ROOT / "docs/howto/python-fsspec.md", "python")
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.splitlines() == [b"hello", b"docs ['readme.txt'] 2", b"hello 1"]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home directory with the trees and archives that the guides use, and a directory `work`."""
+    text = b"an error to be or not to be " * 40
+    trees = {"corpus/docs": "readme.txt", "src": "a.c", "more/docs": "more.txt", "old": "file", "new": "file"}
+    for directory, name in trees.items():
+        (tmp_path / directory).mkdir(parents=True)
+        (tmp_path / directory / name).write_bytes(text)
+    subprocess.run(["tar", "-C", tmp_path, "-cf", tmp_path / "sources.tar", "src"], check=True)
+    (tmp_path / "work").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", ["pack", "mount", "without-a-mount", "statistics"])
+def test_commands_of_a_guide_succeed(page: str, home: Path) -> None:
+    shell_blocks = blocks(ROOT / f"docs/howto/{page}.md", "")
+    assert shell_blocks
+    for block in shell_blocks:
+        work = home / "work"
+        shutil.rmtree(work)
+        work.mkdir()
+        shutil.copy(home / "sources.tar", work)
+        archives = [name for name in ("corpus", "old", "new") if page != "pack" and f" {name}.gomp" in block]
+        prepared = [f"gompfs pack -q ~/{name} {name}.gomp" for name in archives]
+        commands = [line for line in block.splitlines() if not line.startswith("ssh ")]
+        for shown, used in (("[PATH...]", ""), ("path/to/file", "docs/readme.txt"), ("sources.tar.zst", "sources.tar")):
+            commands = [line.replace(shown, used) for line in commands]
+        script = "\n".join(["set -e", *prepared, *commands])
+        environment = session_environment() | {"HOME": str(home)}
+        try:
+            done = subprocess.run(
+                ["bash", "-c", script], cwd=work, env=environment, capture_output=True, text=True, check=False
+            )
+        finally:
+            for name in ("mnt", "all"):
+                if os.path.ismount(work / name):
+                    subprocess.run(["gompfs", "umount", "--lazy", work / name], env=environment, check=True)
+        assert done.returncode == 0, (script, done.stdout, done.stderr)
 
 
 def invocations(page: Path) -> Iterator[list[str]]:

@@ -70,7 +70,7 @@ def encode_blocks(
 
     Returns each block with its codec and its uncompressed size.
 
-    Raises ValueError for a block size or a group size that the format does not have.
+    Raises ValueError for a block size, a level or a group size that does not exist.
     """
 
 def decode_blocks(

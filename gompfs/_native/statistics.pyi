@@ -85,13 +85,11 @@ class Postings:
     def __init__(self, directory: str, in_memory: int, limit: int) -> None:
         """Creates no file before the memory is used up."""
 
-    def gather(
-        self, corpus: Corpus, per_file: bool, direction: Direction, num_threads: int, sequential: bool = False
-    ) -> None:
-        """Counts on the CPU. With `sequential`, counts on one thread, as the TADOC papers do, and ignores `direction`.
+    def gather(self, corpus: Corpus, per_file: bool, direction: Direction, num_threads: int) -> None:
+        """Counts on the CPU. Raises ValueError above the limit, OSError."""
 
-        Raises ValueError above the limit, OSError.
-        """
+    def gather_sequentially(self, corpus: Corpus, per_file: bool) -> None:
+        """Counts as the TADOC papers do: on one thread, top-down, in hash tables. Raises what gather raises."""
 
     def gather_over_edges(self, corpus: Corpus, per_file: bool, num_threads: int) -> None:
         """Counts only the n-grams that span two parts, which a device does not count. Raises what gather raises."""

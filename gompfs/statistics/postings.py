@@ -111,8 +111,10 @@ def _gather(
     times = traversal.times or PhaseTimes()
     if traversal.device is None:
         with times.of("traverse"):
-            threads, sequential = traversal.num_threads, traversal.sequential
-            postings.gather(corpus, per_file, traversal.direction, threads, sequential)
+            if traversal.sequential:
+                postings.gather_sequentially(corpus, per_file)
+            else:
+                postings.gather(corpus, per_file, traversal.direction, traversal.num_threads)
         return
     from gompfs.statistics.device_postings import DeviceCounter
 

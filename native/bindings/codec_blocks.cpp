@@ -10,6 +10,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "codec/block_batch.h"
+#include "codec/payload.h"
 #include "common/buffer_view.h"
 #include "common/interruptible.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "bindings/arrays.h"
-#include "statistics/traversal.h"
+#include "statistics/counted_files.h"
 
 namespace gompfs {
 

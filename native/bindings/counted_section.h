@@ -8,7 +8,7 @@
 #include "bindings/counted_files.h"
 #include "common/buffer_view.h"
 #include "common/interruptible.h"
-#include "statistics/traversal.h"
+#include "statistics/word_counts.h"
 
 namespace gompfs {
 

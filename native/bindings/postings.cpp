@@ -12,6 +12,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "common/interruptible.h"
+#include "statistics/sequential.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,9 +47,13 @@ void add(Postings& postings, const NumberRows& keys, const NumberRows& of_keys) 
 }
 
 void gather(Postings& postings, const Corpus& corpus, bool per_file, Direction direction,
-            unsigned num_threads, bool sequential) {
-    const Traversal traversal{sequential, direction, num_threads};
-    run_interruptibly([&] { gather_postings(corpus, per_file, traversal, postings); });
+            unsigned num_threads) {
+    run_interruptibly(
+        [&] { gather_postings(corpus, per_file, {direction, num_threads}, postings); });
+}
+
+void gather_sequentially(Postings& postings, const Corpus& corpus, bool per_file) {
+    run_interruptibly([&] { count_sequentially(corpus, per_file, postings); });
 }
 
 void add_over_edges(Postings& postings, const Corpus& corpus, bool per_file, unsigned num_threads) {
@@ -65,8 +70,8 @@ void bind_postings(nb::module_& statistics) {
         .value("BOTTOM_UP", Direction::bottom_up);
     nb::class_<Postings>(statistics, "Postings")
         .def("__init__", &init, "directory"_a, "in_memory"_a, "limit"_a)
-        .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a,
-             "sequential"_a = false)
+        .def("gather", &gather, "corpus"_a, "per_file"_a, "direction"_a, "num_threads"_a)
+        .def("gather_sequentially", &gather_sequentially, "corpus"_a, "per_file"_a)
         .def("gather_over_edges", &add_over_edges, "corpus"_a, "per_file"_a, "num_threads"_a)
         .def("add", &add, "keys"_a, "postings"_a);
 }

@@ -15,7 +15,7 @@
 #include "bindings/counted_section.h"
 #include "common/failures.h"
 #include "common/interruptible.h"
-#include "statistics/statistics.h"
+#include "statistics/task_report.h"
 #include "statistics/word_count_report.h"
 #include "statistics/words_report.h"
 
@@ -43,7 +43,7 @@ nb::list make_pieces(const Report& report, std::size_t first, std::size_t count,
     return pieces;
 }
 
-Report* of_task(const Corpus& corpus, Task task, std::uint64_t top, Postings& postings,
+Report* of_task(const Corpus& corpus, PostingsTask task, std::uint64_t top, Postings& postings,
                 unsigned num_threads) {
     std::unique_ptr<Report> report;
     run_interruptibly([&] { report = make_report(corpus, task, top, postings, num_threads); });
@@ -83,12 +83,12 @@ Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
 }  // namespace
 
 void bind_report(nb::module_& statistics) {
-    nb::enum_<Task>(statistics, "PostingsTask", "A statistic of n-grams and files.")
-        .value("INVERTED_INDEX", Task::inverted_index)
-        .value("TERM_VECTOR", Task::term_vector)
-        .value("SEQUENCE_COUNT", Task::sequence_count)
-        .value("RANKED_INVERTED_INDEX", Task::ranked_inverted_index)
-        .value("TFIDF", Task::tfidf);
+    nb::enum_<PostingsTask>(statistics, "PostingsTask", "A statistic of n-grams and files.")
+        .value("INVERTED_INDEX", PostingsTask::inverted_index)
+        .value("TERM_VECTOR", PostingsTask::term_vector)
+        .value("SEQUENCE_COUNT", PostingsTask::sequence_count)
+        .value("RANKED_INVERTED_INDEX", PostingsTask::ranked_inverted_index)
+        .value("TFIDF", PostingsTask::tfidf);
     nb::class_<Report>(statistics, "Report")
         .def_prop_ro("size", [](const Report& self) { return self.size(); })
         .def("pieces", &make_pieces, "first"_a, "count"_a, "num_threads"_a);

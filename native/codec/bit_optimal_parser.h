@@ -8,7 +8,7 @@
 
 namespace gompfs {
 
-// As parse_block: slower, but the result is closer to the smallest size.
+// As parse_block (choose_parser.h): slower, but the result is closer to the smallest size.
 void parse_bit_block_optimally(Bytes content, const ParserLimits& limits,
                                const SearchEffort& effort, std::vector<Sequence>& sequences);
 

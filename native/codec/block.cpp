@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codec/payload.h"
 #include "common/little_endian.h"
 #include "shared/format_constants.h"
 

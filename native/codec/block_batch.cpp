@@ -98,6 +98,9 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
     if (block_size == 0 || block_size > kMaxBlockSize) {
         throw std::invalid_argument("block_size is out of bounds");
     }
+    if (options.level < kMinLevel || options.level > kMaxLevel) {
+        throw std::invalid_argument("level is out of bounds");
+    }
     if (options.group_size_log2 < kMinGroupSizeLog2 ||
         options.group_size_log2 > kMaxGroupSizeLog2) {
         throw std::invalid_argument("group_size_log2 is out of bounds");

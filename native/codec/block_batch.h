@@ -14,8 +14,8 @@
 namespace gompfs {
 
 // Cuts `stream` into blocks of block_size bytes (the last may be shorter) and encodes each, with
-// header. Throws std::invalid_argument for a block size or a group size that the format does not
-// have.
+// header. Throws std::invalid_argument for a block size, level or group size that does not
+// exist.
 std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t block_size,
                                                      const EncodeOptions& options,
                                                      unsigned num_threads);

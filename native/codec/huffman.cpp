@@ -202,9 +202,9 @@ SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bi
         std::uint32_t unused = 0;
         for (std::size_t symbol = 0; symbol < lengths.size(); ++symbol) {
             const bool used = lengths[symbol] != 0;
-            std::uint32_t& place = used ? next[lengths[symbol]] : unused;
-            sorted.symbols[used ? place : count] = static_cast<std::uint16_t>(symbol);
-            place += used;
+            std::uint32_t& index = used ? next[lengths[symbol]] : unused;
+            sorted.symbols[used ? index : count] = static_cast<std::uint16_t>(symbol);
+            index += used;
         }
     }
     return sorted;

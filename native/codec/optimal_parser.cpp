@@ -84,7 +84,7 @@ class OptimalParser {
     void start_window();
     void parse_window();
     void arrive(std::uint32_t position);
-    void arrive_behind_full_sequences(std::uint32_t position);
+    void arrive_after_full_sequences(std::uint32_t position);
     void search(std::uint32_t position);
     std::uint32_t useful_length(const States& here, std::uint32_t position) const;
     std::uint32_t final_below(const States& here) const;
@@ -182,14 +182,14 @@ void OptimalParser<kNumPhases>::arrive(std::uint32_t position) {
         }
     }
     if (any_full) [[unlikely]] {
-        arrive_behind_full_sequences(position);
+        arrive_after_full_sequences(position);
     }
 }
 
 // A literal string that is too long for one sequence: the sequence ends without a match, and the
 // last literal begins a new one.
 template <std::uint32_t kNumPhases>
-void OptimalParser<kNumPhases>::arrive_behind_full_sequences(std::uint32_t position) {
+void OptimalParser<kNumPhases>::arrive_after_full_sequences(std::uint32_t position) {
     const States& before = at(position - 1);
     States& here = at(position);
     for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
@@ -247,11 +247,11 @@ std::uint32_t OptimalParser<kNumPhases>::useful_length(const States& here,
     for (std::uint32_t phase = 0; phase < kNumPhases; ++phase) {
         const std::uint32_t next = phase_after(phase);
         const std::int32_t cost = here.cost[phase] + kSequenceCost;
-        const std::int32_t behind_here = (cost - here.cost[next]) / kByteCost;
+        const std::int32_t after_here = (cost - here.cost[next]) / kByteCost;
         const std::int32_t num_literals = (cost - farthest_cost_[next]) / kByteCost;
-        const std::int32_t behind_farthest =
+        const std::int32_t after_farthest =
             farthest_end_[next] - static_cast<std::int32_t>(position) + std::max(num_literals, 1);
-        useful = std::min(useful, std::max(behind_here, num_literals < 0 ? 0 : behind_farthest));
+        useful = std::min(useful, std::max(after_here, num_literals < 0 ? 0 : after_farthest));
     }
     return static_cast<std::uint32_t>(std::max(useful, kByteMinMatchLength));
 }

@@ -1,4 +1,5 @@
-// Parsing: cuts the content of a block into sequences, which a codec then encodes.
+// What parsers get and return. A parser cuts the content of a block into sequences, which a codec
+// then encodes.
 //
 // All parsers obey the rule of dependency elimination if it is requested (DE; Gompresso, Sitaridi
 // et al., ICPP 2016, section 4): a match copies only bytes that are final before its group of
@@ -7,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "codec/codec.h"
 
@@ -38,13 +38,5 @@ struct SearchEffort {
     bool skips;                // search fewer positions where matches are rare
     bool optimal;              // search for the cheapest sequences (*optimal_parser.h)
 };
-
-SearchEffort search_effort(int level, bool entropy_coded);
-
-// Cuts content into sequences that reproduce it. With dependency elimination, each byte of a
-// match's source lies below the high-water mark of the match's group, or is a literal of that
-// group.
-void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                 std::vector<Sequence>& sequences);
 
 }  // namespace gompfs

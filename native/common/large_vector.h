@@ -56,14 +56,14 @@ struct LargeAllocator {
     void deallocate(Value* memory, std::size_t) { std::free(memory); }
 
     template <typename Other>
-    void construct(Other* place) {
+    void construct(Other* item) {
         if constexpr (!kIsZero) {
-            ::new (static_cast<void*>(place)) Other;
+            ::new (static_cast<void*>(item)) Other;
         }
     }
     template <typename Other, typename... Arguments>
-    void construct(Other* place, Arguments&&... arguments) {
-        ::new (static_cast<void*>(place)) Other(std::forward<Arguments>(arguments)...);
+    void construct(Other* item, Arguments&&... arguments) {
+        ::new (static_cast<void*>(item)) Other(std::forward<Arguments>(arguments)...);
     }
 
     bool operator==(const LargeAllocator&) const { return true; }

@@ -59,16 +59,4 @@ struct Grammar {
     std::uint64_t size_in_memory() const;  // in bytes
 };
 
-// Functions that write the pieces of a grammar section (docs/format.md) in their order: the header,
-// the three streams of the dictionary (DictionaryRange), then for each part its head and its rules.
-struct SectionHeader {
-    bool words_of_characters;
-    BuilderKind builder;
-    std::uint32_t num_words;
-    std::uint32_t num_parts;
-};
-std::vector<std::uint8_t> write_header(const SectionHeader& header);
-std::vector<std::uint8_t> write_part_head(const PartHead& part);
-std::vector<std::uint8_t> write_rules(const Rules& rules, std::uint64_t num_words);
-
 }  // namespace gompfs

@@ -16,10 +16,10 @@ inline void append_number(std::vector<std::uint8_t>& bytes, std::uint64_t value)
 
 // Reads what append_number wrote, without checks: only for bytes that this process wrote or has
 // checked.
-inline std::uint64_t read_number(const std::uint8_t*& place) {
+inline std::uint64_t read_number(const std::uint8_t*& next) {
     std::uint64_t value = 0;
     for (int shift = 0;; shift += 7) {
-        const std::uint8_t byte = *place++;
+        const std::uint8_t byte = *next++;
         value |= std::uint64_t{byte & 0x7fu} << shift;
         if (byte < 0x80) {
             return value;

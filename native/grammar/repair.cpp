@@ -24,11 +24,8 @@
 // table are prefetched 16 positions ahead. A key and its count share one 64-bit slot.
 #include "grammar/repair.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
-#include <new>
 
 #include "common/cancellation.h"
 
@@ -45,24 +42,16 @@ constexpr std::size_t kPrefetchDistance = 16;
 constexpr Symbol kUnique = 0x80000000;
 constexpr std::uint32_t kNoSlot = ~0u;
 
-}  // namespace
-
-template <typename Value>
-void Table<Value>::reserve(std::size_t size) {
-    if (size <= size_) {
-        return;
+// Sets the first slots of a table to 0. A table that is too small is replaced, not copied.
+void clear_slots(auto& table, std::size_t num_slots) {
+    if (table.size() < num_slots) {
+        table = {};
+        table.resize(num_slots);
     }
-    constexpr std::size_t kHugePage = 2 << 20;
-    const std::size_t num_bytes = (size * sizeof(Value) + kHugePage - 1) / kHugePage * kHugePage;
-    values_.reset();
-    size_ = 0;
-    values_.reset(static_cast<Value*>(std::aligned_alloc(kHugePage, num_bytes)));
-    if (!values_) {
-        throw std::bad_alloc();
-    }
-    madvise(values_.get(), num_bytes, MADV_HUGEPAGE);
-    size_ = size;
+    std::fill_n(table.begin(), num_slots, 0);
 }
+
+}  // namespace
 
 void Repair::start(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     symbols_ = symbols.data();
@@ -101,10 +90,8 @@ void Repair::count_digrams() {
         num_candidates += may_repeat(position);
     }
     num_slots_ = std::bit_ceil(num_candidates * 3 / 2 + 2);
-    digrams_.reserve(num_slots_);
-    rule_of_.reserve(num_slots_);
-    std::fill_n(digrams_.data(), num_slots_, 0);
-    std::fill_n(rule_of_.data(), num_slots_, 0);
+    clear_slots(digrams_, num_slots_);
+    clear_slots(rule_of_, num_slots_);
     const int count_bits = 64 - 2 * symbol_bits_;
     for (std::size_t position = 0; position < last; ++position) {
         const std::size_t ahead = position + kPrefetchDistance;

@@ -2,30 +2,14 @@
 // compression", Proc. IEEE 88(11), 2000. repair.cpp explains the algorithm.
 #pragma once
 
-#include <cstdlib>
-#include <memory>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "grammar/symbols.h"
 
 namespace gompfs {
-
-// Memory for tables with random access; in huge pages if the system has them.
-template <typename Value>
-class Table {
-  public:
-    void reserve(std::size_t size);
-    Value* data() { return values_.get(); }
-    Value& operator[](std::size_t index) { return values_.get()[index]; }
-
-  private:
-    struct Free {
-        void operator()(Value* values) const { std::free(values); }
-    };
-    std::size_t size_ = 0;
-    std::unique_ptr<Value, Free> values_;
-};
 
 // Builds grammars of symbols (words below num_words, and splitters, which only the root may
 // contain). Reuses its memory from one grammar to the next.
@@ -58,8 +42,9 @@ class Repair {
     // Per position: the count of its digram, 0 if it does not repeat.
     std::vector<std::uint32_t> frequency_;
     std::vector<std::uint8_t> chosen_;  // per position
-    Table<std::uint64_t> digrams_;      // per slot: key (high bits) and count (low bits, saturated)
-    Table<std::uint32_t> rule_of_;      // per slot: number of times chosen, then kUnique | rule
+    LargeVector<std::uint64_t>
+        digrams_;  // per slot: key (high bits) and count (low bits, saturated)
+    LargeVector<std::uint32_t> rule_of_;  // per slot: number of times chosen, then kUnique | rule
     std::vector<std::pair<Symbol, Symbol>> rules_;
 };
 

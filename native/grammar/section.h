@@ -4,11 +4,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "grammar/grammar.h"
+
 namespace gompfs {
 
 constexpr std::uint8_t kSectionMagic[4] = {'G', 'G', 'R', 'M'};
 constexpr std::uint16_t kSectionVersion = 1;
 constexpr std::size_t kSectionHeaderSize = 32;
 constexpr std::uint32_t kPartContinues = 1;  // a flag of a part
+
+struct SectionHeader {
+    bool words_of_characters;
+    BuilderKind builder;
+    std::uint32_t num_words;
+    std::uint32_t num_parts;
+};
 
 }  // namespace gompfs

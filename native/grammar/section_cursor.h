@@ -26,7 +26,7 @@ class SectionCursor {
 
     std::size_t left() const { return static_cast<std::size_t>(end_ - next_); }
     bool at_end() const { return next_ == end_; }
-    const std::uint8_t* place() const { return next_; }
+    const std::uint8_t* next() const { return next_; }
 
     Bytes take(std::uint64_t size) {
         if (size > left()) {

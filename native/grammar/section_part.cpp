@@ -18,7 +18,7 @@ std::uint64_t number_behind(std::uint64_t from, std::uint64_t coded) {
 }  // namespace
 
 std::span<const std::uint8_t> skip_part(SectionCursor& in) {
-    const std::uint8_t* const start = in.place();
+    const std::uint8_t* const start = in.next();
     in.skip_numbers(2);
     in.skip_numbers(in.count());  // inodes
     in.skip_numbers(in.count());  // words
@@ -31,7 +31,7 @@ std::span<const std::uint8_t> skip_part(SectionCursor& in) {
         num_symbols += length;
     }
     in.skip_numbers(num_symbols);
-    return {start, in.place()};
+    return {start, in.next()};
 }
 
 void read_part_head(SectionCursor& in, std::uint32_t dictionary_size, PartHead& head) {
@@ -83,10 +83,10 @@ void read_part(std::span<const std::uint8_t> bytes, std::uint32_t dictionary_siz
     read_part_head(in, dictionary_size, part);
     read_rule_starts(in, part.words.size(), part.rules.starts);
     part.rules.symbols.resize(part.rules.starts.back());
-    Symbol* place = part.rules.symbols.data();
+    Symbol* next = part.rules.symbols.data();
     read_symbols(
         in, part, part.rules.starts, [](std::uint32_t) {},
-        [&](Symbol symbol) { *place++ = symbol; });
+        [&](Symbol symbol) { *next++ = symbol; });
 }
 
 void check_num_tokens(const PartHead& head, std::uint64_t num_tokens) {

@@ -142,7 +142,8 @@ void GrammarSection::read(const TakeRange& take_range, const MakeTaker& make_tak
 
 Grammar read_grammar(Bytes bytes, unsigned num_threads) {
     GrammarSection section(bytes, num_threads);
-    Grammar grammar{section.words_of_characters(), section.builder(), section.words().room(), {}};
+    Grammar grammar{
+        section.words_of_characters(), section.builder(), section.words().empty_dictionary(), {}};
     grammar.parts.resize(section.num_parts());
     TokenSum num_tokens;
     section.read([&](std::size_t range) { section.words().expand(range, grammar.dictionary); },

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "grammar/grammar.h"
+#include "grammar/section.h"
 #include "grammar/section_cursor.h"
 #include "grammar/section_words.h"
 

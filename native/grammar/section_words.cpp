@@ -108,7 +108,7 @@ void SectionWords::check_end(std::size_t index, std::string_view last_word) cons
     }
 }
 
-Dictionary SectionWords::room() const {
+Dictionary SectionWords::empty_dictionary() const {
     Dictionary dictionary;
     dictionary.starts.resize(num_words_ + std::size_t{1});
     dictionary.starts.back() = ranges_.empty() ? 0 : ranges_.back().start + ranges_.back().size;
@@ -139,24 +139,24 @@ void SectionWords::expand(std::size_t index, Dictionary& dictionary) const {
 }
 
 std::string SectionWords::word(std::uint32_t number) const {
-    const auto behind =
+    const auto after =
         std::upper_bound(ranges_.begin(), ranges_.end(), number,
                          [](std::uint32_t at, const Range& range) { return at < range.first; });
-    const Range& range = *(behind - 1);
-    const std::uint32_t place = number - range.first;
-    const std::uint32_t from = place / kWordsOfAnchor * kWordsOfAnchor;
-    const Anchor& anchor = range.anchors[place / kWordsOfAnchor];
+    const Range& range = *(after - 1);
+    const std::uint32_t index = number - range.first;
+    const std::uint32_t from = index / kWordsOfAnchor * kWordsOfAnchor;
+    const Anchor& anchor = range.anchors[index / kWordsOfAnchor];
     const std::uint8_t* length = range.rest_lengths.data() + anchor.rest_length;
     std::array<const std::uint8_t*, kWordsOfAnchor + 1> rests;
     rests[0] = range.rests + anchor.rest;
-    for (std::uint32_t at = from; at <= place; ++at) {
+    for (std::uint32_t at = from; at <= index; ++at) {
         rests[at - from + 1] = rests[at - from] + read_number(length);
     }
     // Assembles the word from its end to its beginning: each shared prefix is in the nearest
     // previous word that shares less.
-    std::size_t end = range.shared_lengths[place] + (rests[place - from + 1] - rests[place - from]);
+    std::size_t end = range.shared_lengths[index] + (rests[index - from + 1] - rests[index - from]);
     std::string word(end, '\0');
-    for (std::uint32_t at = place + 1; at-- > from && end > 0;) {
+    for (std::uint32_t at = index + 1; at-- > from && end > 0;) {
         const std::size_t shared = range.shared_lengths[at];
         if (shared < end) {
             std::copy_n(rests[at - from], end - shared, word.begin() + shared);

@@ -27,9 +27,10 @@ class SectionWords {
 
     // Checks the order of a range's words, and records anchors for word().
     void check(std::size_t range);
-    // Checks a range and writes its words to their positions in `dictionary`, which room() made.
+    // Checks a range and writes its words to their positions in `dictionary`, which
+    // empty_dictionary() made.
     void expand(std::size_t range, Dictionary& dictionary) const;
-    Dictionary room() const;
+    Dictionary empty_dictionary() const;
 
     // Returns one word of a range that was checked; takes about 100 ns.
     std::string word(std::uint32_t number) const;

@@ -32,8 +32,8 @@ TextCheck::TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_char
 }
 
 void TextCheck::begin(std::vector<PieceOfFile> pieces) {
-    for (const auto& [part, place] : pieces) {
-        if (part >= splitters_.size() || place >= splitters_[part].size()) {
+    for (const auto& [part, file] : pieces) {
+        if (part >= splitters_.size() || file >= splitters_[part].size()) {
             throw std::invalid_argument("the grammar does not have this piece of a file");
         }
     }
@@ -120,10 +120,10 @@ bool TextCheck::enter_piece() {
     if (next_piece_ == pieces_.size()) {
         return false;
     }
-    const auto& [part, place] = pieces_[next_piece_++];
+    const auto& [part, file] = pieces_[next_piece_++];
     part_ = &grammar_->parts[part];
     const std::vector<std::uint64_t>& splitters = splitters_[part];
-    levels_.push_back({place == 0 ? 0 : splitters[place - 1] + 1, splitters[place]});
+    levels_.push_back({file == 0 ? 0 : splitters[file - 1] + 1, splitters[file]});
     return true;
 }
 

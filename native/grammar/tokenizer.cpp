@@ -86,13 +86,13 @@ std::uint64_t whitespace_bits(const char* bytes) {
 }
 
 bool has_whitespace(std::string_view text) {
-    std::size_t place = 0;
-    for (; text.size() - place >= 64; place += 64) {
-        if (whitespace_bits(text.data() + place) != 0) {
+    std::size_t offset = 0;
+    for (; text.size() - offset >= 64; offset += 64) {
+        if (whitespace_bits(text.data() + offset) != 0) {
             return true;
         }
     }
-    return std::any_of(text.begin() + static_cast<std::ptrdiff_t>(place), text.end(),
+    return std::any_of(text.begin() + static_cast<std::ptrdiff_t>(offset), text.end(),
                        is_whitespace);
 }
 

@@ -45,14 +45,14 @@ std::uint64_t whitespace_bits(const char* bytes);
 // Whether a text contains whitespace.
 bool has_whitespace(std::string_view text);
 
-// As whitespace_bits, for the 64 bytes of a text from `place` on; bytes after its end count as
+// As whitespace_bits, for the 64 bytes of a text from `offset` on; bytes after its end count as
 // whitespace.
-inline std::uint64_t whitespace_bits_at(std::string_view text, std::size_t place) {
+inline std::uint64_t whitespace_bits_at(std::string_view text, std::size_t offset) {
     char last[64];
-    const char* bytes = text.data() + place;
-    if (text.size() - place < sizeof last) {
+    const char* bytes = text.data() + offset;
+    if (text.size() - offset < sizeof last) {
         std::memset(last, ' ', sizeof last);
-        bytes = static_cast<const char*>(std::memcpy(last, bytes, text.size() - place));
+        bytes = static_cast<const char*>(std::memcpy(last, bytes, text.size() - offset));
     }
     return whitespace_bits(bytes);
 }

@@ -1,4 +1,4 @@
-// Makes a grammar without rules from text that was cut into words elsewhere (on a GPU).
+// Makes a grammar without rules from text that was cut into words on a GPU.
 #pragma once
 
 #include <cstdint>

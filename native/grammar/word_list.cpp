@@ -38,9 +38,9 @@ void WordList::append(std::string_view word) {
 }
 
 std::string_view WordList::restart_word(std::size_t restart) const {
-    const std::uint8_t* place = bytes_.data() + restarts_[restart] + 1;
-    const std::uint64_t size = read_number(place);
-    return {reinterpret_cast<const char*>(place), size};
+    const std::uint8_t* next = bytes_.data() + restarts_[restart] + 1;
+    const std::uint64_t size = read_number(next);
+    return {reinterpret_cast<const char*>(next), size};
 }
 
 std::uint32_t WordList::restart_before(std::string_view from) const {
@@ -54,9 +54,9 @@ std::uint32_t WordList::restart_before(std::string_view from) const {
 }
 
 WordCursor::WordCursor(const WordList& list, std::string_view from)
-    : list_(&list), place_(list.bytes_.data()), index_(list.restart_before(from)) {
+    : list_(&list), next_(list.bytes_.data()), index_(list.restart_before(from)) {
     if (index_ != 0) {
-        place_ += list.restarts_[index_ / WordList::kRestartInterval];
+        next_ += list.restarts_[index_ / WordList::kRestartInterval];
     }
 }
 
@@ -64,10 +64,10 @@ bool WordCursor::next() {
     if (index_ == list_->size_) {
         return false;
     }
-    word_.resize(*place_++);
-    const std::uint64_t size = read_number(place_);
-    word_.append(reinterpret_cast<const char*>(place_), size);
-    place_ += size;
+    word_.resize(*next_++);
+    const std::uint64_t size = read_number(next_);
+    word_.append(reinterpret_cast<const char*>(next_), size);
+    next_ += size;
     head_ = word_head(word_);
     ++index_;
     return true;

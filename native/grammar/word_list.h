@@ -45,7 +45,7 @@ class WordCursor {
 
   private:
     const WordList* list_;
-    const std::uint8_t* place_;
+    const std::uint8_t* next_;
     std::uint32_t index_;
     std::string word_;
     std::uint64_t head_ = 0;

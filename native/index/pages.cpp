@@ -149,11 +149,11 @@ class TreePage {
         }
         num_cells_ = big_endian16(header_ + 3);
         pointers_ = header_ + (is_leaf() ? 8 : 12);
-        const auto room = static_cast<std::size_t>(end_ - pointers_);
-        if (num_cells_ > room / 6) {  // a cell has at least four bytes, and a pointer of two
+        const auto space = static_cast<std::size_t>(end_ - pointers_);
+        if (num_cells_ > space / 6) {  // a cell has at least four bytes, and a pointer of two
             fail_image("a page has too many cells");
         }
-        left_ = room - std::size_t{2} * num_cells_;
+        left_ = space - std::size_t{2} * num_cells_;
     }
 
     bool is_leaf() const { return type_ == kLeafRecords || type_ == kLeafRows; }

@@ -25,20 +25,20 @@ std::vector<const Dictionary*> dictionaries(const std::vector<const Grammar*>& g
 }  // namespace
 
 Corpus::Corpus(std::vector<const Grammar*> its_grammars, std::vector<File> its_files,
-               unsigned words_of_ngram)
+               unsigned length)
     : grammars(std::move(its_grammars)),
       files(std::move(its_files)),
-      n(words_of_ngram),
+      ngram_length(length),
       words(dictionaries(grammars)) {
-    if (n < 1 || n > kMaxWordsOfNgram) {
+    if (length < 1 || length > kMaxNgramLength) {
         throw std::invalid_argument("n-grams have 1 to 5 words");
     }
     bits = static_cast<unsigned>(std::bit_width(words.size()));
-    if (n * bits > 128) {
+    if (length * bits > 128) {
         throw std::invalid_argument("there are too many words for n-grams of this length");
     }
     check_num_tokens();
-    if (n > 1) {
+    if (length > 1) {
         rank_inner_words();
     }
     for (std::uint32_t file = 0; file < files.size(); ++file) {
@@ -121,7 +121,7 @@ std::uint32_t Corpus::file_number(std::uint64_t ino) const {
 
 void Corpus::append_ngram(std::string& text, NgramKey key) const {
     const NgramKey mask = (NgramKey{1} << bits) - 1;
-    for (unsigned word = n; word-- > 0;) {
+    for (unsigned word = ngram_length; word-- > 0;) {
         const auto rank = static_cast<std::uint32_t>(key >> (word * bits) & mask);
         const bool is_inner = word != 0 && !words_of_inner_ranks.empty();
         text.append(words.word(is_inner ? words_of_inner_ranks[rank] : rank));

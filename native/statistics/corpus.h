@@ -12,7 +12,7 @@
 namespace gompfs {
 
 constexpr std::uint32_t kLeftOut = 0xffffffff;
-constexpr unsigned kMaxWordsOfNgram = 5;
+constexpr unsigned kMaxNgramLength = 5;
 
 // An n-gram as a number: the ranks of its words, the first word in the highest bits. Keys sort as
 // the texts of the n-grams do, in which spaces join the words.
@@ -25,9 +25,9 @@ struct Corpus {
         std::string path;
     };
 
-    // Files whose inodes are not among `files` are left out. Throws std::invalid_argument if n
-    // words do not fit into a key, or if counts might not fit into 64 bits.
-    Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned n);
+    // Files whose inodes are not among `files` are left out. Throws std::invalid_argument if
+    // ngram_length words do not fit into a key, or if counts might not fit into 64 bits.
+    Corpus(std::vector<const Grammar*> grammars, std::vector<File> files, unsigned ngram_length);
 
     // The number of a file; kLeftOut if it is left out.
     std::uint32_t file_number(std::uint64_t ino) const;
@@ -45,7 +45,7 @@ struct Corpus {
 
     std::vector<const Grammar*> grammars;
     std::vector<File> files;
-    unsigned n;
+    unsigned ngram_length;
     unsigned bits;     // of a word in a key
     Vocabulary words;  // of all grammars
 

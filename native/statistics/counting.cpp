@@ -74,9 +74,8 @@ LocalTables build_local_tables(const RuleGraph& graph) {
         }
         for (std::uint64_t at = graph.child_starts[node]; at < graph.child_starts[node + 1]; ++at) {
             const std::uint32_t child = graph.children[at];
-            for (std::uint64_t place = tables.starts[child + 1]; place < tables.starts[child];
-                 ++place) {
-                add(tables.counts[place].term, tables.counts[place].count);
+            for (std::uint64_t at = tables.starts[child + 1]; at < tables.starts[child]; ++at) {
+                add(tables.counts[at].term, tables.counts[at].count);
             }
         }
         for (const std::uint32_t term : seen) {
@@ -172,9 +171,8 @@ void TermCounter::read_tables(std::uint32_t node) {
     for (std::uint64_t at = graph_.child_starts[node]; at < graph_.child_starts[node + 1]; ++at) {
         point_();
         const std::uint32_t child = graph_.children[at];
-        for (std::uint64_t place = tables_->starts[child + 1]; place < tables_->starts[child];
-             ++place) {
-            add(tables_->counts[place].term, tables_->counts[place].count);
+        for (std::uint64_t at = tables_->starts[child + 1]; at < tables_->starts[child]; ++at) {
+            add(tables_->counts[at].term, tables_->counts[at].count);
         }
     }
 }

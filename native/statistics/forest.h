@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "statistics/corpus.h"
-#include "statistics/traversal.h"
+#include "statistics/counted_files.h"
 
 namespace gompfs {
 

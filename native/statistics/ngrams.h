@@ -10,9 +10,9 @@
 
 namespace gompfs {
 
-// Up to n - 1 words, by rank in the corpus.
+// Up to ngram_length - 1 words, by rank in the corpus.
 struct WordBuffer {
-    std::array<std::uint32_t, kMaxWordsOfNgram - 1> words{};
+    std::array<std::uint32_t, kMaxNgramLength - 1> words{};
     std::uint32_t size = 0;
 
     // Appends a word. If there are more than `capacity` words, drops the first.
@@ -29,10 +29,11 @@ struct WordBuffer {
 // Makes n-grams from words that are read one after another.
 class WordReader {
   public:
-    explicit WordReader(const Corpus& corpus) : corpus_(corpus), capacity_(corpus.n - 1) {}
+    explicit WordReader(const Corpus& corpus)
+        : corpus_(corpus), capacity_(corpus.ngram_length - 1) {}
 
     // Reads a word that follows the words of `tail`, and updates `tail` to the last words. If there
-    // are n words, calls take(key) for the n-gram that ends with this word.
+    // are ngram_length words, calls take(key) for the n-gram that ends with this word.
     template <typename Take>
     void read_word(std::uint32_t word, WordBuffer& tail, Take&& take) const {
         if (tail.size == capacity_) {
@@ -55,9 +56,10 @@ class WordReader {
 };
 
 // Reads rules and files of a part element by element. Each rule has a head and a tail buffer: its
-// first and its last n - 1 words, or all its words if it has fewer. An n-gram belongs to the lowest
-// rule that contains it whole; there it spans at least two elements (or is one, for n = 1). Only
-// the heads and tails of these elements are needed to list it, so no rule is expanded.
+// first and its last ngram_length - 1 words, or all its words if it has fewer. An n-gram belongs to
+// the lowest rule that contains it whole; there it spans at least two elements (or is one, for
+// single words). Only the heads and tails of these elements are needed to list it, so no rule is
+// expanded.
 class NgramReader : public WordReader {
   public:
     NgramReader(const Corpus& corpus, std::size_t grammar, const Part& part);
@@ -80,7 +82,7 @@ class NgramReader : public WordReader {
         }
     }
 
-    // The first n - 1 words of some elements, none of which is a splitter.
+    // The first ngram_length - 1 words of some elements, none of which is a splitter.
     WordBuffer head(const Symbol* begin, const Symbol* end) const;
 
   private:

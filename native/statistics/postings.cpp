@@ -12,12 +12,11 @@
 #include <optional>
 
 #include "common/failures.h"
-#include "statistics/sequential.h"
 
 namespace gompfs {
 namespace {
 
-struct PartPlace {
+struct PartOfGrammar {
     std::size_t grammar;
     const Part* part;
 };
@@ -58,14 +57,14 @@ void sort_postings(std::vector<Posting>& postings, std::size_t num_terms) {
         std::stable_sort(postings.begin(), postings.end(), by_file);
     }
     throw_if_cancelled();
-    std::vector<std::uint64_t> places(num_terms + 1);
+    std::vector<std::uint64_t> offsets(num_terms + 1);
     for (const Posting& posting : postings) {
-        ++places[posting.term + 1];
+        ++offsets[posting.term + 1];
     }
-    std::partial_sum(places.begin(), places.end(), places.begin());
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     std::vector<Posting> sorted(postings.size());
     for (const Posting& posting : postings) {
-        sorted[places[posting.term]++] = posting;
+        sorted[offsets[posting.term]++] = posting;
     }
     postings = std::move(sorted);
 }
@@ -111,8 +110,8 @@ class Gatherer {
     // Limit for any number of threads, as each part takes memory.
     static constexpr std::size_t kMaxPartsInWork = 8;
 
-    void count_part(const PartPlace& place, unsigned num_threads) {
-        const auto& [grammar, part] = place;
+    void count_part(const PartOfGrammar& of_grammar, unsigned num_threads) {
+        const auto& [grammar, part] = of_grammar;
         const bool is_counted = std::any_of(part->inos.begin(), part->inos.end(), [&](auto ino) {
             return corpus_.file_number(ino) != kLeftOut;
         });
@@ -149,7 +148,7 @@ class Gatherer {
                      std::span<const std::uint32_t> files) {
         TermCounter counter(graph, tables);
         std::vector<Posting> found;
-        const auto put_aside = [&] {
+        const auto spill = [&] {
             sort_postings(found, graph.num_terms());
             postings_.add(graph.keys, found);
             found.clear();
@@ -160,13 +159,13 @@ class Gatherer {
             const std::uint32_t number = per_file_ ? graph.files[files[first]] : 0;
             const auto counts = counter.count(files.subspan(first, step));
             if (found.size() + counts.size() > kMaxPostings) {
-                put_aside();
+                spill();
             }
             for (const TermCount& count : counts) {
                 found.push_back({count.term, number, count.count});
             }
         }
-        put_aside();
+        spill();
     }
 
     void add_over_edges(const std::vector<PartEdge>& edges) {
@@ -188,7 +187,7 @@ class Gatherer {
                     }
                 });
             }
-            if (!edge.is_one_file || edge.tail.size == corpus_.n - 1) {
+            if (!edge.is_one_file || edge.tail.size == corpus_.ngram_length - 1) {
                 tail = edge.tail;
             }
             ino = edge.last_ino;
@@ -205,7 +204,7 @@ class Gatherer {
     const bool per_file_;
     const Traversal& traversal_;
     Postings& postings_;
-    std::vector<PartPlace> parts_;
+    std::vector<PartOfGrammar> parts_;
 };
 
 }  // namespace
@@ -229,18 +228,14 @@ void Postings::add(Run&& run) {
 
 void gather_postings(const Corpus& corpus, bool per_file, const Traversal& traversal,
                      Postings& postings) {
-    if (traversal.sequential) {
-        count_sequentially(corpus, per_file, postings);
-        return;
-    }
     Gatherer(corpus, per_file, traversal, postings).gather();
     gather_over_edges(corpus, per_file, traversal.num_threads, postings);
 }
 
 void gather_over_edges(const Corpus& corpus, bool per_file, unsigned num_threads,
                        Postings& postings) {
-    if (corpus.n > 1) {
-        const Traversal traversal{false, Direction::automatic, num_threads};
+    if (corpus.ngram_length > 1) {
+        const Traversal traversal{Direction::automatic, num_threads};
         Gatherer(corpus, per_file, traversal, postings).gather_over_edges();
     }
 }

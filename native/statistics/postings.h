@@ -8,13 +8,12 @@
 
 #include "statistics/corpus.h"
 #include "statistics/counting.h"
-#include "statistics/runs.h"
+#include "statistics/posting_runs.h"
 #include "statistics/spill.h"
 
 namespace gompfs {
 
 struct Traversal {
-    bool sequential = false;  // as the TADOC papers do (sequential.h); ignores `direction`
     Direction direction = Direction::automatic;
     unsigned num_threads = 1;
 };

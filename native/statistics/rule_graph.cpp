@@ -12,7 +12,7 @@ namespace {
 
 struct Occurrence {
     NgramKey key;
-    std::uint32_t place;  // index in `terms`
+    std::uint32_t index;  // index in `terms`
 };
 
 // Sorts by key with a stable radix sort, lowest digit first.
@@ -21,16 +21,16 @@ void sort_by_key(std::vector<Occurrence>& occurrences, unsigned key_bits) {
     std::vector<Occurrence> sorted(occurrences.size());
     for (unsigned shift = 0; shift < key_bits; shift += kDigitBits) {
         throw_if_cancelled();
-        std::array<std::uint32_t, (1 << kDigitBits) + 1> places{};
+        std::array<std::uint32_t, (1 << kDigitBits) + 1> offsets{};
         const auto digit = [shift](NgramKey key) {
             return static_cast<std::uint32_t>(key >> shift) & ((1 << kDigitBits) - 1);
         };
         for (const Occurrence& occurrence : occurrences) {
-            ++places[digit(occurrence.key) + 1];
+            ++offsets[digit(occurrence.key) + 1];
         }
-        std::partial_sum(places.begin(), places.end(), places.begin());
+        std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
         for (const Occurrence& occurrence : occurrences) {
-            sorted[places[digit(occurrence.key)]++] = occurrence;
+            sorted[offsets[digit(occurrence.key)]++] = occurrence;
         }
         occurrences.swap(sorted);
     }
@@ -91,13 +91,13 @@ class GraphBuilder {
     std::uint32_t num_files() const { return static_cast<std::uint32_t>(part_.inos.size()); }
 
     void number_terms() {
-        sort_by_key(occurrences_, corpus_.n * corpus_.bits);
+        sort_by_key(occurrences_, corpus_.ngram_length * corpus_.bits);
         graph_.terms.resize(occurrences_.size());
         for (const Occurrence& occurrence : occurrences_) {
             if (graph_.keys.empty() || graph_.keys.back() != occurrence.key) {
                 graph_.keys.push_back(occurrence.key);
             }
-            graph_.terms[occurrence.place] = graph_.num_terms() - 1;
+            graph_.terms[occurrence.index] = graph_.num_terms() - 1;
         }
     }
 

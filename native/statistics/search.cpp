@@ -109,7 +109,7 @@ class Searcher {
 
 std::vector<FileCount> find_ngram(const Corpus& corpus, const std::vector<std::string_view>& words,
                                   unsigned num_threads) {
-    if (words.size() != corpus.n) {
+    if (words.size() != corpus.ngram_length) {
         throw std::invalid_argument("the n-gram has the wrong number of words");
     }
     const std::optional<NgramKey> key = key_of(corpus, words);

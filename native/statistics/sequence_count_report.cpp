@@ -1,5 +1,5 @@
 // Sorts n-grams by count; see sequence_count_report.h. Most counts are small, so distributing the
-// n-grams over 1,024 streams sorts nearly all of them without comparisons. In a stream, n-grams are
+// n-grams over 1,024 buckets sorts nearly all of them without comparisons. In a bucket, n-grams are
 // stored as differences of their keys.
 #include "statistics/sequence_count_report.h"
 
@@ -13,25 +13,26 @@ namespace gompfs {
 SequenceCountReport::SequenceCountReport(const Corpus& corpus, Postings& postings,
                                          unsigned num_threads)
     : corpus_(corpus), spill_(postings.spill) {
-    Streams streams(postings.spill, kSmall);
-    distribute(postings, streams, num_threads);
-    list_pieces(streams);
+    BucketSort buckets(postings.spill, kSmall);
+    distribute(postings, buckets, num_threads);
+    list_pieces(buckets);
 }
 
-void SequenceCountReport::distribute(Postings& postings, Streams& streams, unsigned num_threads) {
+void SequenceCountReport::distribute(Postings& postings, BucketSort& buckets,
+                                     unsigned num_threads) {
     constexpr std::size_t kRangesPerThread = 4;
     const RunMerger merger(postings.spill, postings.runs, num_threads * kRangesPerThread);
     std::vector<std::vector<NgramCount>> large(merger.num_ranges());
     parallel_for_all(merger.num_ranges(), num_threads, [&](std::size_t range) {
-        Streams::Writer writer(streams, static_cast<std::uint32_t>(range));
+        BucketSort::Writer writer(buckets, static_cast<std::uint32_t>(range));
         merger.merge(range, [&](NgramKey key, std::uint32_t, std::uint64_t count) {
             if (count >= kSmall) {
                 large[range].push_back({key, count});
                 return;
             }
-            Streams::Writer::Open& stream = writer.open(count);
-            append_key(stream.bytes, key - stream.last);
-            stream.last = key;
+            BucketSort::Writer::Open& bucket = writer.open(count);
+            append_key(bucket.bytes, key - bucket.last);
+            bucket.last = key;
         });
         writer.finish();
     });
@@ -43,18 +44,18 @@ void SequenceCountReport::distribute(Postings& postings, Streams& streams, unsig
         [](const NgramCount& left, const NgramCount& right) { return left.count > right.count; });
 }
 
-void SequenceCountReport::list_pieces(const Streams& streams) {
+void SequenceCountReport::list_pieces(const BucketSort& buckets) {
     constexpr std::size_t kPieceOfKeys = 256
                                          << 10;  // bytes of differences, for about 1 MiB of text
     piece_starts_ = {0, 0};
     std::size_t size = 0;
     for (std::uint64_t count = kSmall; count-- > 0;) {
-        for (const Streams::Chunk& chunk : streams.chunks(count)) {
+        for (const BucketSort::Chunk& chunk : buckets.chunks(count)) {
             if (size >= kPieceOfKeys) {
                 piece_starts_.push_back(chunks_.size());
                 size = 0;
             }
-            chunks_.push_back({count, chunk.place, chunk.size});
+            chunks_.push_back({count, chunk.offset, chunk.size});
             size += chunk.size;
         }
     }
@@ -73,10 +74,10 @@ std::string SequenceCountReport::piece(std::size_t index) const {
         throw_if_cancelled();
         const Chunk& chunk = chunks_[at];
         bytes.resize(chunk.size);
-        spill_.read(chunk.place, bytes);
+        spill_.read(chunk.offset, bytes);
         NgramKey key = 0;
-        for (const std::uint8_t* place = bytes.data(); place != bytes.data() + bytes.size();) {
-            key += read_key(place);
+        for (const std::uint8_t* next = bytes.data(); next != bytes.data() + bytes.size();) {
+            key += read_key(next);
             append_line(text, key, chunk.count);
         }
     }

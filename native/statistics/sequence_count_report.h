@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "statistics/bucket_sort.h"
 #include "statistics/postings.h"
 #include "statistics/report.h"
-#include "statistics/streams.h"
 
 namespace gompfs {
 
-// Sorts n-grams by count with a stream for each small count; a merge of the runs supplies them in
+// Sorts n-grams by count with a bucket for each small count; a merge of the runs supplies them in
 // byte order. n-grams with large counts are few and sorted in memory.
 class SequenceCountReport : public Report {
   public:
@@ -20,7 +20,7 @@ class SequenceCountReport : public Report {
     std::string piece(std::size_t index) const override;
 
   private:
-    static constexpr std::uint64_t kSmall = 1024;  // smaller counts have a stream each
+    static constexpr std::uint64_t kSmall = 1024;  // smaller counts have a bucket each
 
     struct NgramCount {
         NgramKey key;
@@ -28,18 +28,18 @@ class SequenceCountReport : public Report {
     };
     struct Chunk {
         std::uint64_t count;
-        std::uint64_t place;
+        std::uint64_t offset;
         std::uint32_t size;
     };
 
-    void distribute(Postings& postings, Streams& streams, unsigned num_threads);
-    void list_pieces(const Streams& streams);
+    void distribute(Postings& postings, BucketSort& buckets, unsigned num_threads);
+    void list_pieces(const BucketSort& buckets);
     void append_line(std::string& text, NgramKey key, std::uint64_t count) const;
 
     const Corpus& corpus_;
     const Spill& spill_;
     std::vector<NgramCount> large_;  // these are in piece 0
-    std::vector<Chunk> chunks_;      // of all streams, highest count first
+    std::vector<Chunk> chunks_;      // of all buckets, highest count first
     std::vector<std::size_t> piece_starts_;
 };
 

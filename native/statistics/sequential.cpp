@@ -68,7 +68,7 @@ class SequentialCounter {
 
   private:
     void count_root(const NgramReader& reader, const Part& part) {
-        std::size_t place = 0;
+        std::size_t index = 0;
         FileWeights weights = weights_of_file(part, 0);
         const bool goes_on = part.continues && !part.inos.empty() && part.inos[0] == last_ino_;
         WordBuffer tail = goes_on ? last_tail_ : WordBuffer{};
@@ -79,16 +79,16 @@ class SequentialCounter {
                 visit(reader, part, symbol, tail, weights);
                 continue;
             }
-            last_ino_ = part.inos[place];
+            last_ino_ = part.inos[index];
             last_tail_ = tail;
             tail = {};
-            weights = weights_of_file(part, ++place);
+            weights = weights_of_file(part, ++index);
         }
     }
 
-    FileWeights weights_of_file(const Part& part, std::size_t place) const {
+    FileWeights weights_of_file(const Part& part, std::size_t index) const {
         const std::uint32_t file =
-            place < part.inos.size() ? corpus_.file_number(part.inos[place]) : kLeftOut;
+            index < part.inos.size() ? corpus_.file_number(part.inos[index]) : kLeftOut;
         return file == kLeftOut ? FileWeights{} : FileWeights{{per_file_ ? file : 0, 1}};
     }
 

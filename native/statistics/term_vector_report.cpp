@@ -38,7 +38,7 @@ TermVectorReport::TermVectorReport(const Corpus& corpus, Postings& postings, boo
       spill_(postings.spill),
       top_(top),
       range_starts_(cut_files(corpus, postings, num_threads)),
-      streams_(postings.spill, range_starts_.size() - 1),
+      buckets_(postings.spill, range_starts_.size() - 1),
       by_tfidf_(by_tfidf) {
     distribute(postings, num_threads);
     if (by_tfidf) {
@@ -76,24 +76,24 @@ std::vector<std::uint32_t> TermVectorReport::cut_files(const Corpus& corpus,
     return starts;
 }
 
-// An entry of a stream is the difference to the previous word, the index of the file in the range,
+// An entry of a bucket is the difference to the previous word, the index of the file in the range,
 // and the count.
 void TermVectorReport::distribute(const Postings& postings, unsigned num_threads) {
     std::atomic<std::size_t> next_run = 0;
     parallel_for_all(num_threads, num_threads, [&](std::size_t thread) {
-        Streams::Writer writer(streams_, static_cast<std::uint32_t>(thread));
+        BucketSort::Writer writer(buckets_, static_cast<std::uint32_t>(thread));
         for (std::size_t run; (run = next_run++) < postings.runs.size();) {
             for_each_posting(spill_, postings.runs[run], [&](const KeyedPosting& posting) {
                 const auto range =
                     std::upper_bound(range_starts_.begin(), range_starts_.end() - 1, posting.file) -
                     range_starts_.begin() - 1;
-                Streams::Writer::Open& stream = writer.open(static_cast<std::size_t>(range));
+                BucketSort::Writer::Open& bucket = writer.open(static_cast<std::size_t>(range));
                 // Each run starts again with low words, so the difference may be negative; it
                 // wraps.
-                append_number(stream.bytes, static_cast<std::uint32_t>(posting.key - stream.last));
-                append_number(stream.bytes, posting.file - range_starts_[range]);
-                append_number(stream.bytes, posting.count);
-                stream.last = posting.key;
+                append_number(bucket.bytes, static_cast<std::uint32_t>(posting.key - bucket.last));
+                append_number(bucket.bytes, posting.file - range_starts_[range]);
+                append_number(bucket.bytes, posting.count);
+                bucket.last = posting.key;
             });
         }
         writer.finish();
@@ -104,15 +104,15 @@ std::vector<TermVectorReport::WordOfFile> TermVectorReport::words_of_piece(
     std::size_t index) const {
     std::vector<WordOfFile> words;
     std::vector<std::uint8_t> bytes;
-    for (const Streams::Chunk& chunk : streams_.chunks(index)) {
+    for (const BucketSort::Chunk& chunk : buckets_.chunks(index)) {
         throw_if_cancelled();
         bytes.resize(chunk.size);
-        spill_.read(chunk.place, bytes);
+        spill_.read(chunk.offset, bytes);
         std::uint32_t word = 0;
-        for (const std::uint8_t* place = bytes.data(); place != bytes.data() + bytes.size();) {
-            word += static_cast<std::uint32_t>(read_number(place));
-            const auto file = static_cast<std::uint32_t>(read_number(place));
-            words.push_back({range_starts_[index] + file, word, read_number(place)});
+        for (const std::uint8_t* next = bytes.data(); next != bytes.data() + bytes.size();) {
+            word += static_cast<std::uint32_t>(read_number(next));
+            const auto file = static_cast<std::uint32_t>(read_number(next));
+            words.push_back({range_starts_[index] + file, word, read_number(next)});
         }
     }
     return words;

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "statistics/bucket_sort.h"
 #include "statistics/postings.h"
 #include "statistics/report.h"
-#include "statistics/streams.h"
 
 namespace gompfs {
 
-// Distributes the postings over streams, one per range of files; each range is a piece, and is
+// Distributes the postings over buckets, one per range of files; each range is a piece, and is
 // sorted in memory when its text is made.
 //
 // With by_tfidf, words are scored: count * ln(number of files that have words / number of files
@@ -22,7 +22,7 @@ class TermVectorReport : public Report {
     TermVectorReport(const Corpus& corpus, Postings& postings, bool by_tfidf, std::uint64_t top,
                      unsigned num_threads);
 
-    std::size_t num_pieces() const override { return streams_.size(); }
+    std::size_t num_pieces() const override { return buckets_.size(); }
     std::string piece(std::size_t index) const override;
 
   private:
@@ -47,7 +47,7 @@ class TermVectorReport : public Report {
     const Spill& spill_;
     const std::uint64_t top_;
     const std::vector<std::uint32_t> range_starts_;  // of files; the last element is the end
-    Streams streams_;
+    BucketSort buckets_;
     const bool by_tfidf_;
     std::vector<std::uint32_t> files_of_words_;  // number of files, for tf-idf
     std::uint64_t num_files_ = 0;                // number of files that have words

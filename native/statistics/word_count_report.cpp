@@ -125,23 +125,23 @@ void WordCountReport::add_up() {
 void WordCountReport::choose_order(bool by_count) {
     // Each thread has a range of the words. In each class, its lines follow those of the ranges
     // before.
-    std::vector<std::array<std::size_t, kSmall>> places(num_threads_);
+    std::vector<std::array<std::size_t, kSmall>> offsets(num_threads_);
     const auto for_each_word = [&](std::size_t range, auto&& take) {
         const std::size_t end = counts_.size() * (range + 1) / num_threads_;
         for (std::size_t rank = counts_.size() * range / num_threads_; rank < end; ++rank) {
             if (counts_[rank] != 0) {
                 take(static_cast<std::uint32_t>(rank),
-                     places[range][count_class(counts_[rank], by_count)]);
+                     offsets[range][count_class(counts_[rank], by_count)]);
             }
         }
     };
     parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
-        places[range].fill(0);
+        offsets[range].fill(0);
         for_each_word(range, [](std::uint32_t, std::size_t& size) { ++size; });
     });
     std::size_t num_lines = 0, num_large = 0;
     for (std::size_t count = 0; count < kSmall; ++count) {
-        for (auto& of_range : places) {
+        for (auto& of_range : offsets) {
             num_lines += std::exchange(of_range[count], num_lines);
         }
         num_large = count == 0 ? num_lines : num_large;
@@ -149,7 +149,7 @@ void WordCountReport::choose_order(bool by_count) {
     lines_.resize(num_lines);
     parallel_for(num_threads_, num_threads_, [&](std::size_t range) {
         for_each_word(range,
-                      [&](std::uint32_t rank, std::size_t& place) { lines_[place++] = rank; });
+                      [&](std::uint32_t rank, std::size_t& offset) { lines_[offset++] = rank; });
     });
     if (by_count) {
         std::stable_sort(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(num_large),

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "statistics/report.h"
-#include "statistics/traversal.h"
 #include "statistics/vocabulary.h"
+#include "statistics/word_counts.h"
 
 namespace gompfs {
 

@@ -31,12 +31,12 @@ void WordsReport::add_stretches(const Grammar& grammar, const Part& part, std::u
         for (; part.rules.symbols[at] != kSplitter; ++at) {
         }
         if (its_ino == ino) {
-            std::uint64_t place = stretches_.empty() ? 0 : stretches_.back().starts.back();
-            Stretch stretch{&grammar, &part, first, {place}, sizes_.size() - 1};
+            std::uint64_t start = stretches_.empty() ? 0 : stretches_.back().starts.back();
+            Stretch stretch{&grammar, &part, first, {start}, sizes_.size() - 1};
             for (std::uint64_t symbol = first; symbol < at; ++symbol) {
                 const std::uint64_t rule = part.rules.symbols[symbol] - part.words.size();
-                place += part.rules.symbols[symbol] < part.words.size() ? 1 : sizes_.back()[rule];
-                stretch.starts.push_back(place);
+                start += part.rules.symbols[symbol] < part.words.size() ? 1 : sizes_.back()[rule];
+                stretch.starts.push_back(start);
             }
             stretches_.push_back(std::move(stretch));
         }
@@ -67,7 +67,7 @@ void WordsReport::append_words(std::string& text, const Stretch& stretch, std::u
     // because rules can be nested as deeply as there are rules.
     const auto first = std::upper_bound(stretch.starts.begin(), stretch.starts.end(), begin) - 1;
     const auto number = static_cast<std::uint64_t>(first - stretch.starts.begin());
-    std::vector<Place> open{
+    std::vector<Range> open{
         {stretch.first_symbol + number, stretch.first_symbol + stretch.starts.size() - 1}};
     std::uint64_t to_skip = begin - *first;
     for (std::uint64_t left = end - begin; left != 0;) {

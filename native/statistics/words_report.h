@@ -33,7 +33,7 @@ class WordsReport : public Report {
         std::vector<std::uint64_t> starts;  // of each symbol, in words of the file; then the end
         std::size_t sizes;                  // index in sizes_ of the part's rule sizes
     };
-    struct Place {
+    struct Range {
         std::uint64_t at, end;  // in the symbols of the part
     };
 

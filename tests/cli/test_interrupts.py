@@ -224,7 +224,10 @@ def corpus(num_words):
 
 def count(corpus, per_file, sequential):
     postings = _statistics.Postings(os.environ["TMPDIR"], 64 << 20, 1 << 32)
-    postings.gather(corpus, per_file, _statistics.Direction.AUTO, 1, sequential)
+    if sequential:
+        postings.gather_sequentially(corpus, per_file)
+    else:
+        postings.gather(corpus, per_file, _statistics.Direction.AUTO, 1)
 
 
 def build_rules():

@@ -13,13 +13,15 @@
 #include <vector>
 
 #include "codec/block.h"
+#include "codec/payload.h"
 #include "common/little_endian.h"
 #include "grammar/builder.h"
 #include "mutations.h"
 #include "shared/format_constants.h"
-#include "statistics/statistics.h"
-#include "statistics/traversal.h"
+#include "statistics/sequential.h"
+#include "statistics/task_report.h"
 #include "statistics/word_count_report.h"
+#include "statistics/word_counts.h"
 
 namespace {
 
@@ -87,12 +89,16 @@ void report_all_files(const Grammar& grammar, int round) {
     for (std::uint64_t ino = 0; ino < 5; ++ino) {
         files.push_back({ino, "path"});
     }
-    const auto task = static_cast<Task>(round % 4);
-    const Corpus corpus({&grammar}, files, task == Task::term_vector ? 1 : round % 5 + 1);
-    const Traversal traversal{round % 7 == 0, static_cast<Direction>(round % 3), 2};
+    const auto task = static_cast<PostingsTask>(round % 4);
+    const Corpus corpus({&grammar}, files, task == PostingsTask::term_vector ? 1 : round % 5 + 1);
     Postings postings({std::filesystem::temp_directory_path(),
                        static_cast<std::uint64_t>(round % 3) << 10, 1 << 30});
-    gather_postings(corpus, is_per_file(task), traversal, postings);
+    if (round % 7 == 0) {
+        count_sequentially(corpus, is_per_file(task), postings);
+    } else {
+        const Traversal traversal{static_cast<Direction>(round % 3), 2};
+        gather_postings(corpus, is_per_file(task), traversal, postings);
+    }
     const auto report = make_report(corpus, task, round % 2, postings, 2);
     for (std::size_t piece = 0; piece < report->num_pieces(); ++piece) {
         report->piece(piece);

@@ -1,5 +1,5 @@
-// Chooses the report of a task; see statistics.h.
-#include "statistics/statistics.h"
+// Chooses the report of a task; see task_report.h.
+#include "statistics/task_report.h"
 
 #include <limits>
 #include <stdexcept>
@@ -10,24 +10,24 @@
 
 namespace gompfs {
 
-std::unique_ptr<Report> make_report(const Corpus& corpus, Task task, std::uint64_t top,
+std::unique_ptr<Report> make_report(const Corpus& corpus, PostingsTask task, std::uint64_t top,
                                     Postings& postings, unsigned num_threads) {
     if (top == 0) {
         top = std::numeric_limits<std::uint64_t>::max();
     }
     switch (task) {
-        case Task::term_vector:
-        case Task::tfidf:
-            if (corpus.n != 1) {
+        case PostingsTask::term_vector:
+        case PostingsTask::tfidf:
+            if (corpus.ngram_length != 1) {
                 throw std::invalid_argument("a term vector has only single words");
             }
-            return std::make_unique<TermVectorReport>(corpus, postings, task == Task::tfidf, top,
-                                                      num_threads);
-        case Task::sequence_count:
+            return std::make_unique<TermVectorReport>(corpus, postings, task == PostingsTask::tfidf,
+                                                      top, num_threads);
+        case PostingsTask::sequence_count:
             return std::make_unique<SequenceCountReport>(corpus, postings, num_threads);
-        case Task::ranked_inverted_index:
+        case PostingsTask::ranked_inverted_index:
             return std::make_unique<IndexReport>(corpus, postings, true, top);
-        case Task::inverted_index:
+        case PostingsTask::inverted_index:
             break;
     }
     return std::make_unique<IndexReport>(corpus, postings, false, top);

@@ -38,10 +38,10 @@ inline void append_key(std::vector<std::uint8_t>& bytes, NgramKey key) {
     }
     bytes.push_back(static_cast<std::uint8_t>(key));
 }
-inline NgramKey read_key(const std::uint8_t*& place) {
+inline NgramKey read_key(const std::uint8_t*& next) {
     NgramKey key = 0;
     for (unsigned shift = 0;; shift += 7) {
-        const std::uint8_t byte = *place++;
+        const std::uint8_t byte = *next++;
         key |= NgramKey{byte & 0x7fu} << shift;
         if (byte < 0x80) {
             return key;
@@ -57,7 +57,7 @@ struct Run {
 
     struct Chunk {
         NgramKey first;
-        std::uint64_t place;
+        std::uint64_t offset;
     };
     std::vector<Chunk> chunks;
     std::uint64_t end = 0;  // end of its bytes, which begin with the first chunk
@@ -90,17 +90,17 @@ class RunWriter {
 class RunReader {
   public:
     RunReader(const Spill& spill, const Run& run, std::size_t chunk)
-        : spill_(&spill), run_(&run), chunk_(chunk), place_(run.chunks[chunk].place) {}
+        : spill_(&spill), run_(&run), chunk_(chunk), offset_(run.chunks[chunk].offset) {}
 
     // Reads the next posting; returns false at the end.
     bool next(KeyedPosting& posting) {
-        if (end_ - at_ < kLongest && place_ != run_->end) {
+        if (end_ - at_ < kLongest && offset_ != run_->end) {
             refill();
         }
         if (at_ == end_) {
             return false;
         }
-        if (chunk_ < run_->chunks.size() && position() == run_->chunks[chunk_].place) {
+        if (chunk_ < run_->chunks.size() && position() == run_->chunks[chunk_].offset) {
             posting.key = 0;
             ++chunk_;
         }
@@ -115,13 +115,13 @@ class RunReader {
   private:
     static constexpr std::size_t kLongest = 40;  // maximum bytes of a posting: 19 + 5 + 10
 
-    std::uint64_t position() const { return place_ - (end_ - at_); }
+    std::uint64_t position() const { return offset_ - (end_ - at_); }
     void refill();
 
     const Spill* spill_;
     const Run* run_;
-    std::size_t chunk_;    // the next chunk
-    std::uint64_t place_;  // offset of the bytes that are not in bytes_ yet
+    std::size_t chunk_;     // the next chunk
+    std::uint64_t offset_;  // offset of the bytes that are not in bytes_ yet
     std::array<std::uint8_t, 2048> bytes_;
     std::size_t at_ = 0, end_ = 0;
 };
@@ -172,10 +172,10 @@ void RunMerger::merge(std::size_t range, Take&& take) const {
             heap.push_back(source);
         }
     }
-    const auto is_behind = [](const Source& left, const Source& right) {
+    const auto is_after = [](const Source& left, const Source& right) {
         return right.posting < left.posting;
     };
-    std::make_heap(heap.begin(), heap.end(), is_behind);
+    std::make_heap(heap.begin(), heap.end(), is_after);
     CancellationPoint point;
     while (!heap.empty()) {
         point();
@@ -189,8 +189,8 @@ void RunMerger::merge(std::size_t range, Take&& take) const {
                 heap.pop_back();
             }
             for (std::size_t at = 0, child; (child = 2 * at + 1) < heap.size(); at = child) {
-                child += child + 1 < heap.size() && is_behind(heap[child], heap[child + 1]);
-                if (!is_behind(heap[at], heap[child])) {
+                child += child + 1 < heap.size() && is_after(heap[child], heap[child + 1]);
+                if (!is_after(heap[at], heap[child])) {
                     break;
                 }
                 std::swap(heap[at], heap[child]);

@@ -1,12 +1,12 @@
-// Chooses the codec of a payload; see codec.h. Encoding is two steps for both codecs: a parser cuts
-// the content into sequences (parser.h), then the codec writes them.
-#include "codec/codec.h"
+// Chooses the codec of a payload; see payload.h. Encoding is two steps for both codecs: a parser
+// cuts the content into sequences (choose_parser.h), then the codec writes them.
+#include "codec/payload.h"
 
 #include <algorithm>
 
 #include "codec/bit_codec.h"
 #include "codec/byte_codec.h"
-#include "codec/parser.h"
+#include "codec/choose_parser.h"
 
 namespace gompfs {
 

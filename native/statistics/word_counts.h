@@ -1,41 +1,16 @@
 // Word counts by traversal of the grammar (TADOC; Zhang et al., VLDB 2018).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "common/large_vector.h"
 #include "grammar/grammar.h"
 #include "grammar/section_reader.h"
+#include "statistics/counted_files.h"
 
 namespace gompfs {
-
-// The files whose words are counted.
-class CountedFiles {
-  public:
-    CountedFiles() = default;  // all files
-    explicit CountedFiles(std::vector<std::uint64_t> inos) : inos_(std::move(inos)) {
-        std::sort(inos_->begin(), inos_->end());
-    }
-    bool contains(std::uint64_t ino) const {
-        return !inos_ || std::binary_search(inos_->begin(), inos_->end(), ino);
-    }
-    bool contain_all(const std::vector<std::uint64_t>& inos) const {
-        return !inos_ || std::all_of(inos.begin(), inos.end(),
-                                     [this](std::uint64_t ino) { return contains(ino); });
-    }
-    bool contain_any(const std::vector<std::uint64_t>& inos) const {
-        return !inos_ || std::any_of(inos.begin(), inos.end(),
-                                     [this](std::uint64_t ino) { return contains(ino); });
-    }
-
-  private:
-    std::optional<std::vector<std::uint64_t>> inos_;
-};
 
 using WordCounts = ZeroVector<std::uint64_t>;  // by word of a dictionary
 

@@ -9,7 +9,7 @@
 
 namespace gompfs {
 
-enum class Task : std::uint8_t {
+enum class PostingsTask : std::uint8_t {
     inverted_index = 0,         // word<TAB>path<TAB>path...
     term_vector = 1,            // path<TAB>count word<TAB>count word...
     sequence_count = 2,         // n-gram<TAB>count
@@ -18,7 +18,7 @@ enum class Task : std::uint8_t {
 };
 
 // Whether a task counts per file, or all files together.
-inline bool is_per_file(Task task) { return task != Task::sequence_count; }
+inline bool is_per_file(PostingsTask task) { return task != PostingsTask::sequence_count; }
 
 // Makes the report of a task over the files of a corpus.
 //
@@ -30,7 +30,7 @@ inline bool is_per_file(Task task) { return task != Task::sequence_count; }
 //
 // The corpus and the postings must outlive the report, which spills more data there. Throws what
 // Spill throws, and std::invalid_argument for term vectors of n-grams with more than one word.
-std::unique_ptr<Report> make_report(const Corpus& corpus, Task task, std::uint64_t top,
+std::unique_ptr<Report> make_report(const Corpus& corpus, PostingsTask task, std::uint64_t top,
                                     Postings& postings, unsigned num_threads);
 
 }  // namespace gompfs

@@ -1,5 +1,4 @@
-// A lazy parser over hash chains, which obeys dependency elimination by construction; and the
-// choice of a parser for each level.
+// A lazy parser over hash chains, which obeys dependency elimination by construction.
 //
 // Algorithm
 //
@@ -17,7 +16,7 @@
 // four literals in a row begin there. So the chains contain no candidate that the rule forbids. The
 // length of a candidate is clipped only if it runs past the high-water mark into bytes that are not
 // literals (allowed_length).
-#include "codec/parser.h"
+#include "codec/lazy_parser.h"
 
 #include <algorithm>
 #include <array>
@@ -25,9 +24,7 @@
 #include <cmath>
 #include <memory>
 
-#include "codec/bit_optimal_parser.h"
 #include "codec/match_length.h"
-#include "codec/optimal_parser.h"
 #include "common/cancellation.h"
 #include "shared/format_constants.h"
 
@@ -48,7 +45,7 @@ struct Match {
     int gain = 0;  // cost saved compared with literals
 };
 
-class Parser {
+class LazyParser {
   public:
     void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                std::vector<Sequence>& sequences);
@@ -62,7 +59,7 @@ class Parser {
     void emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences);
     void push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences);
     Match find(std::uint32_t position);
-    Match find_behind_literals(std::uint32_t position, std::uint32_t num_literals);
+    Match find_after_literals(std::uint32_t position, std::uint32_t num_literals);
     void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
                   Match& best) const;
     std::uint32_t allowed_length(std::uint32_t candidate, std::uint32_t length) const;
@@ -87,7 +84,7 @@ class Parser {
     std::vector<std::uint32_t> literal_cost_;  // prefix sums of the literals' costs
 };
 
-void Parser::start(Bytes content) {
+void LazyParser::start(Bytes content) {
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
     anchor_ = high_water_mark_ = inserted_ = last_offset_ = num_sequences_ = 0;
@@ -101,7 +98,7 @@ void Parser::start(Bytes content) {
 
 // Estimates the costs of literals from the byte frequencies of the block. The costs are flattened,
 // because rare bytes are more likely to be literals.
-void Parser::estimate_literal_costs() {
+void LazyParser::estimate_literal_costs() {
     std::array<int, 256> costs;
     if (limits_.entropy_coded) {
         std::array<std::uint32_t, 256> counts{};
@@ -125,7 +122,7 @@ void Parser::estimate_literal_costs() {
     literal_cost_[size_] = sum;
 }
 
-int Parser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const {
+int LazyParser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const {
     if (!limits_.entropy_coded) {
         return kCostOne * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
     }
@@ -134,14 +131,14 @@ int Parser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) 
     return kCostOne * (5 + length_bits + offset_bits);
 }
 
-void Parser::insert(std::uint32_t position) {
+void LazyParser::insert(std::uint32_t position) {
     std::uint32_t& head = head_[hash4(bytes_ + position)];
     previous_[position] = head;
     head = position;
     head3_[hash3(bytes_ + position)] = position;
 }
 
-void Parser::insert_group(std::uint32_t end) {
+void LazyParser::insert_group(std::uint32_t end) {
     const std::uint32_t last = std::min(end, size_ >= 4 ? size_ - 3 : 0);
     for (; inserted_ < last; ++inserted_) {
         if (!in_chains_[inserted_]) {
@@ -153,7 +150,7 @@ void Parser::insert_group(std::uint32_t end) {
 
 // Makes the byte at `position` a literal. With dependency elimination, four literals in a row can
 // be copied from at once.
-void Parser::pass_literal(std::uint32_t position) {
+void LazyParser::pass_literal(std::uint32_t position) {
     literal_[position] = 1;
     if (limits_.dependency_elimination && position >= 3 &&
         position - 3 >= std::max(anchor_, high_water_mark_)) {
@@ -163,7 +160,7 @@ void Parser::pass_literal(std::uint32_t position) {
 }
 
 // The length that a match of `length` bytes starting at `candidate` may have under the rule.
-std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t length) const {
+std::uint32_t LazyParser::allowed_length(std::uint32_t candidate, std::uint32_t length) const {
     if (!limits_.dependency_elimination || candidate + length <= high_water_mark_) {
         return length;
     }
@@ -174,8 +171,8 @@ std::uint32_t Parser::allowed_length(std::uint32_t candidate, std::uint32_t leng
     return allowed;
 }
 
-void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit,
-                      bool repeat, Match& best) const {
+void LazyParser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit,
+                          bool repeat, Match& best) const {
     std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, limit);
     if (length < limits_.min_match_length) {
         return;
@@ -192,7 +189,7 @@ void Parser::consider(std::uint32_t position, std::uint32_t candidate, std::uint
     }
 }
 
-Match Parser::find(std::uint32_t position) {
+Match LazyParser::find(std::uint32_t position) {
     Match best;
     const std::uint32_t limit = std::min(size_ - position, limits_.max_match_length);
     if (limit < 4) {
@@ -225,7 +222,7 @@ Match Parser::find(std::uint32_t position) {
 }
 
 // The result of find() if the bytes from `position` on become num_literals literals first.
-Match Parser::find_behind_literals(std::uint32_t position, std::uint32_t num_literals) {
+Match LazyParser::find_after_literals(std::uint32_t position, std::uint32_t num_literals) {
     std::array<std::uint8_t, kMaxLazySteps> before;
     std::copy_n(literal_.begin() + position, num_literals, before.begin());
     std::fill_n(literal_.begin() + position, num_literals, 1);
@@ -234,7 +231,8 @@ Match Parser::find_behind_literals(std::uint32_t position, std::uint32_t num_lit
     return match;
 }
 
-void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences) {
+void LazyParser::push(const Sequence& sequence, std::uint32_t end,
+                      std::vector<Sequence>& sequences) {
     sequences.push_back(sequence);
     if (sequence.match_length != 0) {
         last_offset_ = sequence.match_offset;
@@ -250,7 +248,8 @@ void Parser::push(const Sequence& sequence, std::uint32_t end, std::vector<Seque
 
 // Emits the literals from anchor_ to `position`, then the match. A literal string too long for one
 // sequence takes several.
-void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences) {
+void LazyParser::emit(std::uint32_t position, const Match& match,
+                      std::vector<Sequence>& sequences) {
     while (position - anchor_ > limits_.max_literal_length) {
         anchor_ += limits_.max_literal_length;
         push({limits_.max_literal_length, 0, 0}, anchor_, sequences);
@@ -262,8 +261,8 @@ void Parser::emit(std::uint32_t position, const Match& match, std::vector<Sequen
 
 // Takes the match at a position, unless one of the next few positions has a better one. That one is
 // then taken, unless one of the positions after it has a better one again.
-void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                   std::vector<Sequence>& sequences) {
+void LazyParser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                       std::vector<Sequence>& sequences) {
     limits_ = limits;
     effort_ = effort;
     start(content);
@@ -289,7 +288,7 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
             if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
                 break;
             }
-            const Match next = find_behind_literals(position, step);
+            const Match next = find_after_literals(position, step);
             if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
                 for (; step > 0; --step) {
                     pass_literal(position++);
@@ -307,40 +306,10 @@ void Parser::parse(Bytes content, const ParserLimits& limits, const SearchEffort
 
 }  // namespace
 
-SearchEffort search_effort(int level, bool entropy_coded) {
-    // Chosen by measurement: at the fast end a level takes about 5% more time than the one below,
-    // at the slow end about 30%. Without entropy coding (kByteCoded) all match offsets cost the
-    // same, so longer searches pay; the optimal parser saves 1.5% of the size there and takes twice
-    // the time. With entropy coding the costs depend on symbol counts that are not known before
-    // parsing; the optimal parser saves 3 to 5% and takes 4 to 6 times the time.
-    static constexpr SearchEffort kEntropyCoded[] = {
-        {1, 16, 0, true, false},    {3, 24, 0, false, false},    {6, 32, 1, false, false},
-        {12, 64, 1, false, false},  {20, 96, 1, false, false},   {32, 128, 1, false, false},
-        {48, 128, 2, false, false}, {512, 426, 2, false, false}, {128, 128, 0, false, true},
-    };
-    static constexpr SearchEffort kByteCoded[] = {
-        {2, 24, 0, true, false},    {6, 32, 1, false, false},    {16, 64, 1, false, false},
-        {64, 192, 1, false, false}, {128, 256, 2, false, false}, {96, 64, 0, false, true},
-        {192, 96, 0, false, true},  {256, 128, 0, false, true},  {1024, 288, 0, false, true},
-    };
-    return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
-}
-
-void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                 std::vector<Sequence>& sequences) {
-    if (effort.optimal && !limits.entropy_coded) {
-        parse_block_optimally(content, limits, effort, sequences);
-        return;
-    }
-    // The optimal parser for gompresso-bit supports the default group size only; other sizes exist
-    // for comparisons.
-    if (effort.optimal &&
-        (!limits.dependency_elimination || limits.group_size_log2 == kDefaultGroupSizeLog2)) {
-        parse_bit_block_optimally(content, limits, effort, sequences);
-        return;
-    }
+void parse_block_lazily(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                        std::vector<Sequence>& sequences) {
     // A pointer: in a shared library each access to a thread_local object is a function call.
-    thread_local const auto parser = std::make_unique<Parser>();
+    thread_local const auto parser = std::make_unique<LazyParser>();
     parser->parse(content, limits, effort, sequences);
 }
 

@@ -1,9 +1,9 @@
-// Counts words top-down; see traversal.h. Weights flow from the files in the root down to rules and
-// words (Carrier). A part can be counted while its bytes are being read and checked (PartCounter),
-// so a word count of all files needs no second pass and no copy of the rules. If only some files
-// are counted, a second pass checks the number of words of the whole part. Parts are independent;
-// they add to the common counts with atomic operations.
-#include "statistics/traversal.h"
+// Counts words top-down; see word_counts.h. Weights flow from the files in the root down to rules
+// and words (Carrier). A part can be counted while its bytes are being read and checked
+// (PartCounter), so a word count of all files needs no second pass and no copy of the rules. If
+// only some files are counted, a second pass checks the number of words of the whole part. Parts
+// are independent; they add to the common counts with atomic operations.
+#include "statistics/word_counts.h"
 
 #include <algorithm>
 #include <atomic>
@@ -149,7 +149,7 @@ CountedSection::CountedSection(std::span<const std::uint8_t> section, const Coun
 
 const Dictionary& CountedSection::dictionary(unsigned num_threads) const {
     std::call_once(is_expanded_, [&] {
-        dictionary_ = section_.words().room();
+        dictionary_ = section_.words().empty_dictionary();
         parallel_for(section_.words().num_ranges(), num_threads,
                      [this](std::size_t range) { section_.words().expand(range, dictionary_); });
     });

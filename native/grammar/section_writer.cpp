@@ -1,9 +1,8 @@
 // Writes the pieces of a grammar section; section_reader.cpp reads them. docs/format.md describes
 // the format.
-#include "grammar/section.h"
+#include "grammar/section_writer.h"
 
 #include "common/little_endian.h"
-#include "grammar/grammar.h"
 #include "grammar/numbers.h"
 
 namespace gompfs {

@@ -1,13 +1,13 @@
-// Implements runs and their merge; see runs.h. Ranges are cut at the first keys of chunks, so that
-// they contain about equally many postings. Each reader has a buffer of 2 KiB.
-#include "statistics/runs.h"
+// Implements runs and their merge; see posting_runs.h. Ranges are cut at the first keys of chunks,
+// so that they contain about equally many postings. Each reader has a buffer of 2 KiB.
+#include "statistics/posting_runs.h"
 
 namespace gompfs {
 
 Run RunWriter::finish(Spill& spill) {
     const std::uint64_t start = spill.append(bytes_);
     for (Run::Chunk& chunk : run_.chunks) {
-        chunk.place += start;
+        chunk.offset += start;
     }
     run_.end = start + bytes_.size();
     return std::move(run_);
@@ -16,9 +16,9 @@ Run RunWriter::finish(Spill& spill) {
 void RunReader::refill() {
     const std::size_t left = end_ - at_;
     std::copy_n(bytes_.begin() + at_, left, bytes_.begin());
-    const std::size_t size = std::min<std::uint64_t>(bytes_.size() - left, run_->end - place_);
-    spill_->read(place_, {bytes_.data() + left, size});
-    place_ += size;
+    const std::size_t size = std::min<std::uint64_t>(bytes_.size() - left, run_->end - offset_);
+    spill_->read(offset_, {bytes_.data() + left, size});
+    offset_ += size;
     at_ = 0;
     end_ = left + size;
 }
@@ -41,9 +41,9 @@ RunMerger::RunMerger(const Spill& spill, const std::vector<Run>& runs, std::size
     }
     std::sort(firsts.begin(), firsts.end());
     for (std::size_t range = 1; range < max_ranges; ++range) {
-        const std::size_t place = firsts.size() * range / max_ranges;
-        if (place != 0 && (cuts_.empty() || cuts_.back() < firsts[place])) {
-            cuts_.push_back(firsts[place]);
+        const std::size_t index = firsts.size() * range / max_ranges;
+        if (index != 0 && (cuts_.empty() || cuts_.back() < firsts[index])) {
+            cuts_.push_back(firsts[index]);
         }
     }
 }
@@ -60,7 +60,8 @@ std::vector<RunReader> RunMerger::readers(std::size_t range) const {
             chunk -= chunk != run.chunks.begin();
         }
         if (chunk != run.chunks.end() && is_inside(range, chunk->first)) {
-            readers.emplace_back(spill_, run, static_cast<std::size_t>(chunk - run.chunks.begin()));
+            readers.emplace_back(spill_, run,
+                                  static_cast<std::size_t>(chunk - run.chunks.begin()));
         }
     }
     return readers;

@@ -1,0 +1,22 @@
+// Merges the dictionaries of parts that were built one by one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/part_builder.h"
+
+namespace gompfs {
+
+// Returns the pieces of the grammar section of the parts, in order.
+std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> parts,
+                                                        BuilderKind builder,
+                                                        bool words_of_characters,
+                                                        unsigned num_threads);
+
+// Returns the grammar of parts of the kind `none`.
+Grammar merge_to_grammar(std::vector<BuiltPart> parts, bool words_of_characters,
+                         unsigned num_threads);
+
+}  // namespace gompfs

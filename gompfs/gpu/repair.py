@@ -1,4 +1,4 @@
-"""Builds grammars on a device by batch Re-Pair: runs the rounds of kernels/grammar/repair.cu and manages memory.
+"""Builds grammars on a device by batch Re-Pair: runs kernels/grammar/repair.cu and repair_rules.cu, and manages memory.
 
 The parts of a batch are processed together. Each round replaces frequent digrams by new rules. A part is finished when
 a round hardly shortens it. At the end, rules that do not pay are dissolved. The result equals that of the CPU's builder
@@ -20,7 +20,8 @@ from gompfs.grammar import PartsInRules, PartsInText
 
 TILE = Tile(num_items=2048, num_threads=256, shared_bytes=8448)
 _ITEMS = Tile(num_items=256, num_threads=256)  # one thread per item
-_SOURCE = "grammar/repair"
+_ROUNDS = "grammar/repair"  # the source of the kernels of a round
+_RULES = "grammar/repair_rules"  # that of the kernels after the last round
 _MAX_ROUNDS = 32  # as in native/grammar/repair.cpp
 _LEAST_GAIN = 512  # a part is finished when a round shortens it by at most 1/512
 
@@ -107,15 +108,15 @@ class _Repair:
     def _upload(self, values: Words) -> Any:
         return self._device.upload(values.astype(np.uint32, copy=False))
 
-    def _for_each(self, kernel: str, count: int, *arguments: Any) -> None:
-        self._launch(kernel, count, _ITEMS, arguments)
+    def _for_each(self, source: str, kernel: str, count: int, *arguments: Any) -> None:
+        self._launch(source, kernel, count, _ITEMS, arguments)
 
     def _by_tiles(self, kernel: str, *arguments: Any) -> None:
-        self._launch(kernel, self._size, TILE, arguments)
+        self._launch(_ROUNDS, kernel, self._size, TILE, arguments)
 
-    def _launch(self, kernel: str, count: int, tile: Tile, arguments: tuple[Any, ...]) -> None:
+    def _launch(self, source: str, kernel: str, count: int, tile: Tile, arguments: tuple[Any, ...]) -> None:
         values = (np.uint32(value) if isinstance(value, int) else value for value in arguments)
-        self._device.launch(_SOURCE, kernel, count, *values, tile=tile)
+        self._device.launch(source, kernel, count, *values, tile=tile)
 
     def run_round(self) -> None:
         """Replaces frequent digrams in the parts that are still active."""
@@ -124,7 +125,7 @@ class _Repair:
         slots, frequencies, replaced = (xp.empty(size, np.uint32) for _ in range(3))
         keys, counts = xp.zeros(2 * size, np.uint64), xp.zeros(2 * size, np.uint32)
         is_active = self._upload(self.is_active.astype(np.uint32))
-        self._for_each("count_digrams", size, self._symbols, size, *parts, is_active, keys, counts, slots)
+        self._for_each(_ROUNDS, "count_digrams", size, self._symbols, size, *parts, is_active, keys, counts, slots)
         del keys
         ascents, symbol_counts, rule_counts = (xp.empty(num_tiles, np.uint32) for _ in range(3))
         self._by_tiles("find_frequencies", slots, size, counts, frequencies, ascents)
@@ -159,7 +160,8 @@ class _Repair:
         """Dissolves rules that do not pay, renumbers the others within their parts, and returns the grammars."""
         uses, lengths = self._dissolve()
         sizes = self._xp.empty(self._size, np.uint32)
-        self._for_each("measure_symbols", self._size, self._symbols, self._size, self._num_words, uses, lengths, sizes)
+        symbols = (self._symbols, self._size)
+        self._for_each(_RULES, "measure_symbols", self._size, *symbols, self._num_words, uses, lengths, sizes)
         symbol_ends = self._xp.cumsum(sizes, dtype=np.uint32)
         root_numbers, number_of, rule_at, lengths_at = self._number(uses, lengths)
         root_ends = self._device.download(symbol_ends[self._upload(self._starts[1:] - 1)])
@@ -169,7 +171,7 @@ class _Repair:
         output = self._xp.empty(int(host_ends[-1]), np.uint32)
         part_starts, num_parts = self._parts
         self._for_each(
-            *("write_rules", output.size, self._symbols, symbol_ends, self._size, part_starts),
+            *(_RULES, "write_rules", output.size, self._symbols, symbol_ends, self._size, part_starts),
             *(self._upload(root_numbers), num_parts, self._upload(self._word_bases), self._num_words, self._rules),
             *(uses, lengths, number_of, rule_at, ends, ends.size, output, output.size),
         )
@@ -181,13 +183,13 @@ class _Repair:
         """Returns the uses of each rule (0 for dissolved rules), and the length of each rule after dissolving."""
         uses = self._xp.zeros(max(self._num_rules, 1), np.uint32)
         lengths = self._xp.zeros(max(self._num_rules, 1), np.uint32)
-        self._for_each("count_uses", self._size, self._symbols, self._size, self._num_words, uses)
-        self._for_each("count_uses", 2 * self._num_rules, self._rules, 2 * self._num_rules, self._num_words, uses)
+        for symbols, size in ((self._symbols, self._size), (self._rules, 2 * self._num_rules)):
+            self._for_each(_RULES, "count_uses", size, symbols, size, self._num_words, uses)
         bounds = [*(int(starts[0]) for starts in self.range_starts), self._num_rules]
         rounds = list(itertools.pairwise(bounds))
 
         def for_rules(kernel: str, begin: int, end: int) -> None:
-            self._for_each(kernel, end - begin, self._rules, begin, end, self._num_words, uses, lengths)
+            self._for_each(_RULES, kernel, end - begin, self._rules, begin, end, self._num_words, uses, lengths)
 
         for begin, end in rounds:
             for_rules("measure_rules", begin, end)
@@ -218,7 +220,7 @@ class _Repair:
         number_of = xp.empty(max(num_rules, 1), np.uint32)
         rule_at, lengths_at = (xp.empty(int(root_numbers[-1]), np.uint32) for _ in range(2))
         self._for_each(
-            *("number_rules", num_rules, num_rules, self._upload(starts), starts.size - 1),
+            *(_RULES, "number_rules", num_rules, num_rules, self._upload(starts), starts.size - 1),
             *(self._upload(bases), uses, kept_up_to, lengths, number_of, rule_at, lengths_at),
         )
         return root_numbers, number_of, rule_at, lengths_at

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "grammar/repair.cu"
+#include "grammar/repair_rules.cu"
 #include "grammar/tokens.cu"
 #include "mask_rounds.cu"
 #include "statistics/levels.cu"

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from weakref import WeakMethod
 
 from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError
@@ -30,11 +31,12 @@ class AutoAccelerator:
     def __init__(self, num_threads: int, options: GpuOptions | None, start_gpu: Callable[[], Engine | None]) -> None:
         """Compares a GPU with `num_threads` CPU threads.
 
-        `start_gpu` starts the engine's GPU if nothing has, and returns the GPU engine, or None if there is none.
+        `start_gpu` is a method of the engine that starts its GPU if nothing has, and returns the GPU engine, or None if
+        there is none. It is held weakly, so that the engine's memory is freed with the engine.
         """
         self._num_threads = num_threads
         self._options = options
-        self._start_gpu = start_gpu
+        self._start_gpu = WeakMethod(start_gpu)
         self._lock = threading.Lock()
         self._arrays: ArrayDevice | None = None
         self._lost_arrays: ArrayDevice | None = None
@@ -74,5 +76,6 @@ class AutoAccelerator:
         """See Accelerator.text."""
         if num_bytes < _TEXT_OF_A_THREAD * self._num_threads:
             return None
-        gpu = self._start_gpu()
+        start_gpu = self._start_gpu()
+        gpu = None if start_gpu is None else start_gpu()
         return None if gpu is None or gpu.accelerator is None else gpu.accelerator.text(num_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import cupy
 
@@ -54,7 +54,7 @@ class GpuEngine:
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
         text = GpuText(self.first_device, self.num_threads, self.decode_work, options.memory or 0)
-        self.accelerator = GpuAccelerator(text, self._check_process)
+        self.accelerator = GpuAccelerator(text, self._process)
         self._reason = f"{reason} ({', '.join(device.name for device in self._devices)})"
 
     @property
@@ -62,13 +62,6 @@ class GpuEngine:
         """Why this engine was chosen, and how much device memory holds payloads, as text for users."""
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise EngineUnavailableError(
-                "the gpu engine cannot be used in a forked process, as CUDA does not work there: start processes by "
-                "spawn, or open the archive with engine='cpu'"
-            )
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """See Engine.encode_blocks. The CPU engine does the work."""
@@ -80,14 +73,14 @@ class GpuEngine:
 
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate. Returns pinned memory, which the device writes to without a further copy."""
-        self._check_process()
+        _check_process(self._process)
         return pinned_array(size).data
 
     def decode_blocks(
         self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
-        self._check_process()
+        _check_process(self._process)
         batch = GpuBatch(blocks, out, self.num_threads, sizes)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
@@ -98,22 +91,30 @@ class GpuEngine:
 class GpuAccelerator:
     """See Accelerator. Does all work on one GPU."""
 
-    def __init__(self, device: GpuText, check_process: Callable[[], None]) -> None:
-        """Uses `device`. `check_process` raises an error where the device cannot be used."""
+    def __init__(self, device: GpuText, process: int) -> None:
+        """Uses `device`, which works in the process with the number `process`."""
         self._device = device
-        self._check_process = check_process
+        self._process = process
 
     def arrays(self, num_symbols: int) -> GpuText:
         """See Accelerator.arrays."""
-        self._check_process()
+        _check_process(self._process)
         return self._device
 
     def text(self, num_bytes: int) -> GpuText:
         """See Accelerator.text."""
-        self._check_process()
+        _check_process(self._process)
         return self._device
 
     def build_rules(self, parts: PartsInText) -> PartsInRules:
         """See RuleBuilder."""
-        self._check_process()
+        _check_process(self._process)
         return build_rules(self._device, parts)
+
+
+def _check_process(process: int) -> None:
+    if os.getpid() != process:
+        raise EngineUnavailableError(
+            "the gpu engine cannot be used in a forked process, as CUDA does not work there: start processes by "
+            "spawn, or open the archive with engine='cpu'"
+        )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -114,3 +116,15 @@ def test_the_gpu_starts_after_a_second_of_decoding(
     assert not started.wait(1)
     decode(auto)
     assert started.wait(10)
+
+
+def test_an_engine_is_freed_with_its_last_reference() -> None:
+    """Its memory does not wait for the garbage collector."""
+    engine = AutoEngine(num_threads=1)
+    is_alive = weakref.ref(engine)
+    gc.disable()
+    try:
+        del engine
+        assert is_alive() is None
+    finally:
+        gc.enable()

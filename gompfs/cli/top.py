@@ -52,9 +52,9 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
     """
     from gompfs.mount.system.mount_table import resolve_mountpoint
 
-    places = [resolve_mountpoint(place) for place in mountpoints]
+    paths = [resolve_mountpoint(path) for path in mountpoints]
     if not sys.stdout.isatty():
-        for rows in _looks(places, interval, count):
+        for rows in _looks(paths, interval, count):
             print_table(_HEADINGS, rows, num_left=2)
             sys.stdout.flush()
         return
@@ -62,20 +62,20 @@ def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | N
 
     with Live(screen=count is None, auto_refresh=False) as live:
         try:
-            for rows in _looks(places, interval, count):
+            for rows in _looks(paths, interval, count):
                 live.update(make_table(_HEADINGS, rows, num_left=2), refresh=True)
         except KeyboardInterrupt:
             pass  # Ctrl-C ends the display
 
 
-def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterator[list[tuple[str, ...]]]:
+def _looks(paths: Sequence[str], interval: float, count: int | None) -> Iterator[list[tuple[str, ...]]]:
     """Yields the rows of each refresh."""
     from gompfs.mount.system.observe import observe_mounts
 
     before: dict[tuple[str, str | None], MountState] = {}
     done = 0
     while True:
-        now = {(state.mount.device, state.label("pid")): state for state in observe_mounts(places)}
+        now = {(state.mount.device, state.label("pid")): state for state in observe_mounts(paths)}
         yield [_row(state, before.get(key)) for key, state in now.items()]
         before = now
         done += 1
@@ -87,9 +87,9 @@ def _looks(places: Sequence[str], interval: float, count: int | None) -> Iterato
 def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
     from gompfs.mount.system.observe import SERVING
 
-    place = display_path(now.mount.mountpoint)
+    mountpoint = display_path(now.mount.mountpoint)
     if now.state != SERVING:
-        return (place, now.state, *(_UNKNOWN,) * (len(_HEADINGS) - 2))
+        return (mountpoint, now.state, *(_UNKNOWN,) * (len(_HEADINGS) - 2))
 
     def since(name: str, **labels: str) -> float:
         return now.value(name, **labels) - (before.value(name, **labels) if before is not None else 0.0)
@@ -103,7 +103,7 @@ def _row(now: MountState, before: MountState | None) -> tuple[str, ...]:
         limit: since("gompfs_request_seconds_bucket", request="read", le=limit) for limit in _limits(now)
     }
     return (
-        place,
+        mountpoint,
         now.label("engine") or _UNKNOWN,
         _rate(since("gompfs_request_seconds_count", request="read"), seconds, "{:.0f}".format),
         _rate(since("gompfs_read_bytes_total"), seconds, human_size),

@@ -21,7 +21,7 @@ class ReaderTable {
     static constexpr int kSnapshotShift = 48;
     static constexpr std::uint64_t kMaxSnapshots = 1 << 14;
 
-    struct Place {
+    struct Target {
         std::shared_ptr<BlockReader> reader;  // nullptr if the node belongs to no snapshot
         std::uint64_t ino;
     };
@@ -38,7 +38,7 @@ class ReaderTable {
         readers_.erase(snapshot);
     }
 
-    Place find(std::uint64_t node) const {
+    Target find(std::uint64_t node) const {
         const std::uint64_t snapshot = node >> kSnapshotShift & (kMaxSnapshots - 1);
         const std::shared_lock lock(mutex_);
         const auto found = readers_.find(snapshot);

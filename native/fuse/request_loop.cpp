@@ -32,13 +32,13 @@ class Answers {
     Answers(int device, Sources sources) : device_(device), sources_(sources) {}
 
     // Returns false if the interpreter must answer.
-    bool answer(const Request& request, const ReaderTable::Place& place) {
+    bool answer(const Request& request, const ReaderTable::Target& target) {
         switch (request.header.opcode) {
             case FUSE_READ:
-                return answer_read(request, place);
+                return answer_read(request, target);
             case FUSE_OPEN:
             case FUSE_RELEASE:
-                return answer_open(request, place);
+                return answer_open(request, target);
             case FUSE_READDIRPLUS:
                 return answer_listing(request);
             case FUSE_LOOKUP:
@@ -52,16 +52,16 @@ class Answers {
     }
 
   private:
-    bool answer_read(const Request& request, const ReaderTable::Place& place) {
+    bool answer_read(const Request& request, const ReaderTable::Target& target) {
         const auto read = request.argument<fuse_read_in>();
         pieces_.blocks.clear();
         pieces_.pieces.assign(1, {});
         pieces_.size = 0;
-        const bool is_there = read && place.reader &&
-                              place.reader->read(place.ino, read->offset, read->size, pieces_) &&
+        const bool is_there = read && target.reader &&
+                              target.reader->read(target.ino, read->offset, read->size, pieces_) &&
                               pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
-            place.reader->num_read_bytes.fetch_add(pieces_.size, std::memory_order_relaxed);
+            target.reader->num_read_bytes.fetch_add(pieces_.size, std::memory_order_relaxed);
             send_reply(device_, request.header.unique, 0, pieces_.pieces, pieces_.size);
         }
         pieces_.blocks.clear();
@@ -70,10 +70,10 @@ class Answers {
 
     // Opens and closes small files, which need no file handle. The mount counts the handles of
     // other files, so the interpreter opens and closes those.
-    bool answer_open(const Request& request, const ReaderTable::Place& place) {
+    bool answer_open(const Request& request, const ReaderTable::Target& target) {
         if (request.header.opcode == FUSE_OPEN) {
-            const bool is_small = request.argument<fuse_open_in>() && place.reader &&
-                                  place.reader->is_small(place.ino);
+            const bool is_small = request.argument<fuse_open_in>() && target.reader &&
+                                  target.reader->is_small(target.ino);
             if (is_small) {
                 send(request, 0, bytes_of(open_reply(false, std::nullopt)));
             }
@@ -164,17 +164,17 @@ int answer_requests(int device, Sources sources, const Forward& forward) {
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
         const Request parsed(request);
         const auto begin = std::chrono::steady_clock::now();
-        const auto place = sources.readers.find(parsed.header.nodeid);
+        const auto target = sources.readers.find(parsed.header.nodeid);
         const bool is_read = parsed.header.opcode == FUSE_READ;
         if (is_read) {
             core_follower.leave();  // a read may start other threads, which inherit the core
         }
-        const bool is_forwarded = !answers.answer(parsed, place);
+        const bool is_forwarded = !answers.answer(parsed, target);
         if (is_forwarded) {
             core_follower.leave();
             forward(request);
         }
-        (place.reader ? place.reader : sources.readers.current())
+        (target.reader ? target.reader : sources.readers.current())
             ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
         if (!is_read && !is_forwarded) {
             core_follower.follow(parsed.header.pid);

@@ -105,7 +105,7 @@ class PassthroughFiles:
             file = self._files.get(node)
             if file is None:
                 file = self._files[node] = _File(inode.size)
-                if node in self._refused or not self._make_room(inode.size):
+                if node in self._refused or not self._free_memory(inode.size):
                     file.is_ready = True
                 else:
                     self._num_bytes += inode.size
@@ -140,7 +140,7 @@ class PassthroughFiles:
                 return
         callback()
 
-    def _make_room(self, size: int) -> bool:
+    def _free_memory(self, size: int) -> bool:
         """Evict backing files of closed files to free `size` bytes.
 
         Returns False, evicting none, if that is not enough.

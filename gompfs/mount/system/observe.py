@@ -68,7 +68,7 @@ def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
     """
     topmost = {entry.mountpoint: entry for entry in read_mount_table()}
     chosen = [
-        entry for place, entry in topmost.items() if entry.is_gompfs and (not mountpoints or place in mountpoints)
+        entry for path, entry in topmost.items() if entry.is_gompfs and (not mountpoints or path in mountpoints)
     ]
     answers = ask({entry: partial(_observe, entry) for entry in chosen}, _TIMEOUT_SECONDS)
     return [
@@ -79,15 +79,15 @@ def observe_mounts(mountpoints: Sequence[str] = ()) -> list[MountState]:
 
 def _observe(entry: MountEntry) -> bytes:
     """Returns the fields `state` and `samples` of a MountState, marshalled."""
-    place = Path(entry.mountpoint, _STATISTICS)
+    folder = Path(entry.mountpoint, _STATISTICS)
     state = "no metrics"
     samples: Samples = {}
     try:
-        samples = _read_metrics(place)
+        samples = _read_metrics(folder)
         if "gompfs_info" in samples:
             state = SERVING
     except FileNotFoundError:
-        if not os.path.isdir(place):
+        if not os.path.isdir(folder):
             state = "stats=off"
     except ValueError:
         pass  # another user's mount can have any content
@@ -96,15 +96,15 @@ def _observe(entry: MountEntry) -> bytes:
     return marshal.dumps((state, samples if state == SERVING else {}))
 
 
-def _read_metrics(place: Path) -> Samples:
+def _read_metrics(folder: Path) -> Samples:
     """Returns the metrics of a mount. If it shows several archives, their samples are concatenated.
 
     A metric in _OF_THE_DAEMON describes the whole daemon, so only the sample of the first archive is returned.
     """
     try:
-        return _read_file(place / _METRICS)
+        return _read_file(folder / _METRICS)
     except FileNotFoundError:
-        found = [*_read_files(place)]
+        found = [*_read_files(folder)]
         if not found:
             raise
     samples = dict(found[0])
@@ -114,10 +114,10 @@ def _read_metrics(place: Path) -> Samples:
     return samples
 
 
-def _read_files(place: Path) -> Iterator[Samples]:
-    for name in sorted(os.listdir(place))[:_MAX_ARCHIVES]:
+def _read_files(folder: Path) -> Iterator[Samples]:
+    for name in sorted(os.listdir(folder))[:_MAX_ARCHIVES]:
         try:
-            yield _read_file(place / name / _METRICS)
+            yield _read_file(folder / name / _METRICS)
         except (FileNotFoundError, NotADirectoryError):
             continue  # in another release, the directory holds other files
 

@@ -60,8 +60,7 @@ std::vector<RunReader> RunMerger::readers(std::size_t range) const {
             chunk -= chunk != run.chunks.begin();
         }
         if (chunk != run.chunks.end() && is_inside(range, chunk->first)) {
-            readers.emplace_back(spill_, run,
-                                  static_cast<std::size_t>(chunk - run.chunks.begin()));
+            readers.emplace_back(spill_, run, static_cast<std::size_t>(chunk - run.chunks.begin()));
         }
     }
     return readers;

@@ -57,7 +57,7 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     numbers = xp.cumsum(is_first, dtype=np.uint32)
     symbols = xp.full(num_tokens + parts.file_ends.size, SPLITTER, np.uint32)
     device.launch(
-        *(_SOURCE, "place_symbols", num_tokens, tokens.entries, num_tokens, *of_parts, firsts, numbers),
+        *(_SOURCE, "write_symbols", num_tokens, tokens.entries, num_tokens, *of_parts, firsts, numbers),
         *(device.upload(before_ends), before_ends.size, symbols),
     )
     chosen = xp.flatnonzero(is_first)

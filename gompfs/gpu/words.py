@@ -147,7 +147,7 @@ class WordTable:
         ends_of_counts = xp.cumsum(counts, dtype=np.uint32)
         num_words = int(ends_of_counts[-1]) if num_masks else 0
         starts, ends = (xp.empty(num_words, np.uint32) for _ in range(2))
-        device.launch(_WORDS, "place_words", num_masks + 1, masks, num_masks, ends_of_counts, starts, ends)
+        device.launch(_WORDS, "write_words", num_masks + 1, masks, num_masks, ends_of_counts, starts, ends)
         return starts, ends
 
     def _cut(self, starts: Array, ends: Array, size: int) -> tuple[int, int]:
@@ -224,7 +224,7 @@ class WordTable:
             *(_TABLE, "move_slots", old.size, *of_text, self._pool, self._starts, *self._hash),
             *(old, old.size, self._slots, self._slots.size, moved),
         )
-        device.launch(_TABLE, "move_places", slots_of_words.size, slots_of_words.size, moved, slots_of_words)
+        device.launch(_TABLE, "move_word_slots", slots_of_words.size, slots_of_words.size, moved, slots_of_words)
 
     def _keep_new_words(self, text: Array, starts: Array, ends: Array) -> None:
         """Makes entries for the words that this text has added to the slots."""

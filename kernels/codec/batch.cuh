@@ -19,7 +19,7 @@ constexpr u8 kStatusBadPayload = 3;
 
 // The arguments of a decoding kernel. Payloads begin at multiples of 16 in `compressed`, which can
 // be read for 256 bytes past the last payload. Outputs begin at multiples of 16 in `output`.
-struct Batch {
+struct GpuBatch {
     const u8* compressed;
     const u64* payload_offsets;
     const u32* payload_sizes;
@@ -41,7 +41,7 @@ struct BlockTask {
 // Lets every warp take blocks until none is left, and stores a status for each block. All lanes of
 // a warp call decode(task), which returns whether the payload is valid.
 template <class Decode>
-__device__ inline void for_each_block(const Batch& batch, Decode&& decode) {
+__device__ inline void for_each_block(const GpuBatch& batch, Decode&& decode) {
     const int lane = lane_id();
     for (;;) {
         u32 index = lane == 0 ? atomicAdd(batch.next_block, 1u) : 0;

@@ -85,8 +85,8 @@ __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* lit
 
 // Reads the sizes of 32 sub-blocks from fields of `width` bits, one per lane. Sets where this
 // lane's sub-block begins and ends. Returns where the last sub-block ends.
-__device__ inline u32 place_sub_blocks(const u32* words, u32 fields, u32 width, u32 base, u32 start,
-                                       u32& begin, u32& end) {
+__device__ inline u32 locate_sub_blocks(const u32* words, u32 fields, u32 width, u32 base,
+                                        u32 start, u32& begin, u32& end) {
     const int lane = lane_id();
     const u32 size = base + low_bits(load_bits(words, fields + lane * width), width);
     end = start + inclusive_sum(size, lane);
@@ -141,11 +141,11 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
         return false;
     }
     const u32 start = fields + kNumSubBlocks * (sequence_width + literal_width);
-    const u32 middle = place_sub_blocks(in.words, fields, sequence_width, sequence_base, start,
-                                        in.sequence_position, in.sequence_end);
+    const u32 middle = locate_sub_blocks(in.words, fields, sequence_width, sequence_base, start,
+                                         in.sequence_position, in.sequence_end);
     const u32 end =
-        place_sub_blocks(in.words, fields + kNumSubBlocks * sequence_width, literal_width,
-                         literal_base, middle, in.literal_position, in.literal_end);
+        locate_sub_blocks(in.words, fields + kNumSubBlocks * sequence_width, literal_width,
+                          literal_base, middle, in.literal_position, in.literal_end);
     const bool ordered = in.sequence_end <= in.end && in.literal_end <= in.end;
     return __all_sync(kAllLanes, ordered) && in.end - end < 8;
 }

@@ -28,8 +28,8 @@ extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCt
     BitShared& shared =
         reinterpret_cast<BitShared*>(classes + kNumTokenSymbols)[threadIdx.x / kWarpSize];
     fill_token_classes(classes);
-    const Batch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
-                      output_sizes, statuses,        next_block,    num_blocks};
+    const GpuBatch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
+                         output_sizes, statuses,        next_block,    num_blocks};
     for_each_block(batch, [&](const BlockTask& task) {
         PieceRows rows{shared.row};
         return decode_bit_block(task, shared, classes, rows);

@@ -25,9 +25,9 @@ extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kCt
     extern __shared__ uint4 shared_memory[];
     gompfs::RowShared& shared =
         reinterpret_cast<gompfs::RowShared*>(shared_memory)[threadIdx.x / gompfs::kWarpSize];
-    const gompfs::Batch batch{compressed, payload_offsets, payload_sizes,
-                              output,     output_offsets,  output_sizes,
-                              statuses,   next_block,      num_blocks};
+    const gompfs::GpuBatch batch{compressed, payload_offsets, payload_sizes,
+                                 output,     output_offsets,  output_sizes,
+                                 statuses,   next_block,      num_blocks};
     gompfs::for_each_block(batch, [&](const gompfs::BlockTask& task) {
         gompfs::PieceRows rows{shared};
         return gompfs::decode_byte_block(task, rows);

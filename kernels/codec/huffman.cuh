@@ -29,11 +29,11 @@ struct CodeScratch {
 
 // The codewords of one length; lane l holds length l. Codewords are compared as numbers of kMaxBits
 // bits whose first bit is the highest: a number that begins with a codeword of length l or less is
-// below `limit`. `end_place` is the index in CodeScratch::sorted after the last symbol of this
+// below `limit`. `end_index` is the index in CodeScratch::sorted after the last symbol of this
 // length.
 struct LengthShape {
     u32 limit;
-    u32 end_place;
+    u32 end_index;
     u32 num_symbols;  // of the whole code; the same in all lanes
     bool decodable;   // whether the lengths form a code that can be decoded; the same in all lanes
 };
@@ -53,18 +53,18 @@ __device__ inline LengthShape shape_code(const u8* lengths, int num_lengths, Cod
         }
     }
     __syncwarp();
-    constexpr u32 kPlaceBits = 10;
+    constexpr u32 kIndexBits = 10;
     const u32 count = scratch.counts[lane];
     const u32 codewords = lane <= kMaxBits ? count << (kMaxBits - lane) : 0;
-    const u32 through = inclusive_sum(codewords << kPlaceBits | count, lane);
+    const u32 through = inclusive_sum(codewords << kIndexBits | count, lane);
     const u32 all = __shfl_sync(kAllLanes, through, kWarpSize - 1);
-    const u32 end_place = low_bits(through, kPlaceBits);
-    const u32 num_symbols = low_bits(all, kPlaceBits);
-    const u32 num_codewords = all >> kPlaceBits;
-    scratch.counts[lane] = end_place - count;
+    const u32 end_index = low_bits(through, kIndexBits);
+    const u32 num_symbols = low_bits(all, kIndexBits);
+    const u32 num_codewords = all >> kIndexBits;
+    scratch.counts[lane] = end_index - count;
     const bool lone = num_symbols == 1 && num_codewords == 1u << (kMaxBits - 1);
     const bool complete = num_symbols == 0 || lone || num_codewords == 1u << kMaxBits;
-    return {through >> kPlaceBits, end_place, num_symbols,
+    return {through >> kIndexBits, end_index, num_symbols,
             __all_sync(kAllLanes, in_bounds) && complete};
 }
 
@@ -74,12 +74,12 @@ __device__ inline void sort_symbols(const u8* lengths, int num_lengths, CodeScra
     for (int first = 0; first < num_lengths; first += kWarpSize) {
         const u32 length = first + lane < num_lengths ? lengths[first + lane] : 0;
         const u32 same = __match_any_sync(kAllLanes, length);
-        const u32 place = scratch.counts[length] + __popc(same & lanes_below(lane));
+        const u32 index = scratch.counts[length] + __popc(same & lanes_below(lane));
         __syncwarp();
         if (length != 0) {
-            scratch.sorted[place] = static_cast<u8>(first + lane);
+            scratch.sorted[index] = static_cast<u8>(first + lane);
             if (same >> lane == 1) {  // the last lane with this length
-                scratch.counts[length] = place + 1;
+                scratch.counts[length] = index + 1;
             }
         }
         __syncwarp();
@@ -95,22 +95,22 @@ __device__ inline void fill_table(const u8* lengths, const LengthShape& shape,
     const u32 first = lane_id() * kPerLane;
     u32 bits = 1;
     u32 start = 0;
-    u32 place = 0;
+    u32 index = 0;
 #pragma unroll
     for (int shorter = 1; shorter < kMaxBits; ++shorter) {
         const u32 limit = __shfl_sync(kAllLanes, shape.limit, shorter);
-        const u32 end_place = __shfl_sync(kAllLanes, shape.end_place, shorter);
+        const u32 end_index = __shfl_sync(kAllLanes, shape.end_index, shorter);
         const bool longer = first >= limit;
         bits = longer ? shorter + 1 : bits;
         start = longer ? limit : start;
-        place = longer ? end_place : place;
+        index = longer ? end_index : index;
     }
-    place += (first - start) >> (kMaxBits - bits);
+    index += (first - start) >> (kMaxBits - bits);
     u32 left = (1u << (kMaxBits - bits)) - ((first - start) & ((1u << (kMaxBits - bits)) - 1));
-    u32 entry = bits << 8 | scratch.sorted[place];
+    u32 entry = bits << 8 | scratch.sorted[index];
     for (u32 codeword = first; codeword < first + kPerLane; ++codeword, --left) {
         if (left == 0) {
-            const u32 symbol = scratch.sorted[++place];
+            const u32 symbol = scratch.sorted[++index];
             const u32 length = lengths[symbol];
             entry = length << 8 | symbol;
             left = 1u << (kMaxBits - length);
@@ -217,8 +217,8 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
         const u32 nearest =
             __shfl_sync(kAllLanes, symbol.length, below == 0 ? 0 : 31 - __clz(below));
         const u32 length = symbol.repeats ? (below == 0 ? before : nearest) : symbol.length;
-        for (u32 place = through - run; counts && length != 0 && place < through; ++place) {
-            lengths[place] = static_cast<u8>(length);
+        for (u32 at = through - run; counts && length != 0 && at < through; ++at) {
+            lengths[at] = static_cast<u8>(length);
         }
         const int last = 31 - __clz(counting);
         before = __shfl_sync(kAllLanes, length, last);

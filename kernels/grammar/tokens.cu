@@ -34,8 +34,8 @@ __device__ inline u64 last_bound(const u32* bounds, u64 count, u64 token) {
 }
 
 // The index of a token's word in an array with one element for each word of each part.
-__device__ inline u64 place_of(const u32* entries, const u32* part_tokens, u64 num_parts,
-                               u64 num_entries, u64 token) {
+__device__ inline u64 first_index_of(const u32* entries, const u32* part_tokens, u64 num_parts,
+                                     u64 num_entries, u64 token) {
     return last_bound(part_tokens, num_parts, token) * num_entries + entries[token];
 }
 
@@ -48,7 +48,7 @@ extern "C" __global__ void find_first_tokens(const u32* entries, u64 num_tokens,
                                              u32* firsts) {
     gompfs::for_each_index(0, num_tokens, [&](u64 token) {
         u32* const first =
-            firsts + gompfs::place_of(entries, part_tokens, num_parts, num_entries, token);
+            firsts + gompfs::first_index_of(entries, part_tokens, num_parts, num_entries, token);
         // The first token of a frequent word is found early; after that, reading it is enough.
         if (*static_cast<volatile u32*>(first) > token) {
             atomicMin(first, static_cast<u32>(token));
@@ -63,7 +63,8 @@ extern "C" __global__ void mark_first_tokens(const u32* entries, u64 num_tokens,
                                              const u32* firsts, u32* is_first) {
     gompfs::for_each_index(0, num_tokens, [&](u64 token) {
         is_first[token] =
-            firsts[gompfs::place_of(entries, part_tokens, num_parts, num_entries, token)] == token;
+            firsts[gompfs::first_index_of(entries, part_tokens, num_parts, num_entries, token)] ==
+            token;
     });
 }
 
@@ -71,15 +72,16 @@ extern "C" __global__ void mark_first_tokens(const u32* entries, u64 num_tokens,
 // before_ends[file] is the number of tokens up to the end of the file. numbers[token] is the number
 // of first tokens up to and including this token.
 // Mapping: a thread per token.
-extern "C" __global__ void place_symbols(const u32* entries, u64 num_tokens, const u32* part_tokens,
+extern "C" __global__ void write_symbols(const u32* entries, u64 num_tokens, const u32* part_tokens,
                                          u64 num_parts, u64 num_entries, const u32* firsts,
                                          const u32* numbers, const u32* before_ends, u64 num_files,
                                          u32* symbols) {
     gompfs::for_each_index(0, num_tokens, [&](u64 token) {
-        const u64 place = gompfs::place_of(entries, part_tokens, num_parts, num_entries, token);
+        const u64 index =
+            gompfs::first_index_of(entries, part_tokens, num_parts, num_entries, token);
         const bool is_in_first_file = before_ends[0] > token;
         const u64 file =
             is_in_first_file ? 0 : gompfs::last_bound(before_ends, num_files, token) + 1;
-        symbols[token + file] = numbers[firsts[place]] - 1;
+        symbols[token + file] = numbers[firsts[index]] - 1;
     });
 }

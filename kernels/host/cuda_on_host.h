@@ -101,34 +101,34 @@ inline void __syncwarp() { cuda_on_host::meet_warp(0xffffffffu, 0, "syncwarp"); 
 inline void __syncthreads() { cuda_on_host::meet_block("syncthreads"); }
 
 template <typename Value>
-Value atomicAdd(Value* place, Value value) {
-    return std::exchange(*place, *place + value);
+Value atomicAdd(Value* target, Value value) {
+    return std::exchange(*target, *target + value);
 }
 
 template <typename Value>
-Value atomicOr(Value* place, Value value) {
-    return std::exchange(*place, *place | value);
+Value atomicOr(Value* target, Value value) {
+    return std::exchange(*target, *target | value);
 }
 
 template <typename Value>
-Value atomicMin(Value* place, Value value) {
-    return std::exchange(*place, value < *place ? value : *place);
+Value atomicMin(Value* target, Value value) {
+    return std::exchange(*target, value < *target ? value : *target);
 }
 
 template <typename Value>
-Value atomicMax(Value* place, Value value) {
-    return std::exchange(*place, value > *place ? value : *place);
+Value atomicMax(Value* target, Value value) {
+    return std::exchange(*target, value > *target ? value : *target);
 }
 
 template <typename Value>
-Value atomicExch(Value* place, Value value) {
-    return std::exchange(*place, value);
+Value atomicExch(Value* target, Value value) {
+    return std::exchange(*target, value);
 }
 
 template <typename Value>
-Value atomicCAS(Value* place, Value expected, Value value) {
-    const Value before = *place;
-    *place = before == expected ? value : before;
+Value atomicCAS(Value* target, Value expected, Value value) {
+    const Value before = *target;
+    *target = before == expected ? value : before;
     return before;
 }
 

@@ -84,10 +84,10 @@ struct Context {
     u32 num_before, num_inside;
 
     __device__ Context(const u64* starts, const u32* elements, const Ends& ends, u32 node,
-                       u64 place) {
+                       u64 index) {
         u32 before[kMaxContext];
         num_before = 0;
-        for (u64 at = place; at > starts[node] && num_before < ends.capacity; --at) {
+        for (u64 at = index; at > starts[node] && num_before < ends.capacity; --at) {
             const u32 element = elements[at - 1];
             const u32 child = element & ~kNode;
             const bool is_word = (element & kNode) == 0;
@@ -99,7 +99,7 @@ struct Context {
         for (u32 word = 0; word < num_before; ++word) {
             words[word] = before[num_before - 1 - word];
         }
-        const u32 element = elements[place];
+        const u32 element = elements[index];
         const u32 child = element & ~kNode;
         const bool is_word = (element & kNode) == 0;
         num_inside = is_word ? 1 : ends.sizes[child];
@@ -187,10 +187,10 @@ extern "C" __global__ void write_ngrams(const u64* starts, const u32* elements,
         const u32 num_ngrams = context.num_ngrams(capacity);
         for (u32 ngram = 0; ngram < num_ngrams; ++ngram) {
             const gompfs::NgramKey key = context.key(ngram, capacity, bits, inner_ranks);
-            const u64 place = ngram_starts[index] + ngram;
-            high_keys[place] = key.high;
-            low_keys[place] = key.low;
-            nodes[place] = node;
+            const u64 out = ngram_starts[index] + ngram;
+            high_keys[out] = key.high;
+            low_keys[out] = key.low;
+            nodes[out] = node;
         }
     });
 }

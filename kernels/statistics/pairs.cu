@@ -67,17 +67,17 @@ extern "C" __global__ void find_new_pairs(const u64* keys, u64 num_pairs, u32 co
     });
 }
 
-// Adds up the counts of equal pairs. Pair i goes to index places[i] - 1. `sums` must be 0 before.
+// Adds up the counts of equal pairs. Pair i goes to index numbers[i] - 1. `sums` must be 0 before.
 // Mapping: a thread per pair; equal pairs are neighbours and add atomically.
-extern "C" __global__ void add_equal_pairs(const u64* keys, const u64* counts, const u64* places,
+extern "C" __global__ void add_equal_pairs(const u64* keys, const u64* counts, const u64* numbers,
                                            u64 num_pairs, u32 count_bits, u64* different_keys,
                                            u64* sums) {
     gompfs::for_each_index(0, num_pairs, [&](u64 index) {
-        const u64 place = places[index] - 1;
-        if (index == 0 || places[index - 1] - 1 != place) {
-            different_keys[place] = keys[index] >> count_bits;
+        const u64 target = numbers[index] - 1;
+        if (index == 0 || numbers[index - 1] - 1 != target) {
+            different_keys[target] = keys[index] >> count_bits;
         }
         const u64 mask = (u64{1} << count_bits) - 1;
-        atomicAdd(&sums[place], counts == nullptr ? keys[index] & mask : counts[index]);
+        atomicAdd(&sums[target], counts == nullptr ? keys[index] & mask : counts[index]);
     });
 }

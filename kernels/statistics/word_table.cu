@@ -9,8 +9,8 @@
 // hash and the tag only save comparisons.
 //
 // When half of the slots are taken, find_slots stops claiming slots; the caller moves the table to
-// one of twice the size (move_slots, move_places) and launches find_slots again for the words left
-// over.
+// one of twice the size (move_slots, move_word_slots) and launches find_slots again for the words
+// left over.
 //
 // Launch: CTAs of any size, any number of them.
 // Mapping: a thread per word, per slot (move_slots) or per item (load_keys).
@@ -28,7 +28,7 @@ using gompfs::u8;
 
 namespace gompfs {
 
-constexpr u32 kUnplaced = 0xffffffffu;
+constexpr u32 kWithoutSlot = 0xffffffffu;
 constexpr u32 kIsToken = 0x80000000u;
 
 struct Word {
@@ -86,28 +86,27 @@ struct Words {
         return {text + starts[number], ends[number] - starts[number]};
     }
     __device__ Word of_slot(u64 slot) const {
-        const u32 place = (static_cast<u32>(slot) & ~kIsToken) - 1;
+        const u32 number = (static_cast<u32>(slot) & ~kIsToken) - 1;
         if ((slot & kIsToken) != 0) {
-            return token(place);
+            return token(number);
         }
-        return {pool + entry_starts[place], entry_starts[place + 1] - entry_starts[place]};
+        return {pool + entry_starts[number], entry_starts[number + 1] - entry_starts[number]};
     }
 };
 
 }  // namespace gompfs
 
-// Finds or claims the slot of each word i of the text whose places[i] is kUnplaced, and stores it
-// in places[i]. counters[0] counts the claimed slots. Once it reaches max_taken no slot is claimed,
-// counters[1] becomes 1, and words without a slot keep kUnplaced. hash_mask is all ones except in
-// tests.
-// Mapping: a thread per word.
+// Finds or claims the slot of each word i of the text whose word_slots[i] is kWithoutSlot, and
+// stores it in word_slots[i]. counters[0] counts the claimed slots. Once it reaches max_taken no
+// slot is claimed, counters[1] becomes 1, and words without a slot keep kWithoutSlot. hash_mask is
+// all ones except in tests. Mapping: a thread per word.
 extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u32* ends,
                                       u64 num_words, const u8* pool, const u64* entry_starts,
                                       u64 seed, u64 hash_mask, u64* slots, u64 num_slots,
-                                      u32 max_taken, u32* counters, u32* places) {
+                                      u32 max_taken, u32* counters, u32* word_slots) {
     const gompfs::Words words{text, starts, ends, pool, entry_starts};
     gompfs::for_each_index(0, num_words, [&](u64 number) {
-        if (places[number] != gompfs::kUnplaced) {
+        if (word_slots[number] != gompfs::kWithoutSlot) {
             return;
         }
         const gompfs::Word word = words.token(number);
@@ -124,12 +123,12 @@ extern "C" __global__ void find_slots(const u8* text, const u32* starts, const u
                 slot = atomicCAS(&slots[at], u64{0}, mine);
                 if (slot == 0) {
                     atomicAdd(&counters[0], 1u);
-                    places[number] = static_cast<u32>(at);
+                    word_slots[number] = static_cast<u32>(at);
                     return;
                 }
             }
             if (slot >> 32 << 32 == tag && gompfs::are_same(words.of_slot(slot), word)) {
-                places[number] = static_cast<u32>(at);
+                word_slots[number] = static_cast<u32>(at);
                 return;
             }
         }
@@ -157,39 +156,38 @@ extern "C" __global__ void move_slots(const u8* text, const u32* starts, const u
     });
 }
 
-// Replaces the slot indexes in `places` by the new indexes.
+// Replaces the slot indexes in `word_slots` by the new indexes.
 // Mapping: a thread per word.
-extern "C" __global__ void move_places(u64 num_words, const u32* moved, u32* places) {
+extern "C" __global__ void move_word_slots(u64 num_words, const u32* moved, u32* word_slots) {
     gompfs::for_each_index(0, num_words, [&](u64 number) {
-        if (places[number] != gompfs::kUnplaced) {
-            places[number] = moved[places[number]];
+        if (word_slots[number] != gompfs::kWithoutSlot) {
+            word_slots[number] = moved[word_slots[number]];
         }
     });
 }
 
-// Sets entries[i] to the entry of word i, whose slot is places[i], and counts the entry. All slots
-// must hold entries.
-// Mapping: a thread per word.
-extern "C" __global__ void count_entries(u64 num_words, const u32* places, const u64* slots,
+// Sets entries[i] to the entry of word i, whose slot is word_slots[i], and counts the entry. All
+// slots must hold entries. Mapping: a thread per word.
+extern "C" __global__ void count_entries(u64 num_words, const u32* word_slots, const u64* slots,
                                          u32* entries, u64* counts) {
     gompfs::for_each_index(0, num_words, [&](u64 number) {
-        const u32 entry = static_cast<u32>(slots[places[number]]) - 1;
+        const u32 entry = static_cast<u32>(slots[word_slots[number]]) - 1;
         entries[number] = entry;
         atomicAdd(&counts[entry], u64{1});
     });
 }
 
-// Sets keys[i] to the 8 bytes of entry items[i] from offset `place` on, as a number that compares
+// Sets keys[i] to the 8 bytes of entry items[i] from offset `offset` on, as a number that compares
 // as the bytes do. lengths[i] is the number of bytes that the entry has from there on, 9 for more
 // than 8.
 // Mapping: a thread per item.
 extern "C" __global__ void load_keys(const u8* pool, const u64* entry_starts, const u64* items,
-                                     u64 num_items, u64 place, u64* keys, u8* lengths) {
+                                     u64 num_items, u64 offset, u64* keys, u8* lengths) {
     gompfs::for_each_index(0, num_items, [&](u64 index) {
         const u64 start = entry_starts[items[index]];
         const gompfs::Word word{pool + start, entry_starts[items[index] + 1] - start};
-        keys[index] = gompfs::load_chunk(word, place);
-        const u64 rest = word.size - min(place, word.size);
+        keys[index] = gompfs::load_chunk(word, offset);
+        const u64 rest = word.size - min(offset, word.size);
         lengths[index] = static_cast<u8>(min(rest, u64{9}));
     });
 }

@@ -4,7 +4,7 @@
 // files; newlines also fill the text up to a multiple of 32 bytes. A bitmap says which bytes belong
 // to words: mark_words computes it, 32 bytes per thread. A bit that differs from the bit before it
 // starts or ends a word; the k-th start and the k-th end belong to the same word. A prefix sum (by
-// the caller) over count_words gives each mask the indexes that place_words writes to.
+// the caller) over count_words gives each mask the indexes that write_words writes to.
 //
 // Launch: CTAs of any size, any number of them.
 // Mapping: a thread per output byte (gather_bytes) or per 32 bytes (all others).
@@ -85,16 +85,16 @@ __device__ inline u32 changes(const u32* masks, u64 index) {
 
 // Copies runs of bytes to ascending offsets of an output of `size` bytes. Bytes of the output that
 // belong to no run become newlines.
-// Mapping: a thread per byte of the output; it finds its run in `places` by binary search.
-extern "C" __global__ void gather_bytes(const u8* source, const u64* source_places,
-                                        const u64* places, const u64* sizes, u64 num_runs,
+// Mapping: a thread per byte of the output; it finds its run in `offsets` by binary search.
+extern "C" __global__ void gather_bytes(const u8* source, const u64* source_offsets,
+                                        const u64* offsets, const u64* sizes, u64 num_runs,
                                         u8* output, u64 size) {
     gompfs::for_each_index(0, size, [&](u64 at) {
         u8 byte = '\n';
-        if (num_runs != 0 && places[0] <= at) {
-            const u64 run = gompfs::find_last(places, num_runs, at);
-            if (at - places[run] < sizes[run]) {
-                byte = source[source_places[run] + (at - places[run])];
+        if (num_runs != 0 && offsets[0] <= at) {
+            const u64 run = gompfs::find_last(offsets, num_runs, at);
+            if (at - offsets[run] < sizes[run]) {
+                byte = source[source_offsets[run] + (at - offsets[run])];
             }
         }
         output[at] = byte;
@@ -102,9 +102,9 @@ extern "C" __global__ void gather_bytes(const u8* source, const u64* source_plac
 }
 
 // Sets has_nul[file] to 1 if a NUL is among the first 8192 bytes of a file. The file's sizes[file]
-// bytes begin at places[file].
+// bytes begin at offsets[file].
 // Mapping: a thread per 32 bytes of these 8192 bytes, for each file.
-extern "C" __global__ void find_nuls(const u8* source, const u64* places, const u64* sizes,
+extern "C" __global__ void find_nuls(const u8* source, const u64* offsets, const u64* sizes,
                                      u64 num_files, u32* has_nul) {
     constexpr u64 kProbeSize = 8192;
     constexpr u64 kStep = 32;
@@ -112,7 +112,7 @@ extern "C" __global__ void find_nuls(const u8* source, const u64* places, const 
         const u64 file = index / (kProbeSize / kStep);
         const u64 begin = index % (kProbeSize / kStep) * kStep;
         for (u64 at = begin; at < begin + kStep && at < sizes[file]; ++at) {
-            if (source[places[file] + at] == 0) {
+            if (source[offsets[file] + at] == 0) {
                 has_nul[file] = 1;
             }
         }
@@ -142,7 +142,7 @@ extern "C" __global__ void count_words(const u32* masks, u64 num_masks, u32* cou
 // Writes where words begin and end. ends_of_counts[i] is the number of words that begin up to the
 // end of mask i.
 // Mapping: a thread per mask, and one more for the end of the text.
-extern "C" __global__ void place_words(const u32* masks, u64 num_masks, const u32* ends_of_counts,
+extern "C" __global__ void write_words(const u32* masks, u64 num_masks, const u32* ends_of_counts,
                                        u32* starts, u32* ends) {
     gompfs::for_each_index(0, num_masks + 1, [&](u64 index) {
         u32 word = index == 0 ? 0 : ends_of_counts[index - 1];

@@ -20,11 +20,11 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
 #include "bindings/columns.h"
+#include "bindings/held_bytes.h"
 #include "blocks/block_source.h"
-#include "common/buffer_view.h"
 #include "common/decode_work.h"
-#include "common/held_bytes.h"
 #include "common/parallel.h"
 
 namespace nb = nanobind;

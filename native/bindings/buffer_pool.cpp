@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "common/held_bytes.h"
+#include "bindings/held_bytes.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

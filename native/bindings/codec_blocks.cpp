@@ -9,10 +9,10 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "bindings/interruptible.h"
 #include "codec/block_batch.h"
 #include "codec/payload.h"
-#include "common/buffer_view.h"
-#include "common/interruptible.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

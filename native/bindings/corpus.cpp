@@ -9,7 +9,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "common/interruptible.h"
+#include "bindings/interruptible.h"
 #include "statistics/search.h"
 
 namespace nb = nanobind;

@@ -5,9 +5,9 @@
 
 #include <optional>
 
+#include "bindings/buffer_view.h"
 #include "bindings/counted_files.h"
-#include "common/buffer_view.h"
-#include "common/interruptible.h"
+#include "bindings/interruptible.h"
 #include "statistics/word_counts.h"
 
 namespace gompfs {

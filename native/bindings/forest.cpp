@@ -8,7 +8,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/counted_files.h"
-#include "common/interruptible.h"
+#include "bindings/interruptible.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
 #include "bindings/inode.h"
-#include "common/buffer_view.h"
 #include "fuse/attributes.h"
 #include "fuse/handshake.h"
 #include "fuse/listing.h"

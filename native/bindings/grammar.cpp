@@ -8,9 +8,9 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "common/buffer_view.h"
+#include "bindings/buffer_view.h"
+#include "bindings/interruptible.h"
 #include "common/failures.h"
-#include "common/interruptible.h"
 #include "grammar/rule_sizes.h"
 #include "grammar/section_reader.h"
 #include "grammar/text_check.h"

@@ -9,8 +9,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "common/buffer_view.h"
-#include "common/interruptible.h"
+#include "bindings/buffer_view.h"
+#include "bindings/interruptible.h"
 #include "grammar/builder.h"
 
 namespace nb = nanobind;

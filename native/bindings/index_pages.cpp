@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "common/buffer_view.h"
+#include "bindings/buffer_view.h"
 #include "index/pages.h"
 
 namespace nb = nanobind;

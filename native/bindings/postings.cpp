@@ -11,7 +11,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "common/interruptible.h"
+#include "bindings/interruptible.h"
 #include "statistics/sequential.h"
 
 namespace nb = nanobind;

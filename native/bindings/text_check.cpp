@@ -10,8 +10,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "common/buffer_view.h"
-#include "common/interruptible.h"
+#include "bindings/buffer_view.h"
+#include "bindings/interruptible.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

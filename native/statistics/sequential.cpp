@@ -1,6 +1,8 @@
 // Sequential TADOC (Zhang et al., VLDB 2018); see sequential.h. It is deliberately simple, with
-// ordinary hash tables: tests compare the parallel traversal with it, and benchmarks measure
-// against it.
+// ordinary hash tables (std::unordered_map, which allocates a node per entry): tests compare the
+// parallel traversal with it, and benchmarks measure against it. Nothing else uses it. It is in
+// this folder because it needs Corpus, NgramReader and Postings: as a module of its own it would
+// contain these a second time, and could not share their objects with gompfs._native.
 #include "statistics/sequential.h"
 
 #include <algorithm>

@@ -15,13 +15,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "bit_strategies.cu"
 #include "byte_strategies.cu"
-#include "codec/codec.h"
 #include "codec/decode_bit.cu"
 #include "codec/decode_byte.cu"
+#include "codec/payload.h"
 #include "mutations.h"
 
 namespace {

@@ -144,7 +144,7 @@ struct StrategyRows {
 // kNumCounters numbers, to which each warp adds its own. The caller may request dependency
 // elimination only if all payloads have its flag.
 template <MatchStrategy kStrategy, class DecodeBlock>
-__device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64* counters,
+__device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, u64* counters,
                                  const DecodeBlock& decode_block) {
     const int lane = lane_id();
     RoundCounts counts;
@@ -180,9 +180,9 @@ __device__ inline void decode_by(const Batch& batch, StrategyShared& shared, u64
         extern __shared__ uint4 shared_memory[];                                          \
         gompfs::StrategyShared* const shared =                                            \
             reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                     \
-        const gompfs::Batch batch{compressed, payload_offsets, payload_sizes,             \
-                                  output,     output_offsets,  output_sizes,              \
-                                  statuses,   next_block,      num_blocks};               \
+        const gompfs::GpuBatch batch{compressed, payload_offsets, payload_sizes,          \
+                                     output,     output_offsets,  output_sizes,           \
+                                     statuses,   next_block,      num_blocks};            \
         const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize); \
         gompfs::decode_by<gompfs::MatchStrategy::strategy>(                               \
             batch, shared[threadIdx.x / gompfs::kWarpSize], counters, decode_block);      \

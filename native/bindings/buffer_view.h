@@ -1,4 +1,4 @@
-// Access to the bytes of Python objects, for the extension modules.
+// Access to the bytes of Python objects.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -23,7 +23,7 @@ struct HeldBytes {
                                  held->is_read_only, flags);
     }
 
-    // Module _codec defines the class; other modules import it from there.
+    // Adds the class to a module.
     static void define(nanobind::module_& module) {
         static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&fill_buffer)},
                                       {0, nullptr}};

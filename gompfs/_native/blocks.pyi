@@ -10,9 +10,6 @@ from typing_extensions import Buffer
 
 from gompfs._native.codec import DecodeWork
 
-FIRST_TIME_LOG2: int
-"""Class 0 of a histogram of `BlockReader.request_times` has the times of up to 2 to this power nanoseconds."""
-
 class FailureReason(Enum):
     """Why a file cannot be read."""
 
@@ -43,8 +40,6 @@ class BlockReader:
     """The number of blocks that are worth decoding ahead at once."""
     has_wanted: bool
     """Whether `wait_ahead` would return blocks at once."""
-    num_read_bytes: int
-    """Number of bytes that reads of a mount returned."""
     def __init__(self, num_blocks: int, block_size: int, capacity: int) -> None:
         """Makes an empty cache of up to `capacity` blocks, for a stream of `num_blocks` blocks."""
 
@@ -143,19 +138,6 @@ class BlockReader:
 
     def add_file(self, ino: int, size: int, extents: Sequence[tuple[int, int, int]]) -> None:
         """Adds the layout of a file: extents as file_offset, stream_offset and size, sorted by file_offset."""
-
-    def open_files_below(self, size: int) -> None:
-        """Lets C++ open files of less than `size` bytes without a file handle; 0 for none."""
-
-    def add_read_bytes(self, size: int) -> None:
-        """Adds bytes that were read elsewhere to `num_read_bytes`."""
-
-    def request_times(self) -> dict[tuple[str, str], tuple[list[int], float]]:
-        """Returns a histogram of the time that requests took, and the total seconds.
-
-        Keys are ("read" or "other", "fast" or "slow"): slow requests needed Python. Class i of a histogram counts the
-        requests that took at most 2 ** (FIRST_TIME_LOG2 + i) nanoseconds; the last class counts all longer ones.
-        """
 
 class StoredSizes:
     """How many bytes an archive stores of its files with holes; other files are stored whole."""

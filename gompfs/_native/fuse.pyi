@@ -14,11 +14,35 @@ SNAPSHOT_SHIFT: int
 MAX_SNAPSHOTS: int
 """Snapshot numbers are below this."""
 
-class ReaderTable:
-    """The readers of all snapshots that a mount shows."""
+FIRST_TIME_LOG2: int
+"""Class 0 of a histogram of `ServedArchive.request_times` has the times of up to 2 to this power nanoseconds."""
 
-    def insert(self, snapshot: int, reader: BlockReader) -> None:
-        """Adds a snapshot's reader, and makes it the current one."""
+class ServedArchive:
+    """One archive that a mount shows, and what the mount counts about it."""
+
+    num_read_bytes: int
+    """Number of bytes that read requests returned."""
+    def __init__(self, reader: BlockReader) -> None:
+        """Serves the files of `reader`."""
+
+    def add_read_bytes(self, size: int) -> None:
+        """Adds bytes that Python returned to `num_read_bytes`."""
+
+    def request_times(self) -> dict[tuple[str, str], tuple[list[int], float]]:
+        """Returns a histogram of the time that requests took, and the total seconds.
+
+        Keys are ("read" or "other", "fast" or "slow"): slow requests needed Python. Class i of a histogram counts the
+        requests that took at most 2 ** (FIRST_TIME_LOG2 + i) nanoseconds; the last class counts all longer ones.
+        """
+
+class ReaderTable:
+    """The archives of all snapshots that a mount shows."""
+
+    def insert(self, snapshot: int, archive: ServedArchive) -> None:
+        """Adds the archive of a snapshot, and makes it the current one."""
+
+    def open_files_below(self, size: int) -> None:
+        """Lets FuseServer open known files of less than `size` bytes without a file handle; 0 for none."""
 
     def erase(self, snapshot: int) -> None:
         """Removes a snapshot's reader. Its nodes are unknown from then on."""

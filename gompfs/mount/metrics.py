@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 
 from gompfs import __version__
-from gompfs._native.blocks import FIRST_TIME_LOG2
+from gompfs._native.fuse import FIRST_TIME_LOG2, ServedArchive
 from gompfs.archive import Archive
 from gompfs.errors import display_path
 from gompfs.mount.metric_set import MetricSet
@@ -21,8 +21,8 @@ _STARTED_AT = time.time()
 _STARTED_MONOTONIC = time.monotonic()
 
 
-def metrics(archive: Archive) -> MetricSet:
-    """Returns all metrics of the mount that this process serves."""
+def metrics(archive: Archive, served: ServedArchive) -> MetricSet:
+    """Returns all metrics of the mount that this process serves. `served` has counted the requests."""
     found = MetricSet()
     found.describe("gompfs_info", "gauge", "Archive, version, engine and process of the mount; the value is always 1.")
     facts = {
@@ -34,7 +34,7 @@ def metrics(archive: Archive) -> MetricSet:
         "pid": str(os.getpid()),
     }
     found.sample("gompfs_info", facts, 1)
-    _describe_requests(found, archive)
+    _describe_requests(found, served)
     _describe_blocks(found, archive)
     _describe_decoding(found, archive)
     usage = resource.getrusage(resource.RUSAGE_SELF)
@@ -47,14 +47,13 @@ def metrics(archive: Archive) -> MetricSet:
     return found
 
 
-def _describe_requests(found: MetricSet, archive: Archive) -> None:
-    reader = archive.blocks.reader
+def _describe_requests(found: MetricSet, served: ServedArchive) -> None:
     name = "gompfs_request_seconds"
     found.describe(name, "histogram", "Time until a request was answered, or parked while a statistic is computed.")
-    for (kind, path), (counts, total) in reader.request_times().items():
+    for (kind, path), (counts, total) in served.request_times().items():
         limits = [(1 << FIRST_TIME_LOG2 + number) * 1e-9 for number in range(len(counts) - 1)]
         found.histogram(name, {"request": kind, "path": path}, limits, counts, total)
-    found.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", reader.num_read_bytes)
+    found.single("gompfs_read_bytes_total", "counter", "Bytes returned by reads.", served.num_read_bytes)
 
 
 def _describe_blocks(found: MetricSet, archive: Archive) -> None:

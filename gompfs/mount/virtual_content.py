@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gompfs._native.fuse import ServedArchive
 from gompfs.archive import Archive
 from gompfs.mount.metrics import metrics
 from gompfs.statistics.grammar_cache import GrammarCache
@@ -25,9 +26,10 @@ VOLATILE = frozenset({INFO, METRICS, METRICS_JSON})
 class VirtualContent:
     """Computes the virtual files of one mounted archive. Caches its grammars between computations. Thread-safe."""
 
-    def __init__(self, archive: Archive, fuse_api: str) -> None:
-        """`fuse_api` is the FUSE interface by which the archive is mounted, for `info`."""
+    def __init__(self, archive: Archive, served: ServedArchive, fuse_api: str) -> None:
+        """`served` counts requests, for `metrics`. `fuse_api` is the mount's FUSE interface, for `info`."""
         self._archive = archive
+        self._served = served
         self._fuse_api = fuse_api
         self._grammars = GrammarCache(archive)
         self.describe_passthrough: Callable[[], str] | None = None
@@ -42,9 +44,9 @@ class VirtualContent:
 
         share_arenas()
         if name == METRICS:
-            return FixedReport(metrics(self._archive).as_text())
+            return FixedReport(metrics(self._archive, self._served).as_text())
         if name == METRICS_JSON:
-            return FixedReport(metrics(self._archive).as_json())
+            return FixedReport(metrics(self._archive, self._served).as_json())
         describe = self.describe_passthrough
         facts = MountFacts(self._fuse_api, None if describe is None else describe())
         return compute(name, self._archive, grammars=self._grammars.get, mount=facts)

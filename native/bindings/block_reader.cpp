@@ -213,22 +213,6 @@ std::optional<std::vector<std::uint64_t>> wait_ahead(BlockReader& reader) {
     return reader.read_ahead.wait();
 }
 
-nb::tuple times_of(const LatencyHistogram& histogram) {
-    const LatencyHistogram::Counts counts = histogram.counts();
-    return nb::make_tuple(std::vector<std::uint64_t>(counts.begin(), counts.end()),
-                          static_cast<double>(histogram.total_nanoseconds()) * 1e-9);
-}
-
-nb::dict request_times(const BlockReader& reader) {
-    const RequestTimes& times = reader.times;
-    nb::dict all;
-    all[nb::make_tuple("read", "fast")] = times_of(times.reads_here);
-    all[nb::make_tuple("read", "slow")] = times_of(times.reads_forwarded);
-    all[nb::make_tuple("other", "fast")] = times_of(times.others_here);
-    all[nb::make_tuple("other", "slow")] = times_of(times.others_forwarded);
-    return all;
-}
-
 }  // namespace
 
 void bind_block_reader(nb::module_& module) {
@@ -296,20 +280,8 @@ void bind_block_reader(nb::module_& module) {
             "knows",
             [](BlockReader& reader, std::uint64_t ino) { return reader.layouts.contains(ino); },
             "ino"_a)
-        .def(
-            "open_files_below",
-            [](BlockReader& reader, std::uint64_t size) { reader.open_below.store(size); },
-            "size"_a)
-        .def(
-            "add_read_bytes",
-            [](BlockReader& reader, std::uint64_t size) { reader.num_read_bytes += size; },
-            "size"_a)
-        .def("request_times", &gompfs::request_times)
-        .def_prop_ro("num_read_bytes",
-                     [](BlockReader& reader) { return reader.num_read_bytes.load(); })
         .def_prop_ro("num_hits", [](BlockReader& reader) { return reader.num_hits.load(); })
         .def_prop_ro("num_misses", [](BlockReader& reader) { return reader.num_misses.load(); });
-    module.attr("FIRST_TIME_LOG2") = LatencyHistogram::kFirstLog2;
 }
 
 }  // namespace gompfs

@@ -108,11 +108,6 @@ std::shared_ptr<BlockSource> BlockReader::source() {
     return source_;
 }
 
-bool BlockReader::is_small(std::uint64_t ino) {
-    const std::shared_ptr<const FileLayout> file = layouts.look_up(ino);
-    return file && file->size < open_below.load(std::memory_order_relaxed);
-}
-
 bool BlockReader::read(std::uint64_t ino, std::uint64_t file_offset, std::uint64_t size,
                        ReadPieces& out) try {
     return !read_pieces(ino, file_offset, size, out);

@@ -28,7 +28,6 @@
 #include "blocks/file_layouts.h"
 #include "blocks/read_ahead.h"
 #include "blocks/read_failure.h"
-#include "blocks/request_times.h"
 
 namespace gompfs {
 
@@ -72,9 +71,6 @@ class BlockReader {
     ReadFailure decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,
                             unsigned num_threads, bool use_source);
 
-    // Whether a file is known and smaller than open_below.
-    bool is_small(std::uint64_t ino);
-
     // Sets the number of blocks to cache, and limits read-ahead accordingly.
     void set_capacity(std::uint64_t capacity);
 
@@ -90,12 +86,9 @@ class BlockReader {
     BlockCache cache;
     ReadAhead read_ahead;
     LayoutTable layouts;
-    std::atomic<std::uint64_t> open_below = 0;  // in bytes; 0: the interpreter opens all files
-    std::atomic<std::uint64_t> max_ahead = 0;   // how many blocks are worth decoding ahead at once
+    std::atomic<std::uint64_t> max_ahead = 0;  // how many blocks are worth decoding ahead at once
     std::atomic<std::uint64_t> num_hits = 0;
     std::atomic<std::uint64_t> num_misses = 0;  // blocks that were decoded for reads
-    std::atomic<std::uint64_t> num_read_bytes = 0;
-    RequestTimes times;
 
   private:
     std::shared_ptr<BlockSource> source();

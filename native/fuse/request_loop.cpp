@@ -57,11 +57,12 @@ class Answers {
         pieces_.blocks.clear();
         pieces_.pieces.assign(1, {});
         pieces_.size = 0;
-        const bool is_there = read && target.reader &&
-                              target.reader->read(target.ino, read->offset, read->size, pieces_) &&
-                              pieces_.pieces.size() <= kMaxPieces;
+        const bool is_there =
+            read && target.archive &&
+            target.archive->reader->read(target.ino, read->offset, read->size, pieces_) &&
+            pieces_.pieces.size() <= kMaxPieces;
         if (is_there) {
-            target.reader->num_read_bytes.fetch_add(pieces_.size, std::memory_order_relaxed);
+            target.archive->num_read_bytes.fetch_add(pieces_.size, std::memory_order_relaxed);
             send_reply(device_, request.header.unique, 0, pieces_.pieces, pieces_.size);
         }
         pieces_.blocks.clear();
@@ -72,8 +73,8 @@ class Answers {
     // other files, so the interpreter opens and closes those.
     bool answer_open(const Request& request, const ReaderTable::Target& target) {
         if (request.header.opcode == FUSE_OPEN) {
-            const bool is_small = request.argument<fuse_open_in>() && target.reader &&
-                                  target.reader->is_small(target.ino);
+            const bool is_small =
+                request.argument<fuse_open_in>() && sources_.readers.opens(target);
             if (is_small) {
                 send(request, 0, bytes_of(open_reply(false, std::nullopt)));
             }
@@ -174,7 +175,7 @@ int answer_requests(int device, Sources sources, const Forward& forward) {
             core_follower.leave();
             forward(request);
         }
-        (target.reader ? target.reader : sources.readers.current())
+        (target.archive ? target.archive : sources.readers.current())
             ->times.add(is_read, is_forwarded, std::chrono::steady_clock::now() - begin);
         if (!is_read && !is_forwarded) {
             core_follower.follow(parsed.header.pid);

@@ -13,6 +13,7 @@ import pytest
 from mount_states import observe, observe_anew
 from tree_helpers import pack
 
+from gompfs._native.fuse import ServedArchive
 from gompfs.archive import Archive
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine import select_engine
@@ -124,7 +125,7 @@ def test_work_is_counted_by_engine(archive: Path) -> None:
         time.sleep(0.01)
     with Archive(archive, engine=engine) as opened:
         opened.read(opened.resolve("noise").ino, 0, 400_000)
-        samples = samples_of(metrics(opened).as_json())
+        samples = samples_of(metrics(opened, ServedArchive(opened.blocks.reader)).as_json())
     assert samples["gompfs_decoded_blocks_total"] == [({"engine": "cpu"}, 25), ({"engine": "gpu"}, 3)]
     assert samples["gompfs_decoded_bytes_total"] == [({"engine": "cpu"}, 400_000), ({"engine": "gpu"}, 100)]
     (on_cpu, cpu_seconds), (on_gpu, gpu_seconds) = samples["gompfs_decode_seconds_total"]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gompfs._native.blocks import BlockReader
-from gompfs._native.fuse import FuseServer, ListingTable, ReaderTable, ReplyCache
+from gompfs._native.fuse import FuseServer, ListingTable, ReaderTable, ReplyCache, ServedArchive
 
 HEADER = struct.Struct("<IIQQIIIHH")
 
@@ -66,7 +66,8 @@ class Device:
         self.kernel.settimeout(20)
         self.forwarded: list[str] = []  # the names of the operations
         self.readers = ReaderTable()
-        self.readers.insert(0, BlockReader(0, 1 << 12, 0) if reader is None else reader)
+        self.served = ServedArchive(BlockReader(0, 1 << 12, 0) if reader is None else reader)
+        self.readers.insert(0, self.served)
         tables = (self.readers, listings or ListingTable(0), replies or ReplyCache(0))
         handlers = handlers or Unanswered(lambda operation: self.forward(operation))
         self.server = FuseServer(self._daemon.fileno() if descriptor is None else descriptor, *tables, handlers)

@@ -15,7 +15,7 @@ from fake_device import Device, reply
 from fake_device import request as any_request
 
 from gompfs._native.blocks import BlockReader
-from gompfs._native.fuse import SNAPSHOT_SHIFT
+from gompfs._native.fuse import SNAPSHOT_SHIFT, ServedArchive
 
 BLOCK_SIZE = 1 << 12
 NUM_BLOCKS = 40
@@ -62,7 +62,7 @@ def test_every_range(device: Device, reader: BlockReader) -> None:
         assert device.ask(request(NODE, offset, size, unique)) == reply(expected, unique)
     assert device.forwarded == []
     assert reader.num_hits > 300
-    assert reader.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
+    assert device.served.num_read_bytes == sum(len(CONTENT[offset : offset + size]) for offset, size in ranges)
 
 
 def test_other_reads_are_forwarded() -> None:
@@ -98,7 +98,7 @@ def test_small_files_are_opened_by_cpp_threads(device: Device, reader: BlockRead
     opened, closed = 14, 18
     first = any_request(opened, NODE, bytes(8), 5)
     assert device.ask(first) == b"forwarded"
-    reader.open_files_below(SIZE + 1)
+    device.readers.open_files_below(SIZE + 1)
     assert device.ask(first) == reply(struct.pack("<QIi", 0, 1 << 1 | 1 << 5, 0))
     assert device.ask(any_request(closed, NODE, bytes(24), 6)) == reply(b"", 6)
     forwarded = [
@@ -108,7 +108,7 @@ def test_small_files_are_opened_by_cpp_threads(device: Device, reader: BlockRead
     ]
     for message in forwarded:
         assert device.ask(message) == b"forwarded"
-    reader.open_files_below(SIZE)
+    device.readers.open_files_below(SIZE)
     assert device.ask(first) == b"forwarded"
 
 
@@ -116,7 +116,8 @@ def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None
     other = BlockReader(1, BLOCK_SIZE, 1)
     other.insert([0], [b"other bytes"])
     other.add_file(NODE, 5, [(0, 6, 5)])
-    device.readers.insert(3, other)
+    served = ServedArchive(other)
+    device.readers.insert(3, served)
     node = NODE + (3 << SNAPSHOT_SHIFT)
     assert device.ask(request(node, 0, 10)) == reply(b"bytes")
     assert device.ask(request(NODE, 0, 10)) == reply(bytes(CONTENT[:10]))
@@ -126,7 +127,7 @@ def test_each_snapshot_has_a_reader(device: Device, reader: BlockReader) -> None
     assert device.ask(request(node, 0, 10)) == b"forwarded"
     device.ask(request(NODE, 0, 1))  # now the request before it is counted
     # Requests of no snapshot are counted with the latest one.
-    assert sum(other.request_times()["read", "slow"][0]) == 3
+    assert sum(served.request_times()["read", "slow"][0]) == 3
 
 
 def test_times_are_counted_by_path(device: Device, reader: BlockReader) -> None:
@@ -134,7 +135,7 @@ def test_times_are_counted_by_path(device: Device, reader: BlockReader) -> None:
     for message in messages:
         device.ask(message)
     device.ask(request(NODE, 0, 10))  # now the request before it is counted
-    times = reader.request_times()
+    times = device.served.request_times()
     assert 3 <= sum(times["read", "fast"][0]) <= 4
     counts = {key: sum(classes) for key, (classes, _) in times.items() if key != ("read", "fast")}
     assert counts == {("read", "slow"): 2, ("other", "fast"): 0, ("other", "slow"): 2}

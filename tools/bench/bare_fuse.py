@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Self
 
 from gompfs._native.blocks import BlockReader, StoredSizes
-from gompfs._native.fuse import NodeMapping, ReaderTable
+from gompfs._native.fuse import NodeMapping, ReaderTable, ServedArchive
 from gompfs.model import ROOT_INO, Inode
 from gompfs.mount.fuse.session import Session
 from gompfs.mount.system.kernel_tuning import set_read_ahead
@@ -41,7 +41,7 @@ class MemoryFile(Content, NodeOperations):
         extents = [(start, 0, min(_CONTENT, size - start)) for start in range(0, size, _CONTENT)]
         reader.add_file(file.ino, size, extents)
         self.readers = ReaderTable()
-        self.readers.insert(0, reader)
+        self.readers.insert(0, ServedArchive(reader))
 
     # Content
 

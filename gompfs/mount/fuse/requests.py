@@ -81,7 +81,7 @@ class _Handlers:
         self._passthrough = None
         if passthrough is not None and content.only is not None:
             self._passthrough = passthrough
-            content.only.reader.open_files_below(passthrough.least_size)
+            content.readers.open_files_below(passthrough.least_size)
 
     # Names and attributes
 

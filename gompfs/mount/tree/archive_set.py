@@ -64,7 +64,7 @@ class ArchiveSet(Content):
                 self._operations[number] = Operations(archive, options, number)
                 stack.callback(self._operations[number].virtual_content.close)
                 warn(archive)
-                self.readers.insert(number, archive.blocks.reader)
+                self.readers.insert(number, self._operations[number].served)
                 archive.blocks.start_reading_ahead()
             self.current = _Directories(dict(zip(names, self._operations.values(), strict=True)), options)
             self._stack = stack.pop_all()

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
-from gompfs._native.blocks import BlockReader, StoredSizes
-from gompfs._native.fuse import NodeMapping, ReaderTable
+from gompfs._native.blocks import StoredSizes
+from gompfs._native.fuse import NodeMapping, ReaderTable, ServedArchive
 from gompfs.archive import Archive
 from gompfs.model import Inode, PackedRows
 from gompfs.mount.virtual_content import VirtualContent
@@ -99,7 +99,7 @@ class ArchiveOperations(NodeOperations, Protocol):
     """Operations on the nodes of one archive."""
 
     archive: Archive
-    reader: BlockReader
+    served: ServedArchive
     virtual_content: VirtualContent
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 from gompfs._native.blocks import StoredSizes
-from gompfs._native.fuse import NodeMapping
+from gompfs._native.fuse import NodeMapping, ServedArchive
 from gompfs.archive import Archive
 from gompfs.errors import GompfsError, display_path
 from gompfs.model import ROOT_INO, Extent, Inode, PackedRows
@@ -28,9 +28,9 @@ class Operations(ArchiveOperations):
     def __init__(self, archive: Archive, options: MountOptions, snapshot: int = 0) -> None:
         """`snapshot` is stored in the upper bits of all node ids except the root's."""
         self.archive = archive
-        self.reader = archive.blocks.reader
+        self.served = ServedArchive(archive.blocks.reader)
         self._follows = options.follow
-        self.virtual_content = VirtualContent(archive, options.api)
+        self.virtual_content = VirtualContent(archive, self.served, options.api)
         self._tree = Tree(archive, self.virtual_content, options, snapshot)
 
     def root(self) -> Inode:
@@ -72,7 +72,7 @@ class Operations(ArchiveOperations):
 
     def add_read_bytes(self, size: int) -> None:
         """See NodeOperations.add_read_bytes."""
-        self.reader.add_read_bytes(size)
+        self.served.add_read_bytes(size)
 
     def cache_seconds(self, node: int) -> int:
         """Returns how long the kernel may cache the attributes of a node, and the names in a directory, in seconds.

@@ -138,7 +138,7 @@ class Snapshots(Content):
     def _show(self, archive: Archive, number: int) -> None:
         warn(archive)
         self._operations[number] = Operations(archive, self._options, number)
-        self.readers.insert(number, archive.blocks.reader)
+        self.readers.insert(number, self._operations[number].served)
         archive.blocks.start_reading_ahead()
         self._number = number
         if len(self._operations) > 1 + _MAX_OLD:

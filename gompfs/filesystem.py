@@ -22,9 +22,10 @@ from fsspec.implementations.local import LocalFileSystem
 
 from gompfs.archive import DEFAULT_CACHE_SIZE, Archive
 from gompfs.engine import select_engine
-from gompfs.errors import CorruptIndexError, EntryNotFoundError, EntryTypeError
+from gompfs.errors import EntryNotFoundError, EntryTypeError
 from gompfs.files import ArchiveFiles
 from gompfs.forks import call_in_child
+from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
 _TAIL_SIZE = 64 << 10
@@ -103,15 +104,11 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def walk(self, path: str, *arguments: Any, **options: Any) -> Iterator[Any]:
         """See fsspec. Raises CorruptIndexError if a directory has two names, because the walk might never end."""
-        seen = options.setdefault("seen", set())
+        visited = options.setdefault("visited", VisitedDirectories(self.files.archive.path))
         try:
-            ino = self._inode(path).ino
+            visited.enter(self._inode(path).ino, os.fsencode(self._strip_protocol(path)))
         except (EntryNotFoundError, EntryTypeError):
-            ino = 0  # fsspec handles the error as its parameter `on_error` says
-        if ino in seen:
-            reason = "the index is damaged: a directory has two names"
-            raise CorruptIndexError(reason, archive=self.files.archive.path, path=self._strip_protocol(path))
-        seen.add(ino)
+            pass  # fsspec handles the error as its parameter `on_error` says
         yield from super().walk(path, *arguments, **options)
 
     def _listing(self, name: str, directory: Inode) -> Iterator[dict[str, Any]]:

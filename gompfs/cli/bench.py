@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -82,27 +81,17 @@ def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, a
 
 def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
     """Load blocks from the start of the stream until they hold `max_size` uncompressed bytes."""
-    descriptor = os.open(archive.path, os.O_RDONLY | os.O_CLOEXEC)
     per_batch = max(_BATCH_BYTES // archive.block_size, 1)
     left = max_size
-    try:
-        for segment in archive.segments:
-            places = segment.places
-            for first in range(0, len(places), per_batch):
-                if left <= 0:
-                    return
-                last = min(first + max(min(per_batch, left // archive.block_size), 1), len(places))
-                wanted = slice(first, last)
-                offsets, sizes = (
-                    places.archive_offsets[wanted].tolist(),
-                    places.compressed_sizes[wanted].tolist(),
-                )
-                size = min(last * archive.block_size, places.uncompressed_size) - first * archive.block_size
-                blocks = [os.pread(descriptor, *place) for place in zip(sizes, offsets, strict=True)]
-                yield Batch(segment.first_block + first, blocks, size)
-                left -= size
-    finally:
-        os.close(descriptor)
+    for segment in archive.segments:
+        end = segment.first_block + len(segment.places)
+        for first in range(segment.first_block, end, per_batch):
+            if left <= 0:
+                return
+            count = min(max(min(per_batch, left // archive.block_size), 1), end - first)
+            blocks, sizes = archive.stored.read_stream(first, count)
+            yield Batch(first, list(map(bytes, blocks)), sum(sizes))
+            left -= sum(sizes)
 
 
 def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: float) -> Measurement:

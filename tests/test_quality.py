@@ -42,3 +42,15 @@ def test_clang_format() -> None:
     )
     assert sources
     check("clang-format", "--dry-run", "-Werror", *sources)
+
+
+def test_no_python_file_is_longer_than_500_lines() -> None:
+    """tests/tools/test_native_layers.py has the same limit for C++ and CUDA."""
+    sizes = {
+        str(path.relative_to(ROOT)): path.read_text().count("\n")
+        for directory in ("gompfs", "tools", "tests")
+        for path in (ROOT / directory).rglob("*.py*")
+        if path.suffix in (".py", ".pyi")
+    }
+    assert len(sizes) > 200
+    assert {file: size for file, size in sizes.items() if size > 500} == {}

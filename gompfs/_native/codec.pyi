@@ -6,7 +6,7 @@ from enum import Enum
 from typing_extensions import Buffer
 
 class Codec(Enum):
-    """The values of gompfs.codec.Codec, whose members functions take as well."""
+    """The values of gompfs.codec.Codec. Functions take members of either."""
 
     STORED = 0
     GOMPRESSO_BYTE = 1

@@ -6,7 +6,6 @@ sample is a list of labels and value.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -59,6 +58,8 @@ class MetricSet:
 
     def as_json(self) -> bytes:
         """Returns all samples as JSON."""
+        import json  # here, since a mount starts faster without it
+
         return json.dumps(self._samples).encode()
 
 
@@ -71,6 +72,8 @@ def samples_of(text: bytes) -> Samples:
 
     The text may come from a mount of another user.
     """
+    import json
+
     try:
         found = json.loads(text, parse_int=float)
     except RecursionError as error:

@@ -188,7 +188,7 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
     for warning in report.warnings:
         print_error(f"warning: {warning}")
     if as_json:
-        print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.archive_size), 4)})
+        print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.added_size), 4)})
     elif not values["quiet"]:
         _print_summary(target, report)
 
@@ -232,10 +232,12 @@ def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
 def _print_summary(target: Path, report: PackReport) -> None:
     """Print what was packed, in one to three lines."""
     rate = report.size / report.seconds if report.seconds else 0.0
-    sizes = f"{human_size(report.size)} -> {human_size(report.archive_size)}"
+    sizes = f"{human_size(report.size)} -> {human_size(report.added_size)}"
     speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
-    factor = f"ratio {ratio(report.size, report.archive_size):.2f}"
+    factor = f"ratio {ratio(report.size, report.added_size):.2f}"
     lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
+    if report.added_size != report.archive_size:
+        lines.append(f"  the archive now has {human_size(report.archive_size)}")
     if report.grammar_size:
         lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
     if report.num_duplicates:

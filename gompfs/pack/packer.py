@@ -33,12 +33,16 @@ class PackProgress:
 
 @dataclass
 class PackReport:
-    """The result of a pack. Sizes in bytes; `seconds` of wall-clock time."""
+    """The result of a pack. Sizes in bytes; `seconds` of wall-clock time.
+
+    `archive_size` is the size of the whole archive, `added_size` what this pack added to it.
+    """
 
     num_entries: int = 0
     size: int = 0
     stream_size: int = 0
     archive_size: int = 0
+    added_size: int = 0
     grammar_size: int = 0
     num_duplicates: int = 0
     seconds: float = 0.0
@@ -141,7 +145,7 @@ def add_to_archive(
             grown.index, grown.writer, engine, options, grown.block_size, base=grown.base
         )
         report = _write_segment(builder, sources, progress)
-    return _finish_report(report, archive, started)
+    return _finish_report(report, archive, started, grown.status.st_size)
 
 
 def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
@@ -177,8 +181,9 @@ def _write_segment(
     )
 
 
-def _finish_report(report: PackReport, archive: Path, started: float) -> PackReport:
+def _finish_report(report: PackReport, archive: Path, started: float, size_before: int = 0) -> PackReport:
     report.archive_size = archive.stat().st_size
+    report.added_size = report.archive_size - size_before
     report.seconds = time.monotonic() - started
     return report
 

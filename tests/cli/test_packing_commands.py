@@ -7,6 +7,8 @@ import re
 import tarfile
 from pathlib import Path
 
+import pytest
+
 
 def test_pack_prints_a_summary(gompfs, tree):
     result = gompfs("pack", "--no-stats", tree, "new.gomp")
@@ -84,6 +86,20 @@ def test_add_puts_new_entries_over_old_ones(gompfs, archive, tmp_path):
     facts = json.loads(gompfs("info", "--json", archive).output)
     assert (facts["generation"], len(facts["segments"])) == (2, 2)
     assert gompfs("verify", "-q", archive).status == 0
+
+
+def test_add_says_what_it_added(gompfs, archive, tmp_path):
+    """It said that 17 bytes had become an archive of megabytes."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/new.txt").write_bytes(b"new\n" * 10_000)
+    size_before = archive.stat().st_size
+    report = json.loads(gompfs("add", "--json", tmp_path / "more", archive).output)
+    added = archive.stat().st_size - size_before
+    assert (report["added_size"], report["archive_size"]) == (added, archive.stat().st_size)
+    assert report["ratio"] == pytest.approx(40_000 / added, abs=1e-4)
+    lines = gompfs("add", tmp_path / "more", archive).lines
+    assert "40 kB -> " in lines[0]
+    assert any(line.startswith("  the archive now has ") for line in lines)
 
 
 def test_names_that_are_not_utf_8(gompfs, tmp_path):

@@ -63,8 +63,10 @@ def change(tree: Path, number: int) -> None:
 def test_adding_twice_shows_the_tree_as_it_is_now(tree: Path, archive: Path, tmp_path: Path) -> None:
     for number in range(2):
         change(tree, number)
+        size_before = archive.stat().st_size
         report = add(archive, tree)
         assert report.archive_size == archive.stat().st_size
+        assert report.added_size == report.archive_size - size_before
         expected = list_directory(tree)
         with Archive(archive, verify=True) as opened:
             assert opened.warnings == []

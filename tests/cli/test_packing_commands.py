@@ -98,7 +98,7 @@ def test_add_says_what_it_added(gompfs, archive, tmp_path):
     assert (report["added_size"], report["archive_size"]) == (added, archive.stat().st_size)
     assert report["ratio"] == pytest.approx(40_000 / added, abs=1e-4)
     lines = gompfs("add", tmp_path / "more", archive).lines
-    assert "40 kB -> " in lines[0]
+    assert "40.0 kB -> " in lines[0]
     assert any(line.startswith("  the archive now has ") for line in lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import logging
 import os
 import textwrap
@@ -78,7 +79,7 @@ def _describe_option(option: MountOption) -> str:
 
 # Click does not wrap the lines of a paragraph that begins with \b.
 mount_command.help = "\n".join(
-    [f"{mount_command.help}\n\n\b\nMount options:", *map(_describe_option, MOUNT_OPTIONS)]
+    [f"{inspect.cleandoc(mount_command.help or '')}\n\n\b\nMount options:", *map(_describe_option, MOUNT_OPTIONS)]
 )
 
 

@@ -1,6 +1,6 @@
 """Queries whose rows SQLite joins into one text for each column (PackedRows), for code in C++ to parse.
 
-Creating Python objects for all fields would take four times as long. The values are not checked here.
+Creating Python objects for all fields would take four times as long. C++ checks the values.
 """
 
 from __future__ import annotations
@@ -25,14 +25,19 @@ DIRECTORIES = _packed(
 )
 """Entries of directories. Columns: parent, name, ino, mode, uid, gid, size, mtime_ns, nlink, rdev."""
 
+def _integer(column: str) -> str:
+    """Returns an expression that C++ refuses for a value of another type, even if its text is a number."""
+    return f"IIF(TYPEOF({column}) = 'integer', {column}, '?')"
+
+
 # A negative size in the index becomes 0, which no extent may have, so that only a file without extents has -1.
 LAYOUTS = _packed(
     [
         "inode.ino",
-        "inode.size",
-        "COALESCE(file_offset, -1)",
-        "COALESCE(stream_offset, -1)",
-        "IIF(extent.ino IS NULL, -1, MAX(extent.size, 0))",
+        _integer("inode.size"),
+        f"IIF(extent.ino IS NULL, -1, {_integer('file_offset')})",
+        f"IIF(extent.ino IS NULL, -1, {_integer('stream_offset')})",
+        "IIF(extent.ino IS NULL, -1, IIF(TYPEOF(extent.size) = 'integer', MAX(extent.size, 0), '?'))",
     ],
     "inode LEFT JOIN extent USING (ino) WHERE mode & 61440 = 32768",
     "inode.ino, file_offset",

@@ -206,6 +206,20 @@ def test_odd_but_readable(forge: Forge, tmp_path: Path, statement: str) -> None:
         use_everything(path, tmp_path / "out")
 
 
+@pytest.mark.parametrize("column", ["extent.file_offset", "extent.stream_offset", "extent.size", "inode.size"])
+def test_digits_are_not_numbers(forge: Forge, column: str) -> None:
+    """A BLOB whose bytes are the right digits is refused as any other value that is not an integer."""
+    table, name = column.split(".")
+    with Archive(forge()) as sound:
+        ino = sound.resolve("big/text").ino
+    with Archive(forge(f"UPDATE {table} SET {name} = CAST({name} AS BLOB)")) as archive:
+        refused = archive.extents if table == "extent" else archive.inode
+        with pytest.raises(CorruptIndexError):
+            refused(ino)
+        with pytest.raises(CorruptIndexError):
+            archive.read(ino, 0, 10)
+
+
 def test_impossible_extents_concern_their_file_only(forge: Forge, tree: Path) -> None:
     """Other files stay readable, although many files are looked up at once."""
     path = forge(

@@ -115,14 +115,20 @@ class TopDown:
 
     def postings(self, file_bits: int) -> PairCounts:
         """Returns how often each term occurs in each file, as pairs (term, file). Call `work` first."""
+        forest = self._forest
+        layout = PairLayout(True, forest.num_terms.bit_length(), file_bits)
+        nothing = forest.terms[:0]
+        terms = (forest.term_nodes, forest.terms)
+        return add_up(self._tables_of_nodes(), terms, (nothing, nothing), layout, forest.device)
+
+    def _tables_of_nodes(self) -> Tables:
+        """Returns how often each node occurs in each file."""
         forest, device = self._forest, self._forest.device
         tables = Tables(device, self._bounds)
         tables.add_items(device.xp.arange(forest.num_files, dtype=np.uint32), forest.files)
         self._flow.add_tables(tables)
         tables.check()
-        layout = PairLayout(True, forest.num_terms.bit_length(), file_bits)
-        nothing = forest.terms[:0]
-        return add_up(tables, (forest.term_nodes, forest.terms), (nothing, nothing), layout, device)
+        return tables
 
 
 class BottomUp:

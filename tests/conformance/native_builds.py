@@ -11,6 +11,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -118,3 +119,12 @@ def _headers() -> bytes:
     for path in sorted(paths):
         digest.update(str(path).encode() + path.read_bytes())
     return digest.digest()
+
+
+def run_cases_sanitized(name: str) -> str:
+    """Runs a program of this directory on the sanitized `kernel_library` and returns what it prints."""
+    environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    program = [sys.executable, Path(__file__).with_name(name), kernel_library(sanitized=True)]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

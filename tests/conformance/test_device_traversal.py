@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,7 +12,7 @@ from device_cases import build, cases, chain, compare, texts
 from host_device import HostDevice
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from native_builds import ROOT, kernel_library, sanitizer_environment
+from native_builds import ROOT, kernel_library, run_cases_sanitized
 from text_device_on_host import EngineWithDevice
 
 from gompfs._native.statistics import Direction, PostingsTask
@@ -76,11 +73,7 @@ def test_all_kernels_take_part(device: HostDevice, monkeypatch: pytest.MonkeyPat
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    program = [sys.executable, Path(__file__).with_name("device_cases.py"), kernel_library(sanitized=True)]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == len(list(cases()))
+    assert len(run_cases_sanitized("device_cases.py").splitlines()) == len(list(cases()))
 
 
 def test_ranges_that_fit_little_memory(library: Path) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from device_cases import cases, chain
 from host_device import HostDevice
-from native_builds import ROOT, kernel_library, sanitizer_environment
+from native_builds import ROOT, kernel_library, run_cases_sanitized
 from round_cases import compare_in_rounds, report_in_rounds
 from tool_modules import tool_module
 
@@ -35,11 +31,7 @@ def test_same_bytes_as_the_cpu() -> None:
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""
-    environment = {**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    program = [sys.executable, Path(__file__).with_name("round_cases.py"), kernel_library(sanitized=True)]
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert len(done.stdout.splitlines()) == len(list(cases()))
+    assert len(run_cases_sanitized("round_cases.py").splitlines()) == len(list(cases()))
 
 
 def test_deep_grammars_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

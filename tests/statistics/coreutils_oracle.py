@@ -24,9 +24,13 @@ _COUNT_WORDS = r"""
 _BY_COUNT = r"sort -t $'\t' -k2,2nr -k1,1"
 
 
-def run_gompfs(*arguments: str | Path) -> None:
+def run_gompfs(*arguments: str | Path, status: int = 0) -> bytes:
+    """Returns the standard output of a gompfs command, or its standard error if the expected status is not 0."""
     environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    subprocess.run([sys.executable, "-P", "-m", "gompfs", *arguments], check=True, timeout=60, env=environment)
+    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
+    assert done.returncode == status, done.stderr
+    return done.stderr if status else done.stdout
 
 
 def shell(script: str, given: bytes) -> bytes:

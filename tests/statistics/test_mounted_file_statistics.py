@@ -6,14 +6,11 @@ import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from coreutils_oracle import add, files_under, is_text, pack, shell
-from tree_helpers import PACKAGE_PARENT
+from coreutils_oracle import add, files_under, is_text, pack, run_gompfs, shell
 
 from gompfs.archive import Archive
 from gompfs.statistics.query import StatsQuery
@@ -67,14 +64,6 @@ def check(stats: Path, root: Path) -> None:
         content = (stats / name).read_bytes()
         assert content == expected(root, name), name
         assert content
-
-
-def gompfs(*arguments: str | Path, status: int = 0) -> bytes:
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
-    assert done.returncode == status, done.stderr
-    return done.stderr if status else done.stdout
 
 
 @pytest.fixture
@@ -140,7 +129,8 @@ def test_one_file(tmp_path: Path, tree: Path, builder: str) -> None:
             for name in (name.encode() for name in NAMES if name not in ("tfidf", "info")):
                 query = StatsQuery(ino=of_all.resolve(path).ino)
                 assert compute(name, of_all, query).read() == compute(name, of_one).read(), (path, name)
-    assert gompfs("stats", archive, "sequence_count", "--file", "late", "--n", "2", "--top", "2") == b"b c\t2\nc d\t2\n"
+    options = ["--file", "late", "--n", "2", "--top", "2"]
+    assert run_gompfs("stats", archive, "sequence_count", *options) == b"b c\t2\nc d\t2\n"
 
 
 def test_json(tmp_path: Path) -> None:
@@ -150,7 +140,7 @@ def test_json(tmp_path: Path) -> None:
     name = "a\tb\\\n"
 
     def ask(*arguments: str) -> object:
-        return json.loads(gompfs("stats", "--json", archive, *arguments))
+        return json.loads(run_gompfs("stats", "--json", archive, *arguments))
 
     assert ask("inverted_index", "--top", "1") == [{"word": "x", "files": [name]}]
     assert ask("term_vector", "--top", "2") == [
@@ -158,7 +148,7 @@ def test_json(tmp_path: Path) -> None:
     ]
     assert ask("sequence_count", "--top", "1", "--n", "4") == [{"words": ["x", "y", "z", "x"], "count": 2}]
     assert ask("ranked_inverted_index", "--n", "1")[0] == {"words": ["x"], "files": [{"file": name, "count": 3}]}
-    assert gompfs("stats", archive, "inverted_index", "--top", "1") == b"x\ta\\tb\\\\\\n\n"
+    assert run_gompfs("stats", archive, "inverted_index", "--top", "1") == b"x\ta\\tb\\\\\\n\n"
 
 
 @pytest.mark.parametrize(
@@ -178,6 +168,6 @@ def test_json(tmp_path: Path) -> None:
 def test_wrong_usage(tmp_path: Path, tree: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
     for builder in ("repair", "none"):
         archive = pack(tmp_path / f"{builder}.gomp", tree, grammar_builder=builder)
-        error = gompfs("stats", archive, *arguments, status=status)
+        error = run_gompfs("stats", archive, *arguments, status=status)
         assert message in error
         assert error.count(b"\n") == 1

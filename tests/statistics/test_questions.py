@@ -7,16 +7,13 @@ import json
 import math
 import os
 import random
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from coreutils_oracle import add, pack
+from coreutils_oracle import add, pack, run_gompfs
 from statistics_oracle import ngrams_of, sequence_count, term_vector
-from tree_helpers import PACKAGE_PARENT
 
 from gompfs.archive import Archive
 from gompfs.grammar.reference import split_words
@@ -79,14 +76,6 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[
         add(target, tmp_path / "later", grammar_builder="sequitur")
         contents |= later
     return target, contents
-
-
-def gompfs(*arguments: str | Path, status: int = 0) -> bytes:
-    environment = {**os.environ, "PYTHONPATH": PACKAGE_PARENT}
-    command = [sys.executable, "-P", "-m", "gompfs", *arguments]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60, env=environment)
-    assert done.returncode == status, done.stderr
-    return done.stderr if status else done.stdout
 
 
 PHRASES = [
@@ -196,15 +185,15 @@ def test_many_answers(tmp_path: Path, mounted_stats: Mount) -> None:
 def test_the_command(tmp_path: Path) -> None:
     write(tmp_path / "tree", {"a": b"to be or not to be", "b/c": b"be x/y be"})
     archive = pack(tmp_path / "a.gomp", tmp_path / "tree")
-    assert gompfs("stats", archive, "word/be") == b"a\t2\nb/c\t2\n"
-    assert gompfs("stats", archive, "word/x/y") == b"b/c\t1\n"
-    assert gompfs("stats", archive, "phrase/to be", "--top", "1") == b"a\t2\n"
-    assert gompfs("stats", archive, "files/b/c/wordcount") == b"be\t2\nx/y\t1\n"
-    assert gompfs("stats", archive, "words", "--file", "a", "--range", "2:4") == b"or\nnot\n"
-    assert gompfs("stats", archive, "words", "--file", "a", "--range", "4:") == b"to\nbe\n"
-    assert json.loads(gompfs("stats", archive, "words", "--file", "a", "--range", ":1", "--json")) == ["to"]
-    assert json.loads(gompfs("stats", archive, "word/not", "--json")) == [{"file": "a", "count": 1}]
-    assert json.loads(gompfs("stats", archive, "tfidf", "--top", "1", "--json"))[0] == {
+    assert run_gompfs("stats", archive, "word/be") == b"a\t2\nb/c\t2\n"
+    assert run_gompfs("stats", archive, "word/x/y") == b"b/c\t1\n"
+    assert run_gompfs("stats", archive, "phrase/to be", "--top", "1") == b"a\t2\n"
+    assert run_gompfs("stats", archive, "files/b/c/wordcount") == b"be\t2\nx/y\t1\n"
+    assert run_gompfs("stats", archive, "words", "--file", "a", "--range", "2:4") == b"or\nnot\n"
+    assert run_gompfs("stats", archive, "words", "--file", "a", "--range", "4:") == b"to\nbe\n"
+    assert json.loads(run_gompfs("stats", archive, "words", "--file", "a", "--range", ":1", "--json")) == ["to"]
+    assert json.loads(run_gompfs("stats", archive, "word/not", "--json")) == [{"file": "a", "count": 1}]
+    assert json.loads(run_gompfs("stats", archive, "tfidf", "--top", "1", "--json"))[0] == {
         "file": "a",
         "words": [{"word": "to", "score": 1.386}],
     }
@@ -226,6 +215,6 @@ def test_the_command(tmp_path: Path) -> None:
 )
 def test_wrong_usage(tmp_path: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
     write(tmp_path / "tree", {"a": b"a b"})
-    error = gompfs("stats", pack(tmp_path / "a.gomp", tmp_path / "tree"), *arguments, status=status)
+    error = run_gompfs("stats", pack(tmp_path / "a.gomp", tmp_path / "tree"), *arguments, status=status)
     assert message in error
     assert error.count(b"\n") == 1

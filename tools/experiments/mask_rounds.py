@@ -97,10 +97,7 @@ class TopDownInRounds(TopDown):
     def postings(self, file_bits: int) -> PairCounts:
         """See TopDown.postings."""
         forest, device = self._forest, self._forest.device
-        tables = Tables(device, self._bounds)
-        tables.add_items(device.xp.arange(forest.num_files, dtype=np.uint32), forest.files)
-        self._flow.add_tables(tables)
-        tables.check()
+        tables = self._tables_of_nodes()
         limit = np.uint64(forest.num_files)
         results = Tables(device, device.xp.minimum(self._of_terms(self._bounds), limit))
         _collect(device, tables, results, forest.term_nodes, forest.terms)

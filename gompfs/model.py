@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,11 +15,22 @@ WORD_RULES = ("whitespace", "letters")
 GRAMMAR_SECTION = "grammar"
 NEXT_INO = "next_ino"
 MAX_INO = 1 << 62  # above all inode numbers
+MAX_OFFSET = (1 << 63) - 1  # of a byte in an archive: SQLite stores signed numbers
 MAX_NAME_SIZE = 255  # this and the following limits are in bytes and are those of Linux
 MAX_SYMLINK_TARGET_SIZE = 4095
 MAX_XATTR_NAME_SIZE = 255
 MAX_XATTR_VALUE_SIZE = 1 << 16
 _MAX_PROBLEMS = 100  # of one kind that are reported individually
+
+
+class PartKind(IntEnum):
+    """What a part of a segment holds."""
+
+    DATA = 0
+    TEXT = 1
+    """Text, in blocks of the codecs that DATA uses."""
+    GRAMMAR = 2
+    """Text as a grammar."""
 
 
 class Inode(NamedTuple):
@@ -66,22 +78,26 @@ class Extent(NamedTuple):
     size: int
 
 
+class WrittenBlock(NamedTuple):
+    """A block that was written to an archive; sizes in bytes."""
+
+    archive_offset: int
+    compressed_size: int
+    codec: int
+
+
 @dataclass(frozen=True, slots=True)
 class BlockPlaces:
-    """The positions of consecutive blocks: parallel columns of archive_offset and compressed_size, both in bytes.
+    """The positions of blocks: parallel columns of archive_offset, compressed_size and uncompressed_size, in bytes.
 
-    The columns are integer views of bytes of the index. NumPy accepts them as arrays; reading does not need NumPy.
+    The columns are integer views of bytes. NumPy accepts them as arrays; reading does not need NumPy.
     """
 
     archive_offsets: memoryview[int]
     compressed_sizes: memoryview[int]
+    uncompressed_sizes: memoryview[int]
     uncompressed_size: int
-
-    @classmethod
-    def from_columns(cls, archive_offsets: bytes, compressed_sizes: bytes, uncompressed_size: int) -> BlockPlaces:
-        """Make views of columns of u64 and u32 as the index stores them. Raises TypeError for other sizes."""
-        offsets, sizes = memoryview(archive_offsets).cast("Q"), memoryview(compressed_sizes).cast("I")
-        return cls(offsets, sizes, uncompressed_size)
+    """The sum of `uncompressed_sizes`."""
 
     @property
     def compressed_size(self) -> int:
@@ -93,14 +109,42 @@ class BlockPlaces:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a segment, in order: parallel columns. Each part begins with a new block.
+
+    `kinds` has one PartKind for each part, `sizes` its size in bytes, `head_offsets` and `head_sizes` the position of
+    its head in the archive. A head size of 0 means that the part has no head.
+    """
+
+    kinds: bytes
+    sizes: memoryview[int]
+    head_offsets: memoryview[int]
+    head_sizes: memoryview[int]
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
 class Segment:
-    """The part of the solid stream that one pack or add wrote. Its blocks are numbered from `first_block` on."""
+    """The blocks of the solid stream that one pack or add wrote. They are numbered from `first_block` on.
+
+    In format version 1, a segment is one part of kind DATA. A segment without bytes has no parts.
+    """
 
     number: int
     first_block: int
     places: BlockPlaces
     codecs: bytes
     """One byte per block: its codec."""
+    parts: Parts
+
+    def part_ranges(self, block_size: int) -> Iterator[tuple[int, int]]:
+        """Yields the range of the solid stream that each part fills: first offset, and offset after its last byte."""
+        begin = self.first_block * block_size
+        for size in self.parts.sizes:
+            yield begin, begin + size
+            begin += -(-size // block_size) * block_size
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,11 @@ from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 
 @dataclass(frozen=True)
 class PackOptions:
-    """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core."""
+    """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
+
+    `version` is the format version of a new archive; `add` keeps that of the archive. With `part_size`, which version 2
+    allows, a part of the stream ends after that many bytes.
+    """
 
     codec: CodecOptions = field(default_factory=CodecOptions)
     block_size: int = DEFAULT_BLOCK_SIZE
@@ -25,8 +29,14 @@ class PackOptions:
     owner: int | None = None
     group: int | None = None
     force: bool = False
+    version: int = 1
+    part_size: int | None = None
 
     def __post_init__(self) -> None:
+        if self.version not in (1, 2):
+            raise OptionError(f"format version {self.version} is not 1 or 2")
+        if self.part_size is not None and (self.part_size < 1 or self.version == 1):
+            raise OptionError("only format version 2 has parts, of one byte or more")
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
             limits = f"{MIN_BLOCK_SIZE} and {MAX_BLOCK_SIZE}"
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")

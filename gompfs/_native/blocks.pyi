@@ -50,12 +50,12 @@ class BlockReader:
         """Returns whether a block is cached."""
 
     def read_from(
-        self, descriptor: int, segments: Sequence[tuple[int, int, Buffer, Buffer]], verify: bool, work: DecodeWork
+        self, descriptor: int, segments: Sequence[tuple[int, Buffer, Buffer, Buffer]], verify: bool, work: DecodeWork
     ) -> None:
         """Lets reads decode missing blocks from an open file, which is closed with the reader.
 
-        Each segment is its first block, its uncompressed size, and columns of archive_offset (u64) and
-        compressed_size (u32). `verify` checks the decoded bytes. `work` counts what is decoded.
+        Each segment is its first block, and a value for each block in three columns: archive_offset (u64),
+        compressed_size and uncompressed_size (u32). `verify` checks the decoded bytes. `work` counts what is decoded.
         """
 
     def decode_with(self, decode: Callable[[list[int]], tuple[Sequence[Buffer], bytes]], num_threads: int) -> None:

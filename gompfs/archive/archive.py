@@ -24,8 +24,8 @@ from gompfs.errors import (
     SymlinkLoopError,
 )
 from gompfs.forks import call_in_child
-from gompfs.format import ArchiveFile, LocalFile, check_earlier_footers, read_index
-from gompfs.generations import find_newest
+from gompfs.format import ArchiveFile, LocalFile
+from gompfs.generations import check_generations, find_newest, read_image
 from gompfs.index.reader import IndexReader
 from gompfs.index.visited import VisitedDirectories
 from gompfs.model import (
@@ -94,7 +94,10 @@ class Archive:
         newest = find_newest(self._file)
         self.superblock, self.footer, self.size = newest.superblock, newest.footer, newest.size
         self.block_size = self.superblock.block_size
+        self._data_end = newest.data_end
         self.num_ignored_bytes = newest.num_ignored_bytes
+        if newest.damage is not None:
+            self.warnings.append(f"{self.path}: {newest.damage}; the other copy is used; see gompfs repair")
         if self.num_ignored_bytes:
             self.warnings.append(
                 f"{self.path}: this is generation {self.footer.generation}; the {self.num_ignored_bytes} bytes after "
@@ -113,10 +116,10 @@ class Archive:
         self._stored_sizes: StoredSizes | None = None
 
     def _read_index(self) -> IndexReader:
-        return self._make_index(read_index(self._file, self.footer))
+        return self._make_index(read_image(self._file, self.superblock, self.footer))
 
     def _make_index(self, image: bytes) -> IndexReader:
-        return IndexReader(image, self.path, self.footer.index_offset, self.block_size)
+        return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
 
     def _start_blocks(self) -> BlockService:
         blocks = BlockService(
@@ -380,7 +383,7 @@ class Archive:
                 f"the {self.num_ignored_bytes} bytes after generation {self.footer.generation} are not a complete "
                 "generation: an add is running or was interrupted, or they are damaged; see gompfs repair"
             )
-        yield from map(Problem, check_earlier_footers(self._file, self.footer))
+        yield from map(Problem, check_generations(self._file, self.superblock, self.footer))
         yield from self.index.problems()
 
     # Contents

@@ -90,9 +90,9 @@ class BlockService:
         columns = [
             (
                 segment.first_block,
-                segment.places.uncompressed_size,
                 segment.places.archive_offsets,
                 segment.places.compressed_sizes,
+                segment.places.uncompressed_sizes,
             )
             for segment in segments
         ]

@@ -75,7 +75,7 @@ class StoredBlocks:
         sizes: list[int] = []
         for segment, numbers in self._parts_of_segments(range(first, first + count)):
             blocks += self._read(segment.places, numbers)
-            sizes += self._sizes(segment.places, numbers)
+            sizes += _sizes(segment.places, numbers)
         return blocks, sizes
 
     def decode_places(
@@ -85,7 +85,7 @@ class StoredBlocks:
 
         The contents returned are views of `out`, which must be large enough for all, or of memory from the engine.
         """
-        sizes = self._sizes(places, numbers)
+        sizes = _sizes(places, numbers)
         raw = self._read(places, numbers)
         if out is None:
             out = self._engine.allocate(sum(sizes))
@@ -133,8 +133,10 @@ class StoredBlocks:
         if any(offset + size > other for (offset, size), (other, _) in itertools.pairwise(blocks)):
             reason = "blocks that overlap"
         payload_sizes = (size - BLOCK_HEADER_SIZE for size in places.compressed_sizes)
-        sizes = self._sizes(places, range(len(places)))
-        if any(size > MAX_EXPANSION * payload for size, payload in zip(sizes, payload_sizes, strict=True)):
+        if any(
+            size > MAX_EXPANSION * payload
+            for size, payload in zip(places.uncompressed_sizes, payload_sizes, strict=True)
+        ):
             reason = "blocks that are too small for their content"
         if reason:
             name = f"section {section.kind} of segment {section.segment}"
@@ -147,9 +149,6 @@ class StoredBlocks:
             end = bisect_left(numbers, segment.first_block + len(segment.places))
             if start < end:
                 yield segment, [number - segment.first_block for number in numbers[start:end]]
-
-    def _sizes(self, places: BlockPlaces, numbers: Sequence[int]) -> list[int]:
-        return [min(places.uncompressed_size - number * self._block_size, self._block_size) for number in numbers]
 
     def _read(self, places: BlockPlaces, numbers: Sequence[int]) -> list[memoryview]:
         """Returns the compressed bytes of blocks. Adjacent blocks are read at once.
@@ -169,3 +168,7 @@ class StoredBlocks:
             return memoryview(self._file.read(size, archive_offset))
         buffer = self._runs.allocate(size)
         return buffer[: self._file.read_into(buffer, archive_offset)]
+
+
+def _sizes(places: BlockPlaces, numbers: Sequence[int]) -> list[int]:
+    return [places.uncompressed_sizes[number] for number in numbers]

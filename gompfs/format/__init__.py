@@ -1,4 +1,7 @@
-"""The frame of an archive file: superblock at its start, footer at the end of each generation (docs/format.md)."""
+"""The frame of an archive file: superblock at its start, index and footers at the end of each generation.
+
+`footer` and `walk` are of format version 1, `trailer`, `generation_header` and `index_blocks` of version 2.
+"""
 
 from __future__ import annotations
 
@@ -14,25 +17,35 @@ from gompfs.format.footer import (
     read_image,
     read_index,
 )
-from gompfs.format.superblock import FORMAT_VERSION, SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
+from gompfs.format.generation_header import GENERATION_HEADER_SIZE, GenerationHeader
+from gompfs.format.index_blocks import decode_image, encode_image
+from gompfs.format.superblock import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
+from gompfs.format.trailer import NUM_COPIES, TRAILER_FOOTER_SIZE, TrailerFooter, TrailerPlace
 from gompfs.format.walk import ArchiveWalk, WalkedGeneration, align, database_size, ends_in_block
 
 __all__ = [
     "FOOTER_SIZE",
-    "FORMAT_VERSION",
+    "GENERATION_HEADER_SIZE",
     "INDEX_ALIGNMENT",
+    "NUM_COPIES",
     "SUPERBLOCK_MAGIC",
     "SUPERBLOCK_SIZE",
+    "TRAILER_FOOTER_SIZE",
     "ArchiveFile",
     "ArchiveWalk",
     "Footer",
+    "GenerationHeader",
     "LocalFile",
     "Superblock",
+    "TrailerFooter",
+    "TrailerPlace",
     "WalkedGeneration",
     "align",
     "check_earlier_footers",
     "check_index",
     "database_size",
+    "decode_image",
+    "encode_image",
     "ends_in_block",
     "footer_at",
     "last_footer",

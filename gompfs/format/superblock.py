@@ -13,23 +13,31 @@ from gompfs.errors import ArchiveFormatError, UnsupportedVersionError
 
 SUPERBLOCK_MAGIC = b"\x89GOMPFS\n"
 SUPERBLOCK_SIZE = 64
-FORMAT_VERSION = 1
+FORMAT_VERSIONS = (1, 2)
 
-_FIELDS = struct.Struct("<8sII16s24s")
+_FIELDS = struct.Struct("<8sII16sQQQ")
 _CHECKSUM = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
 class Superblock:
-    """Properties of the whole archive. `block_size` in bytes."""
+    """Properties of the whole archive. `block_size` in bytes.
+
+    In version 2, `index_offset` and `index_size` locate the index of generation 1 (see gompfs.format.trailer). Both are
+    0 in version 1.
+    """
 
     block_size: int
     uuid: UUID
-    version: int = FORMAT_VERSION
+    version: int = FORMAT_VERSIONS[0]
+    index_offset: int = 0
+    index_size: int = 0
 
     def to_bytes(self) -> bytes:
         """Returns the 64 bytes that are stored in the file."""
-        fields = _FIELDS.pack(SUPERBLOCK_MAGIC, self.version, self.block_size, self.uuid.bytes, bytes(24))
+        fields = _FIELDS.pack(
+            SUPERBLOCK_MAGIC, self.version, self.block_size, self.uuid.bytes, self.index_offset, self.index_size, 0
+        )
         return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
 
     @classmethod
@@ -37,15 +45,15 @@ class Superblock:
         """Decode a superblock. Raises ArchiveFormatError, or UnsupportedVersionError for an unknown format version."""
         if len(raw) < SUPERBLOCK_SIZE or not raw.startswith(SUPERBLOCK_MAGIC):
             raise ArchiveFormatError("not a gompfs archive")
-        _, version, block_size, uuid, reserved = _FIELDS.unpack_from(raw)
+        _, version, block_size, uuid, index_offset, index_size, reserved = _FIELDS.unpack_from(raw)
         (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
         if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
             raise ArchiveFormatError("the superblock is damaged: its checksum does not match")
-        if version != FORMAT_VERSION:
-            raise UnsupportedVersionError(
-                f"format version {version}; this gompfs reads version {FORMAT_VERSION}"
-            )
+        if version not in FORMAT_VERSIONS:
+            versions = " and ".join(map(str, FORMAT_VERSIONS))
+            raise UnsupportedVersionError(f"format version {version}; this gompfs reads versions {versions}")
         power_of_two = block_size & (block_size - 1) == 0
-        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or any(reserved):
+        is_reserved_used = reserved or (version == 1 and (index_offset or index_size))
+        if not (MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE and power_of_two) or is_reserved_used:
             raise ArchiveFormatError("the superblock has impossible fields")
-        return cls(block_size, UUID(bytes=uuid), version)
+        return cls(block_size, UUID(bytes=uuid), version, index_offset, index_size)

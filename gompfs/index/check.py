@@ -28,16 +28,6 @@ _IS_FILE = "mode & 61440 = 32768"
 _IS_SYMLINK = "mode & 61440 = 40960"
 _IS_DEVICE = "mode & 61440 IN (8192, 24576)"
 _IS_KNOWN = "mode & 61440 IN (4096, 8192, 16384, 24576, 32768, 40960, 49152)"
-PRIMARY_KEYS = {
-    "meta": ["key"],
-    "inode": ["ino"],
-    "dirent": ["parent", "name"],
-    "extent": ["ino", "file_offset"],
-    "xattr": ["ino", "name"],
-    "segment": ["number"],
-    "section": ["segment", "kind"],
-    "binary_file": ["ino"],
-}
 
 
 class _Rule(NamedTuple):
@@ -271,15 +261,16 @@ def check_facts(query: Query) -> Iterator[Problem]:
 
 
 def _check_places(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
-    """Check that each extent lies in one segment."""
-    starts = [segment.first_block * block_size for segment in segments]
-    ends = [start + segment.places.uncompressed_size for start, segment in zip(starts, segments, strict=True)]
+    """Check that each extent lies in one part of one segment."""
+    unit = "segment" if all(len(segment.parts) <= 1 for segment in segments) else "part of a segment"
+    ranges = [range_ for segment in segments for range_ in segment.part_ranges(block_size)]
+    starts, ends = [start for start, _ in ranges], [end for _, end in ranges]
     for rows in read_extents(query):
         for ino, file_offset, stream_offset, size in rows:
             if type(stream_offset) is type(size) is int and size > 0:
-                segment = bisect_right(starts, stream_offset) - 1
-                if segment < 0 or stream_offset + size > ends[segment]:
-                    yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one segment", ino)
+                part = bisect_right(starts, stream_offset) - 1
+                if part < 0 or stream_offset + size > ends[part]:
+                    yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one {unit}", ino)
 
 
 def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import ge
 from typing import Any
 
-from gompfs._native.codec import are_possible_block_ranges
 from gompfs._native.index import check_pages
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.forks import ForkLock
-from gompfs.index.check import PRIMARY_KEYS, check_facts, find_problems, read_extents
+from gompfs.index.block_rows import BlockRowError, BlockRows
+from gompfs.index.check import check_facts, find_problems, read_extents
 from gompfs.index.hardening import harden
+from gompfs.index.schemas import INODE_COLUMNS, SCHEMAS
 from gompfs.model import (
     MAX_INO,
     MAX_NAME_SIZE,
@@ -20,7 +21,6 @@ from gompfs.model import (
     MAX_XATTR_NAME_SIZE,
     MAX_XATTR_VALUE_SIZE,
     ROOT_INO,
-    BlockPlaces,
     DirectoryEntry,
     Inode,
     PackedRows,
@@ -40,19 +40,8 @@ _NO_NAMES = {b"", b".", b".."}
 _MAX_IN_MEMORY = 0x7FFFFEFF  # the largest allocation of SQLite, in bytes
 # Limit for the steps of SQLite's virtual machine in one query: a valid query scans each table at most a few times.
 _MIN_STEPS, _STEPS_OF_BYTE, _STEPS_AT_ONCE = 10_000_000, 1000, 1_000_000
-_INODE_COLUMNS = "ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target"
-_TABLES = {
-    "meta": "key, value",
-    "inode": _INODE_COLUMNS,
-    "dirent": "parent, name, ino",
-    "extent": "ino, file_offset, stream_offset, size",
-    "xattr": "ino, name, value",
-    "segment": "number, first_block, num_blocks, uncompressed_size, archive_offsets, compressed_sizes, codecs",
-    "section": "segment, kind, uncompressed_size, archive_offsets, compressed_sizes",
-    "binary_file": "ino",
-}
 _ENTRIES_QUERY = f"""
-    SELECT parent, name, {", ".join(f"inode.{column}" for column in _INODE_COLUMNS.split(", "))}
+    SELECT parent, name, {", ".join(f"inode.{column}" for column in INODE_COLUMNS.split(", "))}
     FROM dirent LEFT JOIN inode ON inode.ino = dirent.ino
 """
 
@@ -75,13 +64,14 @@ _MAX_MODE = 0xFFFF
 class IndexReader:
     """Queries on the entries of an archive. Thread-safe. Methods raise CorruptIndexError if the index is damaged."""
 
-    def __init__(self, image: bytes, archive: str, data_end: int, block_size: int) -> None:
-        """Open the SQLite `image`. All blocks must lie before `data_end`, an archive offset.
+    def __init__(self, image: bytes, archive: str, version: int, data_end: int, block_size: int) -> None:
+        """Open the SQLite `image` of an archive of format version `version`. All blocks must lie before `data_end`.
 
         Raises CorruptIndexError, with `archive`, if the image is not a valid index.
         """
         self._archive = archive
-        self._data_end = data_end
+        self._schema = SCHEMAS[version]
+        self._block_rows = BlockRows(self._query, version, data_end, block_size)
         self._block_size = block_size
         self._lock = ForkLock()
         self._check_pages(image, [])  # the pages that SQLite reads for the schema
@@ -114,26 +104,27 @@ class IndexReader:
 
     def _check_schema(self) -> list[tuple[int, int]]:
         """Refuse unknown tables and columns. Returns the root page and the number of key columns of each table."""
+        keys = self._schema.keys
         objects = self._query("SELECT type, name, tbl_name, rootpage FROM sqlite_master")
-        if {name for kind, name, _, _ in objects if kind != "index"} != set(_TABLES) or any(
+        if {name for kind, name, _, _ in objects if kind != "index"} != set(self._schema.columns) or any(
             type(page) is not int or not 0 < page < 1 << 32 or kind not in ("table", "index")
             for kind, _, _, page in objects
         ):
             raise self._corrupt("it has other tables than an index has")
         if any(kind == "index" and not str(name).startswith("sqlite_autoindex_") for kind, name, _, _ in objects):
             raise self._corrupt("it has an index of its own")
-        for table, expected in _TABLES.items():
+        for table, expected in self._schema.columns.items():
             columns = self._query(f"PRAGMA table_xinfo({table})")
             if any(column[6] != 0 for column in columns):
                 raise self._corrupt(f"table {table} has computed columns")
             if [column[1] for column in columns] != expected.split(", "):
                 raise self._corrupt(f"table {table} has other columns than an index has")
             key = sorted((column[5], column[1]) for column in columns if column[5])
-            if [name for _, name in key] != PRIMARY_KEYS[table]:
-                raise self._corrupt(f"table {table} has another key than {', '.join(PRIMARY_KEYS[table])}")
-        if any(table not in PRIMARY_KEYS for _, _, table, _ in objects):
+            if [name for _, name in key] != keys[table]:
+                raise self._corrupt(f"table {table} has another key than {', '.join(keys[table])}")
+        if any(table not in keys for _, _, table, _ in objects):
             raise self._corrupt("it has other tables than an index has")
-        return [(page, len(PRIMARY_KEYS[table])) for _, _, table, page in objects]
+        return [(page, len(keys[table])) for _, _, table, page in objects]
 
     def _count_steps(self) -> bool:
         """Called by SQLite after every _STEPS_AT_ONCE steps of a query. Returning True ends the query."""
@@ -147,7 +138,7 @@ class IndexReader:
     def inodes(self, first: int, count: int) -> dict[int, Inode]:
         """Returns the inodes with numbers `first` to `first` + `count` - 1, by number."""
         rows = self._query(
-            f"SELECT {_INODE_COLUMNS} FROM inode WHERE ino BETWEEN ? AND ?", first, first + count - 1
+            f"SELECT {INODE_COLUMNS} FROM inode WHERE ino BETWEEN ? AND ?", first, first + count - 1
         )
         if not rows:
             return {}
@@ -273,38 +264,17 @@ class IndexReader:
 
     def segments(self) -> list[Segment]:
         """Returns all segments in order. The positions of their blocks are checked against the size of the file."""
-        rows = self._query(
-            "SELECT number, first_block, num_blocks, uncompressed_size, archive_offsets, compressed_sizes,"
-            " codecs FROM segment ORDER BY number"
-        )
-        segments: list[Segment] = []
-        next_block = 0
-        for number, first_block, num_blocks, size, offsets, sizes, codecs in rows:
-            places = self._places(f"segment {number}", offsets, sizes, size)
-            if (
-                number != len(segments)
-                or first_block != next_block
-                or len(places) != num_blocks
-                or type(codecs) is not bytes
-                or len(codecs) != num_blocks
-            ):
-                raise self._corrupt(f"segment {number} contradicts itself")
-            segments.append(Segment(number, first_block, places, codecs))
-            next_block += num_blocks
-        return segments
+        try:
+            return self._block_rows.segments()
+        except BlockRowError as error:
+            raise self._corrupt(str(error)) from None
 
     def sections(self) -> list[Section]:
         """Returns all sections, by segment and kind."""
-        rows = self._query(
-            "SELECT segment, kind, archive_offsets, compressed_sizes, uncompressed_size FROM section"
-            " ORDER BY segment, kind"
-        )
-        if any(type(segment) is not int or type(kind) is not str for segment, kind, *_ in rows):
-            raise self._corrupt("it has impossible sections")
-        return [
-            Section(segment, kind, self._places(f"section {kind} of segment {segment}", *columns))
-            for segment, kind, *columns in rows
-        ]
+        try:
+            return self._block_rows.sections()
+        except BlockRowError as error:
+            raise self._corrupt(str(error)) from None
 
     def binary_files(self) -> list[int]:
         """Returns the inodes of the binary files, which the grammar leaves out."""
@@ -375,21 +345,6 @@ class IndexReader:
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):
             raise self._corrupt(f"{what} has fields of impossible types")
-
-    def _places(self, what: str, offsets: bytes, sizes: bytes, uncompressed_size: int) -> BlockPlaces:
-        try:
-            places = BlockPlaces.from_columns(offsets, sizes, uncompressed_size)
-        except TypeError:
-            raise self._corrupt(f"{what} has no whole block places") from None
-        fits = (
-            isinstance(uncompressed_size, int)
-            and uncompressed_size >= 0
-            and len(places) == -(-uncompressed_size // self._block_size)
-            and are_possible_block_ranges(places.archive_offsets, places.compressed_sizes, self._data_end)
-        )
-        if not fits:
-            raise self._corrupt(f"{what} has blocks outside the file, or not as many as its size needs")
-        return places
 
     def _check_inodes(self, columns: Sequence[tuple[Any, ...]], what: str) -> None:
         """Raise CorruptIndexError unless the columns of one or more inodes are valid. Fast for many inodes."""

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 import sqlite_utils
 
+from gompfs._native.index import consecutive_offsets
 from gompfs.index.hardening import harden
-from gompfs.model import Extent, Inode
+from gompfs.index.schemas import SCHEMAS
+from gompfs.model import MAX_OFFSET, Extent, Inode, PartKind, WrittenBlock
 
 _BATCH = 4096
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
@@ -55,10 +57,10 @@ class _Connection(sqlite3.Connection):
 class IndexWriter:
     """Collects the rows of an archive's index in the SQLite file at `path`. The caller numbers the inodes.
 
-    `base` is the index image to extend, for `add`.
+    `base` is the index image to extend, for `add`; it has the schema of format version `version`.
     """
 
-    def __init__(self, path: Path, base: bytes | None = None) -> None:
+    def __init__(self, path: Path, version: int, base: bytes | None = None) -> None:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)
@@ -66,9 +68,11 @@ class IndexWriter:
         # Before harden(): a defensive connection keeps its journal, and cannot write to a file without a name.
         self._connection.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")
         harden(self._connection)
+        self._version = version
         self._database = sqlite_utils.Database(self._connection)
         if base is None:
-            self._connection.executescript(resources.files("gompfs.index").joinpath("schema.sql").read_text())
+            schema = resources.files("gompfs.index").joinpath(SCHEMAS[version].file_name)
+            self._connection.executescript(schema.read_text())
         self._connection.execute("BEGIN")
         self._inodes: list[tuple[object, ...]] = []
         self._dirents: list[tuple[object, ...]] = []
@@ -117,36 +121,37 @@ class IndexWriter:
         self._connection.execute("INSERT OR REPLACE INTO binary_file VALUES (?)", (ino,))
 
     def add_segment(
-        self, number: int, first_block: int, uncompressed_size: int, blocks: Sequence[tuple[int, int, int]]
+        self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[tuple[PartKind, int]]
     ) -> None:
-        """Store a segment of blocks given as (archive_offset, compressed_size, codec)."""
-        offsets, sizes, codecs = _pack(blocks)
-        self._database.table("segment").insert(
-            {
-                "number": number,
-                "first_block": first_block,
-                "num_blocks": len(blocks),
-                "uncompressed_size": uncompressed_size,
-                "archive_offsets": offsets,
-                "compressed_sizes": sizes,
-                "codecs": codecs,
+        """Store a segment of these blocks. `parts` has the kind of each part and its uncompressed size in bytes."""
+        row = {"number": number, "first_block": first_block, **self._positions(blocks)}
+        row["codecs"] = bytes(block.codec for block in blocks)
+        if self._version == 1:
+            row |= {"num_blocks": len(blocks), "uncompressed_size": sum(size for _, size in parts)}
+        else:
+            row |= {
+                "part_kinds": bytes(kind for kind, _ in parts),
+                "part_sizes": np.array([size for _, size in parts], "<u8").tobytes(),
+                "heads_offset": 0,
+                "head_sizes": bytes(4 * len(parts)),
             }
-        )
+        self._database.table("segment").insert(row)
 
-    def add_section(
-        self, segment: int, kind: str, uncompressed_size: int, blocks: Sequence[tuple[int, int, int]]
-    ) -> None:
-        """Store a section of blocks given as (archive_offset, compressed_size, codec)."""
-        offsets, sizes, _ = _pack(blocks)
-        self._database.table("section").insert(
-            {
-                "segment": segment,
-                "kind": kind,
-                "uncompressed_size": uncompressed_size,
-                "archive_offsets": offsets,
-                "compressed_sizes": sizes,
-            }
-        )
+    def add_section(self, segment: int, kind: str, uncompressed_size: int, blocks: Sequence[WrittenBlock]) -> None:
+        """Store a section of these blocks."""
+        row = {"segment": segment, "kind": kind, "uncompressed_size": uncompressed_size}
+        self._database.table("section").insert(row | self._positions(blocks))
+
+    def _positions(self, blocks: Sequence[WrittenBlock]) -> dict[str, Any]:
+        """Returns the columns that say where blocks lie. In version 2, the blocks must lie one after another."""
+        offsets = np.array([block.archive_offset for block in blocks], "<u8")
+        sizes = np.array([block.compressed_size for block in blocks], "<u4")
+        if self._version == 1:
+            return {"archive_offsets": offsets.tobytes(), "compressed_sizes": sizes.tobytes()}
+        first = int(offsets[0]) if blocks else 0
+        if offsets.tobytes() != consecutive_offsets(first, sizes.tobytes(), MAX_OFFSET):
+            raise ValueError("the blocks do not lie one after another")
+        return {"archive_offset": first, "compressed_sizes": sizes.tobytes()}
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""
@@ -189,12 +194,3 @@ class IndexWriter:
         self._inodes.clear()
         self._dirents.clear()
         self._extents.clear()
-
-
-def _pack(blocks: Sequence[tuple[int, int, int]]) -> tuple[bytes, bytes, bytes]:
-    columns = np.array(blocks, dtype=np.uint64).reshape(-1, 3)
-    return (
-        columns[:, 0].astype("<u8").tobytes(),
-        columns[:, 1].astype("<u4").tobytes(),
-        columns[:, 2].astype("u1").tobytes(),
-    )

@@ -1,4 +1,7 @@
-"""Appends a generation to an archive. It becomes valid when its footer is written."""
+"""Appends a generation to an archive.
+
+It becomes valid with the bytes that are written last: its footer in format version 1, its header in version 2.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,22 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from xxhash import xxh3_64_intdigest
 
+from gompfs.codec import BLOCK_ALIGNMENT
 from gompfs.errors import GompfsError, PackError
-from gompfs.format import FOOTER_SIZE, INDEX_ALIGNMENT, Footer, LocalFile
-from gompfs.generations import find_newest
+from gompfs.format import (
+    FOOTER_SIZE,
+    GENERATION_HEADER_SIZE,
+    INDEX_ALIGNMENT,
+    NUM_COPIES,
+    Footer,
+    GenerationHeader,
+    LocalFile,
+    Superblock,
+    TrailerFooter,
+    TrailerPlace,
+    encode_image,
+)
+from gompfs.generations import Newest, find_newest
 from gompfs.index.reader import IndexReader
 from gompfs.index.writer import IndexWriter
 from gompfs.pack.archive_lock import locked_archive
@@ -36,6 +52,7 @@ class NewGeneration:
 
     status: os.stat_result
     base: IndexReader
+    version: int
     block_size: int
     number: int
     index: IndexWriter
@@ -46,29 +63,29 @@ class NewGeneration:
 def new_generation(archive: Path) -> Iterator[NewGeneration]:
     """Append what the body writes to `writer` and `index`; it becomes valid when the body has ended.
 
-    The old index and footer stay in place until the new footer is written and synced, so that a crash or an exception
-    leaves the archive as it was. Only bytes appended here are ever cut off. Raises PackError, also if bytes follow the
-    newest generation, or ArchiveFormatError for a damaged archive.
+    Everything is synced before the few bytes that make the new generation valid are written, so that a crash or an
+    exception leaves the archive as it was. Only bytes appended here are ever cut off. Raises PackError, also if bytes
+    follow the newest generation, or ArchiveFormatError for a damaged archive.
     """
     with naming(archive), locked_archive(archive) as descriptor:
         newest = find_newest(LocalFile(descriptor))
-        if newest.num_ignored_bytes:
-            raise PackError(
-                f"{newest.num_ignored_bytes} bytes after generation {newest.footer.generation} are left of an add that "
-                "was interrupted, or are damaged; nothing can be added before gompfs repair"
-            )
-        base = IndexReader(newest.image, str(archive), newest.footer.index_offset, newest.superblock.block_size)
+        _check_end(newest)
+        superblock = newest.superblock
+        base = IndexReader(newest.image, str(archive), superblock.version, newest.data_end, superblock.block_size)
         try:
-            with TemporaryIndex(newest.image) as index, open_appending(descriptor) as file:
+            with TemporaryIndex(superblock.version, newest.image) as index, open_appending(descriptor) as file:
                 writer = BlockWriter(file, newest.size)
                 number, status = newest.footer.generation + 1, os.fstat(descriptor)
-                yield NewGeneration(status, base, newest.superblock.block_size, number, index.writer, writer)
-                footer = write_index(writer, index.finish(), number, newest.footer_offset)
+                start = _begin(writer, superblock, number)
+                yield NewGeneration(
+                    status, base, superblock.version, superblock.block_size, number, index.writer, writer
+                )
+                last = _end(writer, index.finish(), newest, start)
                 file.flush()
-                os.ftruncate(descriptor, writer.archive_offset + FOOTER_SIZE)
-                # The footer must not reach the disk before the data that it refers to.
+                os.ftruncate(descriptor, max(writer.archive_offset, last.archive_offset + len(last.content)))
+                # What makes the generation valid must not reach the disk before the data that it refers to.
                 os.fsync(descriptor)
-                os.pwrite(descriptor, footer.to_bytes(), writer.archive_offset)
+                os.pwrite(descriptor, last.content, last.archive_offset)
                 os.fsync(descriptor)
         except BaseException as error:
             if isinstance(error, GompfsError):
@@ -78,6 +95,45 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
             raise
         finally:
             base.close()
+
+
+def _check_end(newest: Newest) -> None:
+    """Raise PackError if anything is wrong with the end of an archive to which a generation is to be appended."""
+    number = newest.footer.generation
+    if newest.num_ignored_bytes:
+        raise PackError(
+            f"{newest.num_ignored_bytes} bytes after generation {number} are left of an add that "
+            "was interrupted, or are damaged; nothing can be added before gompfs repair"
+        )
+    if newest.damage is not None:
+        raise PackError(f"{newest.damage}; nothing can be added before gompfs repair")
+
+
+@dataclass(frozen=True)
+class _LastWrite:
+    """The bytes that make a generation valid. They are written last."""
+
+    archive_offset: int
+    content: bytes
+
+
+def _begin(writer: BlockWriter, superblock: Superblock, generation: int) -> int:
+    """Write what a generation begins with. Returns the archive_offset of its header, if it has one."""
+    if superblock.version == 1:
+        return 0
+    writer.pad(GENERATION_HEADER_SIZE)
+    return writer.append(GenerationHeader(generation, superblock.uuid).to_bytes())
+
+
+def _end(writer: BlockWriter, image: bytes, newest: Newest, start: int) -> _LastWrite:
+    """Write the index of a generation after `newest`. Returns what must be written when everything is on disk."""
+    superblock, number = newest.superblock, newest.footer.generation + 1
+    if superblock.version == 1:
+        footer = write_index(writer, image, number, newest.footer_offset)
+        return _LastWrite(writer.archive_offset, footer.to_bytes())
+    place = write_trailers(writer, image, superblock, number, start, newest.footer_offset)
+    header = GenerationHeader(number, superblock.uuid, place.index_offset, place.index_size)
+    return _LastWrite(start, header.to_bytes())
 
 
 def open_appending(descriptor: int) -> BinaryIO:
@@ -114,3 +170,21 @@ def write_index(writer: BlockWriter, image: bytes, generation: int, previous_foo
     writer.digest.update(image)
     writer.pad(FOOTER_SIZE)
     return Footer(generation, index_offset, len(image), xxh3_64_intdigest(image), previous_footer)
+
+
+def write_trailers(
+    writer: BlockWriter, image: bytes, superblock: Superblock, generation: int, start: int, previous_footer: int
+) -> TrailerPlace:
+    """Write both copies of an index with their footers, for format version 2. Returns where they are."""
+    stored = encode_image(image, superblock.block_size)
+    writer.pad(BLOCK_ALIGNMENT)
+    place = TrailerPlace(writer.archive_offset, len(stored))
+    checksum = xxh3_64_intdigest(image)
+    for copy in range(NUM_COPIES):
+        offset = writer.append(stored)
+        writer.pad(BLOCK_ALIGNMENT)
+        footer = TrailerFooter(
+            generation, copy, superblock.uuid, start, offset, len(stored), len(image), checksum, previous_footer
+        )
+        writer.append(footer.to_bytes())
+    return place

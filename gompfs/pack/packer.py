@@ -15,7 +15,7 @@ from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
-from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index
+from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source
@@ -111,17 +111,27 @@ def _write_archive(
     descriptor: int, sources: Sequence[Source], options: PackOptions, engine: Engine, progress: ProgressCallback | None
 ) -> PackReport:
     """Write a whole archive to an empty file."""
-    with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex() as index:
+    with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex(options.version) as index:
         file.write(bytes(SUPERBLOCK_SIZE))
         writer = BlockWriter(file, SUPERBLOCK_SIZE)
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size)
         report = _write_segment(builder, sources, progress)
         index.writer.set_meta({"words": options.words})
-        footer = write_index(writer, index.finish(), generation=1, previous_footer=0)
-        writer.append(footer.to_bytes())
-    uuid = UUID(bytes=writer.digest.digest())
-    os.pwrite(descriptor, Superblock(options.block_size, uuid).to_bytes(), 0)
+        superblock = _write_first_index(writer, index.finish(), options)
+    os.pwrite(descriptor, superblock.to_bytes(), 0)
     return report
+
+
+def _write_first_index(writer: BlockWriter, image: bytes, options: PackOptions) -> Superblock:
+    """Write the index and all footers of a new archive. Returns its superblock."""
+    if options.version == 1:
+        footer = write_index(writer, image, generation=1, previous_footer=0)
+        writer.append(footer.to_bytes())
+        return Superblock(options.block_size, UUID(bytes=writer.digest.digest()))
+    writer.digest.update(image)
+    superblock = Superblock(options.block_size, UUID(bytes=writer.digest.digest()), options.version)
+    place = write_trailers(writer, image, superblock, generation=1, start=0, previous_footer=0)
+    return replace(superblock, index_offset=place.index_offset, index_size=place.index_size)
 
 
 def add_to_archive(
@@ -140,7 +150,8 @@ def add_to_archive(
     started = time.monotonic()
     with new_generation(archive) as grown:
         _skip_inode(sources, grown.status)
-        options = replace(options, words=grown.base.meta().get("words", options.words))
+        words = grown.base.meta().get("words", options.words)
+        options = replace(options, words=words, version=grown.version)
         builder = SegmentBuilder(
             grown.index, grown.writer, engine, options, grown.block_size, base=grown.base
         )

@@ -46,7 +46,7 @@ def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter
         index.add_binary_file(ino)
     blocks = section.finish()
     index.add_section(segment, GRAMMAR_SECTION, section.size, blocks)
-    return sum(compressed_size for _, compressed_size, _ in blocks)
+    return sum(block.compressed_size for block in blocks)
 
 
 class SegmentBuilder:
@@ -83,7 +83,7 @@ class SegmentBuilder:
         self._next_ino = ROOT_INO
         if base is not None:
             self._take_over(base)
-        self.stream = StreamWriter(writer, engine, block_size, options.codec)
+        self.stream = StreamWriter(writer, engine, block_size, options.codec, options.part_size)
 
     def _take_over(self, base: IndexReader) -> None:
         """Take over the directories and the next inode number of the archive to which the segment is added."""
@@ -151,7 +151,7 @@ class SegmentBuilder:
         """Write the rest of the stream and the grammar, and store their positions in the index."""
         self._directory(b"")
         blocks = self.stream.finish()
-        self._index.add_segment(self._number, self._first_block, self.stream.size, blocks)
+        self._index.add_segment(self._number, self._first_block, blocks, self.stream.parts)
         self._index.set_meta({NEXT_INO: str(self._next_ino)})
         if self._grammar is not None:
             section = StreamWriter(self.writer, self._engine, self._block_size, grammar_codec(self._options))
@@ -248,14 +248,14 @@ class SegmentBuilder:
             self._share(ino, len(content), known)
         elif content:
             start = self.stream.append(content)
-            self._store(ino, [Extent(0, self._stream_start + start, len(content))], key)
+            self._store(ino, self._extents(0, start, len(content)), key)
         if self._grammar is not None:
             self._grammar.add_file(ino, content)
         return len(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
         """Store a large or sparse file piece by piece. Holes get no extent."""
-        extents = []
+        extents: list[Extent] = []
         digest = hashlib.sha256()
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
         grammar = self._grammar
@@ -268,15 +268,14 @@ class SegmentBuilder:
                 if start > position:
                     file.seek(start - position, os.SEEK_CUR)
                 position, end = start, start + size
-                stream_start = self.stream.size
+                address = self.stream.address
                 while position < end and (piece := file.read(min(_PIECE_SIZE, end - position))):
                     self.stream.append(piece)
                     digest.update(piece)
                     if grammar is not None:
                         grammar.add_bytes(piece)
                     position += len(piece)
-                if position > start:
-                    extents.append(Extent(start, self._stream_start + stream_start, position - start))
+                extents += self._extents(start, address, position - start)
                 if position < end:
                     path = display_path(entry.path)
                     self.warnings.append(f"{path}: file shrank as we read it; padded with zeros")
@@ -299,20 +298,25 @@ class SegmentBuilder:
             while piece := file.read(_PIECE_SIZE):
                 self._grammar.add_bytes(piece)
 
-    @property
-    def _stream_start(self) -> int:
-        return self._first_block * self._block_size
+    def _extents(self, file_offset: int, address: int, size: int) -> list[Extent]:
+        """Returns the extents of `size` bytes of a file that lie in the stream from `address` on: one for each part."""
+        extents = []
+        for start, count in self.stream.runs(address, size):
+            extents.append(Extent(file_offset, self._first_block * self._block_size + start, count))
+            file_offset += count
+        return extents
 
     def _store(self, ino: int, extents: list[Extent], key: tuple[int, bytes] | None) -> None:
+        """Store the extents of a file. `key` identifies the content of a file that is stored whole."""
         self._index.add_extents(ino, extents)
-        if key is not None and len(extents) == 1:
-            self._contents[key] = extents[0].stream_offset
+        if key is not None and extents:
+            self._contents[key] = extents[0].stream_offset - self._first_block * self._block_size
             self._sizes.add(key[0])
 
-    def _share(self, ino: int, size: int, stream_offset: int) -> None:
-        """Give a file the same extent as an identical file."""
+    def _share(self, ino: int, size: int, address: int) -> None:
+        """Give a file the same extents as an identical file."""
         self.num_duplicates += 1
-        self._index.add_extents(ino, [Extent(0, stream_offset, size)])
+        self._index.add_extents(ino, self._extents(0, address, size))
 
 
 @contextmanager

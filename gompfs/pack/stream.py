@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import BinaryIO
 
@@ -11,6 +12,7 @@ from xxhash import xxh3_128
 
 from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, EncodedBlock
 from gompfs.engine import Engine
+from gompfs.model import PartKind, WrittenBlock
 
 _BATCH_BYTES = 8 << 20
 _MAX_BATCHES = 2
@@ -25,12 +27,12 @@ class BlockWriter:
         self.archive_offset = archive_offset
         self.digest = xxh3_128()
 
-    def write(self, blocks: Sequence[EncodedBlock]) -> list[tuple[int, int, int]]:
-        """Write blocks, each aligned to BLOCK_ALIGNMENT. Returns (archive_offset, compressed_size, codec) of each."""
+    def write(self, blocks: Sequence[EncodedBlock]) -> list[WrittenBlock]:
+        """Write blocks, each aligned to BLOCK_ALIGNMENT."""
         written = []
         for block in blocks:
             self.pad(BLOCK_ALIGNMENT)
-            written.append((self.archive_offset, block.compressed_size, int(block.codec)))
+            written.append(WrittenBlock(self.archive_offset, block.compressed_size, int(block.codec)))
             self.digest.update(block.data[:BLOCK_HEADER_SIZE])
             self._write(block.data)
         return written
@@ -51,36 +53,91 @@ class BlockWriter:
 
 
 class StreamWriter:
-    """The solid stream of a segment: appended bytes are cut into blocks, compressed in a thread, and written."""
+    """The solid stream of a segment: appended bytes are cut into blocks, compressed in a thread, and written.
 
-    def __init__(self, writer: BlockWriter, engine: Engine, block_size: int, codec: CodecOptions) -> None:
+    The stream is cut into parts. Each part begins with a new block, so the addresses from the end of a part to the next
+    multiple of the block size have no bytes.
+    """
+
+    def __init__(
+        self, writer: BlockWriter, engine: Engine, block_size: int, codec: CodecOptions, part_size: int | None = None
+    ) -> None:
+        """With `part_size`, a part ends after that many bytes, unless `end_part` ends it before."""
         self._writer = writer
         self._engine = engine
         self._block_size = block_size
         self._codec = codec
+        self._max_part_size = part_size
         self._batch_size = max(_BATCH_BYTES // block_size, 1) * block_size
         self._buffer = bytearray()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode")
         self._batches: deque[Future[list[EncodedBlock]]] = deque()
-        self._blocks: list[tuple[int, int, int]] = []
-        self.size = 0
+        self._blocks: list[WrittenBlock] = []
+        self._part_starts: list[int] = []  # the address at which each ended part begins
+        self._part_start = 0  # the address at which the open part begins
+        self._part_size = 0  # of the open part
+        self.parts: list[tuple[PartKind, int]] = []
+        """The kind and the size in bytes of each part that has ended; complete after `finish`."""
+
+    @property
+    def address(self) -> int:
+        """The address of the next byte, relative to the start of the segment."""
+        return self._part_start + self._part_size
+
+    @property
+    def size(self) -> int:
+        """The number of bytes appended."""
+        return sum(size for _, size in self.parts) + self._part_size
 
     def append(self, data: bytes | memoryview) -> int:
-        """Append bytes to the stream. Returns their offset from the start of the segment."""
-        start = self.size
-        self.size += len(data)
+        """Append bytes to the stream. Returns the address of the first, relative to the start of the segment."""
+        start = self.address
+        view = memoryview(data)
+        while len(view):
+            room = len(view) if self._max_part_size is None else self._max_part_size - self._part_size
+            self._append_to_part(view[:room])
+            view = view[room:]
+            if self._part_size == self._max_part_size:
+                self.end_part()
+        return start
+
+    def _append_to_part(self, data: memoryview) -> None:
+        self._part_size += len(data)
         self._buffer += data
         while len(self._buffer) >= self._batch_size:
             batch = bytes(memoryview(self._buffer)[: self._batch_size])
             del self._buffer[: self._batch_size]
             self._submit(batch)
-        return start
 
-    def finish(self) -> list[tuple[int, int, int]]:
-        """Write the remaining bytes. Returns (archive_offset, compressed_size, codec) of all blocks."""
+    def end_part(self, kind: PartKind = PartKind.DATA) -> None:
+        """End the open part, if it has bytes: the next byte begins a new block."""
+        if not self._part_size:
+            return
         if self._buffer:
             self._submit(bytes(self._buffer))
             self._buffer.clear()
+        self.parts.append((kind, self._part_size))
+        self._part_starts.append(self._part_start)
+        self._part_start += -(-self._part_size // self._block_size) * self._block_size
+        self._part_size = 0
+
+    def runs(self, address: int, size: int) -> Iterator[tuple[int, int]]:
+        """Yields address and size of the runs that hold `size` bytes from `address` on: one run in each part."""
+        index = bisect_right(self._part_starts, address) - 1 if address < self._part_start else len(self._part_starts)
+        while size:
+            if index == len(self._part_starts):
+                yield address, size
+                return
+            count = min(size, self._part_starts[index] + self.parts[index][1] - address)
+            if count:
+                yield address, count
+            size -= count
+            index += 1
+            address = self._part_starts[index] if index < len(self._part_starts) else self._part_start
+
+    def finish(self) -> list[WrittenBlock]:
+        """End the last part, and write the remaining bytes. Returns all blocks."""
+        self.end_part()
         while self._batches:
             self._collect()
         self._executor.shutdown()

@@ -125,8 +125,7 @@ class _Verification:
                     damaged.append((number, block.status))
                 elif take is not None:
                     take(block.content)
-            done = first * archive.block_size
-            self._progress(min(places.uncompressed_size - done, batch * archive.block_size))
+            self._progress(sum(len(block.content) for block in blocks))
         report.num_blocks += len(places)
         report.compressed_size += places.compressed_size
         report.uncompressed_size += places.uncompressed_size

@@ -25,6 +25,7 @@ void bind_report(nanobind::module_& statistics);
 
 // gompfs._native.index
 void bind_index_pages(nanobind::module_& index);
+void bind_index_blocks(nanobind::module_& index);
 
 // gompfs._native.blocks
 void bind_block_reader(nanobind::module_& blocks);

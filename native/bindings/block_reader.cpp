@@ -63,7 +63,7 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
     });
 }
 
-using Place = std::tuple<std::uint64_t, std::uint64_t, nb::object, nb::object>;
+using Place = std::tuple<std::uint64_t, nb::object, nb::object, nb::object>;
 
 template <typename Value>
 std::vector<Value> values_of(nb::handle column) {
@@ -73,13 +73,15 @@ std::vector<Value> values_of(nb::handle column) {
     return values;
 }
 
-// Each segment: first block, uncompressed size, archive_offsets (u64), compressed_sizes (u32).
+// Each segment: first block, archive_offsets (u64), compressed_sizes and uncompressed_sizes (u32).
+// The columns must have equally many values.
 void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& segments, bool verify,
                std::shared_ptr<DecodeWork> work) {
     std::vector<StoredSegment> stored;
-    for (const auto& [first_block, uncompressed_size, offsets, sizes] : segments) {
-        stored.push_back({first_block, uncompressed_size, values_of<std::uint64_t>(offsets),
-                          values_of<std::uint32_t>(sizes)});
+    for (const auto& [first_block, offsets, sizes, uncompressed_sizes] : segments) {
+        stored.push_back({first_block, values_of<std::uint64_t>(offsets),
+                          values_of<std::uint32_t>(sizes),
+                          values_of<std::uint32_t>(uncompressed_sizes)});
     }
     reader.read_from(std::make_shared<BlockSource>(descriptor, reader.block_size(),
                                                    std::move(stored), verify, std::move(work)));

@@ -53,8 +53,9 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
                           {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
                            gompfs::bind_postings, gompfs::bind_report});
-    gompfs::add_submodule(module, "index", "Checks of an index before SQLite reads it.",
-                          {gompfs::bind_index_pages});
+    gompfs::add_submodule(module, "index",
+                          "Checks of an index, and columns that follow from others.",
+                          {gompfs::bind_index_pages, gompfs::bind_index_blocks});
     gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
                           {gompfs::bind_stored_sizes, gompfs::bind_block_reader});
     gompfs::add_submodule(

@@ -144,9 +144,8 @@ BlockSource::Place BlockSource::place_of(std::uint64_t number) const {
         segments_.begin(), segments_.end(), number,
         [](std::uint64_t value, const StoredSegment& each) { return value < each.first_block; }));
     const std::uint64_t index = number - segment->first_block;
-    const std::uint64_t rest = segment->uncompressed_size - index * block_size_;
     return {segment->archive_offsets[index], segment->compressed_sizes[index],
-            static_cast<std::uint32_t>(std::min(rest, block_size_))};
+            segment->uncompressed_sizes[index]};
 }
 
 // The blocks from `first` on that lie next to each other in the archive.

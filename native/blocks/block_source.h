@@ -21,11 +21,12 @@
 namespace gompfs {
 
 // The blocks from first_block on, and their archive offsets and sizes; see gompfs.model.Segment.
+// The last block of each part of a segment may be shorter than the block size.
 struct StoredSegment {
     std::uint64_t first_block;
-    std::uint64_t uncompressed_size;
     std::vector<std::uint64_t> archive_offsets;
     std::vector<std::uint32_t> compressed_sizes;
+    std::vector<std::uint32_t> uncompressed_sizes;
 };
 
 // A block that was decoded, or nullptr and the reason.

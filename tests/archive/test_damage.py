@@ -169,9 +169,9 @@ class TestFrame:
     def test_later_version(self, archive_copy: Path) -> None:
         with Archive(archive_copy) as archive:
             superblock = archive.superblock
-        later = Superblock(superblock.block_size, superblock.uuid, version=2)
+        later = Superblock(superblock.block_size, superblock.uuid, version=3)
         overwrite(archive_copy, 0, later.to_bytes())
-        with pytest.raises(UnsupportedVersionError, match="version 2"):
+        with pytest.raises(UnsupportedVersionError, match="version 3"):
             Archive(archive_copy)
 
     @pytest.mark.parametrize("block_size", [0, 1, 8192, 16385, 1 << 21, (1 << 32) - 1])

@@ -106,7 +106,7 @@ def test_rows_out_of_order(
 
 def test_a_query_that_takes_too_many_steps_ends(index_of: bytes) -> None:
     """A second line of defence, in case a query takes more steps than the size of an index can explain."""
-    index = IndexReader(index_of, "a.gomp", 1 << 40, 16384)
+    index = IndexReader(index_of, "a.gomp", 1, 1 << 40, 16384)
     index._max_steps = 0
     with pytest.raises(CorruptIndexError, match="interrupted"):
         index._query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT MAX(i) FROM n")

@@ -197,6 +197,7 @@ MANY = [*SEQUENCES, *[Sequence(0, 0, 0)] * (len(DAMAGED) + 1)]
 
 MAKERS: dict[str, Callable[[], bytes]] = {
     "version-2": lambda: with_superblock(Superblock(BLOCK_SIZE, ID.uuid, version=2).to_bytes()),
+    "version-3": lambda: with_superblock(Superblock(BLOCK_SIZE, ID.uuid, version=3).to_bytes()),
     "superblock-reserved": lambda: with_superblock(checked(patched(ID.to_bytes()[:56], 40, b"\1"))),
     "superblock-block-size": lambda: with_superblock(Superblock(8192, ID.uuid).to_bytes()),
     "truncated": lambda: archive()[:-16],

@@ -1,4 +1,4 @@
-"""Finds the newest generation of an archive. The content of packed files cannot mislead the search.
+"""Finds the newest generation of an archive of format version 1.
 
 An attacker may control a packed file and store whole archives in it, with footers whose offsets are valid. If the end
 of the archive itself is truncated, damaged, or not written yet, such a footer must not be accepted as its own.
@@ -14,7 +14,7 @@ There are two ways to find a generation:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xxhash import xxh3_64_intdigest
 
@@ -36,31 +36,11 @@ from gompfs.format import (
     read_image,
     read_index,
 )
+from gompfs.generations.generation import Newest
 from gompfs.index.reader import IndexReader
 
 _NO_FOOTER = "no valid footer: the file is truncated or damaged"
 _SMALL_INDEX = 1 << 20  # an index up to this size is read in one request with the bytes before it
-
-
-@dataclass(frozen=True)
-class Newest:
-    """The generation that readers of an archive see: its footer and the image of its index. `size` is the file size."""
-
-    superblock: Superblock
-    footer: Footer
-    footer_offset: int
-    size: int
-    image: bytes = field(repr=False)
-
-    @property
-    def end(self) -> int:
-        """The archive_offset of the first byte after the footer."""
-        return self.footer_offset + FOOTER_SIZE
-
-    @property
-    def num_ignored_bytes(self) -> int:
-        """The number of bytes after the footer, which belong to no generation."""
-        return self.size - self.end
 
 
 @dataclass(frozen=True)
@@ -89,13 +69,8 @@ class Survey:
     unfinished: Unfinished | None
 
 
-def find_newest(file: ArchiveFile) -> Newest:
-    """Returns the newest generation of an archive.
-
-    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if the newest generation
-    has a footer but a damaged index. `gompfs repair` can then go back to the previous generation.
-    """
-    superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
+def find_newest(file: ArchiveFile, superblock: Superblock) -> Newest:
+    """Returns the newest generation. Raises ArchiveFormatError, or CorruptIndexError if its index is damaged."""
     size = file.size()
     newest = accept_end(file, superblock, size)
     if newest is not None:
@@ -133,7 +108,12 @@ def accept_end(file: ArchiveFile, superblock: Superblock, size: int) -> Newest |
         return None
     if database_size(image) != footer.index_size or ends_in_block(before, superblock.block_size):
         return None
-    return Newest(superblock, footer, footer_offset, size, image)
+    return _newest(superblock, footer, footer_offset, size, image)
+
+
+def _newest(superblock: Superblock, footer: Footer, footer_offset: int, size: int, image: bytes) -> Newest:
+    end = footer_offset + FOOTER_SIZE
+    return Newest(superblock, footer, footer_offset, end, footer.index_offset, size, image)
 
 
 def survey(file: ArchiveFile, superblock: Superblock, size: int) -> Survey:
@@ -148,7 +128,7 @@ def survey(file: ArchiveFile, superblock: Superblock, size: int) -> Survey:
             damaged = damaged or error.message
             continue
         if _lists_blocks(image, found, walk, superblock.block_size):
-            newest = Newest(superblock, found.footer, found.footer_offset, size, image)
+            newest = _newest(superblock, found.footer, found.footer_offset, size, image)
             break
     unfinished = None
     if not damaged and walk.last_footer == (newest.footer_offset if newest else 0):
@@ -178,7 +158,7 @@ def _find_unfinished(file: ArchiveFile, walk: ArchiveWalk, block_size: int) -> U
     image = read_image(file, found.index_offset, found.index_size)
     if not _lists_blocks(image, found, walk, block_size):
         return None
-    index = IndexReader(image, "", found.index_offset, block_size)
+    index = IndexReader(image, "", 1, found.index_offset, block_size)
     try:
         if next(iter(index.problems()), None) is not None:
             return None
@@ -197,7 +177,7 @@ def _lists_blocks(image: bytes, generation: WalkedGeneration, walk: ArchiveWalk,
 
     index = None
     try:
-        index = IndexReader(image, "", generation.index_offset, block_size)
+        index = IndexReader(image, "", 1, generation.index_offset, block_size)
         runs = [segment.places for segment in index.segments()] + [section.places for section in index.sections()]
     except CorruptIndexError:
         return False

@@ -1,0 +1,51 @@
+"""The header of a generation that `add` appends, in format version 2. It says where the trailers of the generation are.
+
+It lies on the first multiple of 64 after the trailers of the generation before. `add` writes it twice: first with zeros
+for the position of the index; and with the position when everything else is on disk. That makes the generation valid.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from uuid import UUID
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.errors import ArchiveFormatError
+
+GENERATION_HEADER_MAGIC = b"\x89GGENER\n"
+GENERATION_HEADER_SIZE = 64
+
+_FIELDS = struct.Struct("<8sII16sQQQ")
+_CHECKSUM = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class GenerationHeader:
+    """Begins generation 2 or a later one. The index has offset and size 0 while the generation is being written."""
+
+    generation: int
+    uuid: UUID
+    index_offset: int = 0
+    index_size: int = 0
+
+    def to_bytes(self) -> bytes:
+        """Returns the 64 bytes that are stored in the file."""
+        fields = _FIELDS.pack(
+            GENERATION_HEADER_MAGIC, self.generation, 0, self.uuid.bytes, self.index_offset, self.index_size, 0
+        )
+        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> GenerationHeader:
+        """Decode a header. Raises ArchiveFormatError if the bytes are not a valid header."""
+        if len(raw) < GENERATION_HEADER_SIZE or not raw.startswith(GENERATION_HEADER_MAGIC):
+            raise ArchiveFormatError("not a generation header")
+        _, generation, reserved, uuid, index_offset, index_size, reserved_too = _FIELDS.unpack_from(raw)
+        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
+        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
+            raise ArchiveFormatError("the generation header is damaged: its checksum does not match")
+        if reserved or reserved_too:
+            raise ArchiveFormatError("the generation header has impossible fields")
+        return cls(generation, UUID(bytes=uuid), index_offset, index_size)

@@ -1,0 +1,106 @@
+"""The trailers of a generation in format version 2: two copies of its index, each followed by a footer of 96 bytes.
+
+The superblock, or the header of a later generation, says where the first copy begins and how large it is. Everything
+else follows: a footer lies on the next multiple of 16 after its copy, and the second copy begins right after the first
+footer. So a reader never searches, and bytes inside packed files are never taken for a footer.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from uuid import UUID
+
+from xxhash import xxh3_64_intdigest
+
+from gompfs.codec import BLOCK_ALIGNMENT
+from gompfs.errors import ArchiveFormatError
+
+TRAILER_FOOTER_MAGIC = b"GOMPEND2"
+TRAILER_FOOTER_SIZE = 96
+NUM_COPIES = 2
+
+_FIELDS = struct.Struct("<8sII16sQQQQQQQ")
+_CHECKSUM = struct.Struct("<Q")
+
+
+@dataclass(frozen=True)
+class TrailerPlace:
+    """Where the trailers of a generation are: the blocks of the first copy of its index begin at `index_offset`.
+
+    `index_size` is the size of the blocks of one copy, from the first to the end of the last.
+    """
+
+    index_offset: int
+    index_size: int
+
+    @property
+    def copy_size(self) -> int:
+        """The size of one copy with its footer."""
+        return -(-self.index_size // BLOCK_ALIGNMENT) * BLOCK_ALIGNMENT + TRAILER_FOOTER_SIZE
+
+    @property
+    def end(self) -> int:
+        """The archive_offset of the first byte after the second footer."""
+        return self.copy_end(NUM_COPIES - 1)
+
+    def copy_offset(self, copy: int) -> int:
+        """Returns the archive_offset of the blocks of a copy, 0 or 1."""
+        return self.index_offset + copy * self.copy_size
+
+    def copy_end(self, copy: int) -> int:
+        """Returns the archive_offset of the first byte after the footer of a copy."""
+        return self.copy_offset(copy) + self.copy_size
+
+    def footer_offset(self, copy: int) -> int:
+        """Returns the archive_offset of the footer of a copy."""
+        return self.copy_end(copy) - TRAILER_FOOTER_SIZE
+
+
+@dataclass(frozen=True)
+class TrailerFooter:
+    """Describes one copy of the index of a generation. Offsets and sizes in bytes.
+
+    `start` is the archive_offset of the generation's header, 0 for the first generation. The image of the index has
+    `image_size` bytes; its blocks have `index_size`. `previous_footer` is 0 for the first generation.
+    """
+
+    generation: int
+    copy: int
+    uuid: UUID
+    start: int
+    index_offset: int
+    index_size: int
+    image_size: int
+    image_xxh3: int
+    previous_footer: int
+
+    def to_bytes(self) -> bytes:
+        """Returns the 96 bytes that are stored in the file."""
+        fields = _FIELDS.pack(
+            TRAILER_FOOTER_MAGIC,
+            self.generation,
+            self.copy,
+            self.uuid.bytes,
+            self.start,
+            self.index_offset,
+            self.index_size,
+            self.image_size,
+            self.image_xxh3,
+            self.previous_footer,
+            0,
+        )
+        return fields + _CHECKSUM.pack(xxh3_64_intdigest(fields))
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> TrailerFooter:
+        """Decode a footer. Raises ArchiveFormatError if the bytes are not a valid footer."""
+        if len(raw) < TRAILER_FOOTER_SIZE or not raw.startswith(TRAILER_FOOTER_MAGIC):
+            raise ArchiveFormatError("not a footer")
+        _, generation, copy, uuid, start, offset, size, image_size, xxh3, previous, reserved = _FIELDS.unpack_from(raw)
+        (checksum,) = _CHECKSUM.unpack_from(raw, _FIELDS.size)
+        if checksum != xxh3_64_intdigest(raw[: _FIELDS.size]):
+            raise ArchiveFormatError("its checksum does not match")
+        if reserved or generation == 0 or copy >= NUM_COPIES or image_size == 0:
+            raise ArchiveFormatError("it has impossible fields")
+        return cls(generation, copy, UUID(bytes=uuid), start, offset, size, image_size, xxh3, previous)

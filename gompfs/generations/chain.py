@@ -1,0 +1,141 @@
+"""Finds the generations of an archive of format version 2: a chain that begins at the superblock.
+
+The superblock locates the trailers of generation 1. The header of generation 2 lies right after them, and locates the
+trailers of generation 2; and so on. Each link was written by gompfs itself, at a position that follows from the links
+before, so no byte of a packed file is ever taken for one. A search for footers could not tell a genuine footer from one
+in a packed file: the author of a file that is added later knows everything that earlier generations contain.
+
+The chain ends at the first header that is missing, damaged or not finished, or whose trailers are cut off.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gompfs.codec import BLOCK_ALIGNMENT
+from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format import (
+    GENERATION_HEADER_SIZE,
+    NUM_COPIES,
+    SUPERBLOCK_SIZE,
+    ArchiveFile,
+    GenerationHeader,
+    Superblock,
+    TrailerFooter,
+    TrailerPlace,
+    align,
+    decode_image,
+    read_image,
+)
+from gompfs.generations.generation import Newest
+
+
+@dataclass(frozen=True)
+class Link:
+    """A generation in the chain. `start` is the archive_offset of its header, 0 for the first generation.
+
+    `previous_footer` is the position of the last footer of the generation before, or 0.
+    """
+
+    generation: int
+    start: int
+    place: TrailerPlace
+    previous_footer: int
+
+    @property
+    def next_start(self) -> int:
+        """The archive_offset of the header of the next generation."""
+        return align(self.place.end, GENERATION_HEADER_SIZE)
+
+
+def walk_chain(file: ArchiveFile, superblock: Superblock, size: int) -> Iterator[Link]:
+    """Yields the generations in the first `size` bytes of an archive, in order. Reads their headers only."""
+    link = Link(1, 0, TrailerPlace(superblock.index_offset, superblock.index_size), 0)
+    while _is_possible(link, size):
+        yield link
+        try:
+            header = GenerationHeader.from_bytes(file.read(GENERATION_HEADER_SIZE, link.next_start))
+        except ArchiveFormatError:
+            return
+        if header.generation != link.generation + 1 or header.uuid != superblock.uuid:
+            return
+        place = TrailerPlace(header.index_offset, header.index_size)
+        link = Link(header.generation, link.next_start, place, link.place.footer_offset(NUM_COPIES - 1))
+
+
+def _is_possible(link: Link, size: int) -> bool:
+    """Returns whether the first copy of the index of a generation is inside the file."""
+    place = link.place
+    return (
+        place.index_offset % BLOCK_ALIGNMENT == 0
+        and place.index_offset >= link.start + SUPERBLOCK_SIZE
+        and place.index_size > 0
+        and place.copy_end(0) <= size
+    )
+
+
+def find_newest(file: ArchiveFile, superblock: Superblock) -> Newest:
+    """Returns the last generation of the chain. Raises ArchiveFormatError, or CorruptIndexError if it is damaged."""
+    size = file.size()
+    links = deque(walk_chain(file, superblock, size), maxlen=1)
+    if not links:
+        is_cut = superblock.index_size > 0 and superblock.index_offset >= SUPERBLOCK_SIZE
+        cut = "the file is truncated: it ends before the end of its index"
+        raise ArchiveFormatError(cut if is_cut else "the superblock locates no index")
+    return read_generation(file, superblock, links[0], size)
+
+
+def read_generation(file: ArchiveFile, superblock: Superblock, link: Link, size: int) -> Newest:
+    """Returns a generation, read from its last intact copy. Raises CorruptIndexError if all copies are damaged."""
+    damage = None
+    for copy in reversed(range(NUM_COPIES)):
+        try:
+            footer = read_footer(file, superblock, link, copy)
+            image = read_copy(file, superblock, footer)
+        except CorruptIndexError as error:
+            damage = f"copy {copy} of the index: {error.message}"
+            continue
+        place = link.place
+        last_footer = place.footer_offset(NUM_COPIES - 1)
+        return Newest(superblock, footer, last_footer, place.end, place.index_offset, size, image, damage)
+    hint = f"; gompfs repair goes back to generation {link.generation - 1}" if link.generation > 1 else ""
+    raise CorruptIndexError(f"both copies of the index are damaged: {damage}{hint}")
+
+
+def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int) -> TrailerFooter:
+    """Returns the footer of a copy. Raises CorruptIndexError."""
+    place = link.place
+    begin = place.footer_offset(copy)
+    try:
+        footer = TrailerFooter.from_bytes(file.read(place.copy_end(copy) - begin, begin))
+    except ArchiveFormatError as error:
+        raise CorruptIndexError(f"its footer is damaged: {error.message}") from None
+    found = footer.generation, footer.copy, footer.uuid, footer.start, footer.previous_footer
+    where = footer.index_offset, footer.index_size
+    if found != (link.generation, copy, superblock.uuid, link.start, link.previous_footer) or where != (
+        place.copy_offset(copy),
+        place.index_size,
+    ):
+        raise CorruptIndexError("its footer belongs to another index")
+    return footer
+
+
+def read_copy(file: ArchiveFile, superblock: Superblock, footer: TrailerFooter) -> bytes:
+    """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
+    stored = read_image(file, footer.index_offset, footer.index_size)
+    return decode_image(stored, footer.image_size, footer.image_xxh3, superblock.block_size)
+
+
+def check_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
+    """Yields the damage of all copies of the indexes of all generations."""
+    for link in walk_chain(file, superblock, file.size()):
+        images: set[bytes] = set()
+        for copy in range(NUM_COPIES):
+            try:
+                images.add(read_copy(file, superblock, read_footer(file, superblock, link, copy)))
+            except CorruptIndexError as error:
+                yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
+        if len(images) > 1:
+            yield f"generation {link.generation}: the copies of its index differ"

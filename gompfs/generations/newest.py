@@ -1,0 +1,41 @@
+"""Finds the newest generation of an archive of any format version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gompfs.format import (
+    SUPERBLOCK_SIZE,
+    ArchiveFile,
+    Footer,
+    Superblock,
+    TrailerFooter,
+    check_earlier_footers,
+    read_index,
+)
+from gompfs.generations import chain, survey
+from gompfs.generations.generation import Newest
+
+
+def find_newest(file: ArchiveFile) -> Newest:
+    """Returns the newest generation of an archive.
+
+    Raises ArchiveFormatError if there is none, UnsupportedVersionError, and CorruptIndexError if the newest generation
+    is there but its index is damaged. `gompfs repair` can then go back to the previous generation.
+    """
+    superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
+    return survey.find_newest(file, superblock) if superblock.version == 1 else chain.find_newest(file, superblock)
+
+
+def read_image(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> bytes:
+    """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
+    if isinstance(footer, Footer):
+        return read_index(file, footer)
+    return chain.read_copy(file, superblock, footer)
+
+
+def check_generations(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> Iterator[str]:
+    """Yields the defects in footers and indexes, except those of the index that `footer` describes."""
+    if isinstance(footer, Footer):
+        return check_earlier_footers(file, footer)
+    return chain.check_copies(file, superblock)

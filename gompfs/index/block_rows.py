@@ -1,0 +1,144 @@
+"""Reads the tables segment and section of an index: where blocks lie, and what they hold. All columns are checked."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from typing import Any, Literal
+
+from gompfs._native.codec import are_possible_block_ranges
+from gompfs._native.index import consecutive_offsets, uncompressed_sizes
+from gompfs.index.schemas import SCHEMAS
+from gompfs.model import MAX_OFFSET, BlockPlaces, PartKind, Parts, Section, Segment
+
+Query = Callable[..., list[tuple[Any, ...]]]
+
+
+class BlockRowError(ValueError):
+    """A row of the tables is impossible. The message names the row."""
+
+
+class BlockRows:
+    """The rows of the tables segment and section, for one format version. Methods raise BlockRowError."""
+
+    def __init__(self, query: Query, version: int, data_end: int, block_size: int) -> None:
+        """`query` runs SQL. All blocks must lie before `data_end`, an archive offset."""
+        self._query = query
+        self._version = version
+        self._data_end = data_end
+        self._block_size = block_size
+
+    def segments(self) -> list[Segment]:
+        """Returns all segments in order."""
+        columns = SCHEMAS[self._version].columns["segment"]
+        read = self._segment_1 if self._version == 1 else self._segment_2
+        segments: list[Segment] = []
+        next_block = 0
+        for number, first_block, *fields in self._query(f"SELECT {columns} FROM segment ORDER BY number"):
+            if number != len(segments) or first_block != next_block:
+                raise BlockRowError(f"segment {number} contradicts itself")
+            segments.append(read(number, first_block, *fields))
+            next_block += len(segments[-1].places)
+        return segments
+
+    def sections(self) -> list[Section]:
+        """Returns all sections, by segment and kind."""
+        columns = SCHEMAS[self._version].columns["section"]
+        rows = self._query(f"SELECT {columns} FROM section ORDER BY segment, kind")
+        if any(type(segment) is not int or type(kind) is not str for segment, kind, *_ in rows):
+            raise BlockRowError("it has impossible sections")
+        return [self._section(*row) for row in rows]
+
+    def _segment_1(
+        self, number: int, first_block: int, num_blocks: Any, size: Any, offsets: Any, sizes: Any, codecs: Any
+    ) -> Segment:
+        places = self._places(f"segment {number}", size, offsets, sizes)
+        if len(places) != num_blocks or type(codecs) is not bytes or len(codecs) != num_blocks:
+            raise BlockRowError(f"segment {number} contradicts itself")
+        parts = min(num_blocks, 1)
+        no_heads = memoryview(bytes(8 * parts)).cast("Q"), memoryview(bytes(4 * parts)).cast("I")
+        return Segment(
+            number, first_block, places, codecs, Parts(bytes(parts), memoryview(array("Q", [size] * parts)), *no_heads)
+        )
+
+    def _segment_2(
+        self,
+        number: int,
+        first_block: int,
+        archive_offset: Any,
+        compressed_sizes: Any,
+        codecs: Any,
+        part_kinds: Any,
+        part_sizes: Any,
+        heads_offset: Any,
+        head_sizes: Any,
+    ) -> Segment:
+        name = f"segment {number}"
+        sizes = _column(name, part_sizes, "Q")
+        of_heads = _column(name, head_sizes, "I")
+        places = self._consecutive(name, archive_offset, compressed_sizes, sizes)
+        if any(type(column) is not bytes for column in (codecs, part_kinds)) or not (
+            len(codecs) == len(places)
+            and len(part_kinds) == len(of_heads) == len(sizes)
+            and max(part_kinds, default=0) <= max(PartKind)
+        ):
+            raise BlockRowError(f"{name} contradicts itself")
+        head_offsets = self._offsets(f"{name}: heads", heads_offset, head_sizes)
+        return Segment(number, first_block, places, codecs, Parts(part_kinds, sizes, head_offsets, of_heads))
+
+    def _section(self, segment: int, kind: str, size: Any, offset: Any, compressed_sizes: Any) -> Section:
+        name = f"section {kind} of segment {segment}"
+        if self._version == 1:
+            return Section(segment, kind, self._places(name, size, offset, compressed_sizes))
+        if type(size) is not int or size < 0:
+            raise BlockRowError(f"{name} has an impossible size")
+        parts = memoryview(array("Q", [size] if size else []))
+        return Section(segment, kind, self._consecutive(name, offset, compressed_sizes, parts))
+
+    def _places(self, name: str, size: Any, archive_offsets: Any, compressed_sizes: Any) -> BlockPlaces:
+        """Returns the positions of blocks that the index lists one by one, as version 1 does."""
+        offsets, sizes = _column(name, archive_offsets, "Q"), _column(name, compressed_sizes, "I")
+        block_size = self._block_size
+        fits = (
+            isinstance(size, int)
+            and size >= 0
+            and len(offsets) == -(-size // block_size)
+            and are_possible_block_ranges(offsets, sizes, self._data_end)
+        )
+        if not fits:
+            raise BlockRowError(f"{name} has blocks outside the file, or not as many as its size needs")
+        uncompressed = array("I", [block_size]) * len(offsets)
+        if size % block_size:
+            uncompressed[-1] = size % block_size
+        return BlockPlaces(offsets, sizes, memoryview(uncompressed), size)
+
+    def _consecutive(
+        self, name: str, archive_offset: Any, compressed_sizes: Any, part_sizes: memoryview[int]
+    ) -> BlockPlaces:
+        """Returns the positions of blocks that lie one after another, as in version 2."""
+        sizes = _column(name, compressed_sizes, "I")
+        offsets = self._offsets(name, archive_offset, compressed_sizes)
+        try:
+            uncompressed = uncompressed_sizes(part_sizes, self._block_size, len(sizes))
+        except ValueError:
+            raise BlockRowError(f"{name} has not as many blocks as its parts need") from None
+        if not are_possible_block_ranges(offsets, sizes, self._data_end):
+            raise BlockRowError(f"{name} has blocks of impossible sizes")
+        return BlockPlaces(offsets, sizes, memoryview(uncompressed).cast("I"), sum(part_sizes))
+
+    def _offsets(self, name: str, archive_offset: Any, sizes: bytes) -> memoryview[int]:
+        if type(archive_offset) is not int or not 0 <= archive_offset <= MAX_OFFSET:
+            raise BlockRowError(f"{name} has an impossible offset")
+        try:
+            return memoryview(consecutive_offsets(archive_offset, sizes, self._data_end)).cast("Q")
+        except ValueError:
+            raise BlockRowError(f"{name} has blocks outside the file") from None
+
+
+def _column(name: str, column: Any, code: Literal["I", "Q"]) -> memoryview[int]:
+    """Returns an integer view of a packed column."""
+    try:
+        view: memoryview[int] = memoryview(column).cast(code)
+        return view
+    except TypeError:
+        raise BlockRowError(f"{name} has no whole block places") from None

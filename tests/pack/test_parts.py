@@ -1,0 +1,108 @@
+"""Archives of format version 2 whose stream is cut into parts: every part ends with a block that may be short."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from tree_helpers import add, list_archive, list_directory, pack
+
+from gompfs.archive import Archive
+from gompfs.cli.application import run
+from gompfs.codec import CodecOptions
+from gompfs.engine import select_engine
+from gompfs.model import PartKind
+from gompfs.options import PackOptions
+from gompfs.pack import open_source, pack_archive
+from gompfs.pack.stream import BlockWriter, StreamWriter
+from gompfs.verify import verify_archive
+
+BLOCK_SIZE = 16 << 10
+# Bytes of a part: less than a block; not whole blocks; whole blocks; more than any file.
+PART_SIZES = [777, BLOCK_SIZE + 1, 2 * BLOCK_SIZE, 1 << 30]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Text and noise, in files that are smaller and larger than the parts, and files with the same content."""
+    root = tmp_path_factory.mktemp("parts") / "tree"
+    (root / "more").mkdir(parents=True)
+    rng = random.Random(3)
+    words = [b"part", b"block", b"kind", b"stream", b"\n"]
+    for number in range(40):
+        (root / f"more/{number}").write_bytes(b" ".join(rng.choices(words, k=rng.randrange(400))))
+    (root / "more/same").write_bytes((root / "more/7").read_bytes())
+    (root / "noise").write_bytes(rng.randbytes(100_000))
+    (root / "text").write_bytes(b" ".join(rng.choices(words, k=30_000)))
+    (root / "text-again").write_bytes((root / "text").read_bytes())
+    with open(root / "sparse", "wb") as file:
+        for place in (0, 5):
+            file.seek(place * 100_000)
+            file.write(rng.randbytes(40_000))
+    return root
+
+
+@pytest.mark.parametrize("part_size", PART_SIZES)
+def test_readers(part_size: int, tree: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """All ways to read give the files as they were, also after an add."""
+    archive = tmp_path / "a.gomp"
+    pack(archive, tree, version=2, part_size=part_size, block_size=BLOCK_SIZE)
+    add(archive, tree / "more", version=2, part_size=part_size)
+    expected = list_directory(tree)
+    for engine in ("cpu", "reference"):
+        with Archive(archive, engine=select_engine(engine), verify=True) as opened:
+            seen = list_archive(opened)
+            assert {path: seen[path].content for path in expected} == {
+                path: item.content for path, item in expected.items()
+            }
+            text = opened.resolve("text")
+            out = bytearray(text.size - 100)
+            opened.decode_into(text.ino, 100, memoryview(out))
+            assert out == expected[b"text"].content[100:]
+            assert len(opened.segments[0].parts) == -(-opened.segments[0].places.uncompressed_size // part_size)
+            assert engine == "reference" or verify_archive(opened).is_sound
+    capfdbinary.readouterr()
+    assert run(["cat", str(archive), "text", "noise"]) == 0
+    assert capfdbinary.readouterr().out == expected[b"text"].content + expected[b"noise"].content
+    assert run(["extract", str(archive), "-C", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out/sparse").read_bytes() == expected[b"sparse"].content
+
+
+@pytest.mark.parametrize("stats", [True, False])
+@pytest.mark.parametrize("part_size", PART_SIZES)
+def test_statistics(
+    part_size: int, stats: bool, tree: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Words are counted as in an archive of version 1, from a grammar and from the text of the files."""
+    answers = []
+    for version in (1, 2):
+        archive = tmp_path / f"{version}.gomp"
+        parts = {"part_size": part_size} if version == 2 else {}
+        options = PackOptions(version=version, block_size=BLOCK_SIZE, stats=stats, **parts)
+        pack_archive([open_source(tree)], archive, options, engine=select_engine("cpu"))
+        assert run(["stats", str(archive), "wordcount"]) == 0
+        answers.append(capfdbinary.readouterr().out)
+    assert answers[0] == answers[1]
+    assert answers[0].count(b"\n") == 4
+
+
+def test_a_caller_ends_parts(tmp_path: Path) -> None:
+    """Addresses of a part begin at a new block, and parts without bytes are not written."""
+    engine = select_engine("cpu")
+    with open(tmp_path / "blocks", "wb") as file:
+        stream = StreamWriter(BlockWriter(file, 0), engine, BLOCK_SIZE, CodecOptions())
+        stream.end_part(PartKind.TEXT)
+        assert stream.append(b"a" * 100) == 0
+        stream.end_part(PartKind.TEXT)
+        assert stream.append(b"b" * BLOCK_SIZE) == BLOCK_SIZE
+        stream.end_part()
+        stream.end_part(PartKind.TEXT)
+        assert stream.append(b"c") == 2 * BLOCK_SIZE
+        runs = [(0, 100), (BLOCK_SIZE, BLOCK_SIZE), (2 * BLOCK_SIZE, 1)]
+        assert list(stream.runs(0, 101 + BLOCK_SIZE)) == runs
+        assert list(stream.runs(50, 60)) == [(50, 50), (BLOCK_SIZE, 10)]
+        blocks = stream.finish()
+    assert stream.parts == [(PartKind.TEXT, 100), (PartKind.DATA, BLOCK_SIZE), (PartKind.DATA, 1)]
+    assert len(blocks) == 3
+    assert stream.size == 101 + BLOCK_SIZE

@@ -1,4 +1,4 @@
-"""The constants of docs/format.md that decoders need. kernels/shared/format_constants.h holds the same values."""
+"""The constants of the format that decoders need. kernels/shared/format_constants.h holds the same values."""
 
 from __future__ import annotations
 
@@ -55,3 +55,19 @@ LENGTH_SYMBOL_REPEAT = 11
 LENGTH_SYMBOL_ZEROS = 12
 LENGTH_SYMBOL_MANY_ZEROS = 13
 MAX_LENGTH_BITS = 7
+
+TADOC_HEADER_SIZE = 12
+TADOC_MAX_OVERHEAD = 64  # the most bytes by which a payload of gompresso-tadoc exceeds its content
+HEAD_HEADER_SIZE = 40
+NUM_HEAD_ARRAYS = 13
+MAX_HEAD_PAYLOAD = 2 << 20
+MAX_POOL_SIZE = 4 << 20
+MAX_EXPANSION_SIZE = 65535
+MAX_PART_SYMBOLS = 1 << 20  # a part has fewer
+NUM_CLASSES = 62
+MAX_CLASS_BITS = 11
+NUM_CLASS_LENGTHS_BITS = 6
+CLASS_LENGTH_BITS = 4
+NUM_LEVELS_BITS = 5
+MAX_LEVEL_SIZE_BITS = 20
+WORD_RESTART = 256

@@ -1,6 +1,6 @@
-// The constants of docs/format.md that all decoders share. gompfs/codec/constants.py holds the same
-// constants, and a test compares the two. This file contains plain constants only, because CUDA and
-// C++ both include it.
+// The constants of docs/format.md and docs/format-2-codec.md that all decoders share.
+// gompfs/codec/constants.py holds the same constants, and a test compares the two. This file
+// contains plain constants only, because CUDA and C++ both include it.
 #pragma once
 
 // Tables that kernels index at run time must be in device memory.
@@ -83,5 +83,31 @@ constexpr int kLengthSymbolRepeat = 11;  // repeats the previous length 3 to 6 t
 constexpr int kLengthSymbolZeros = 12;   // 3 to 10 zeros, 3 extra bits
 constexpr int kLengthSymbolManyZeros = 13;  // 11 to 138 zeros, 7 extra bits
 constexpr int kMaxLengthBits = 7;
+
+// gompresso-tadoc: the payload of a block is a header and a stream of ranks. It may exceed its
+// content by kTadocMaxOverhead bytes, because a block may be a few bytes long.
+constexpr int kTadocHeaderSize = 12;
+constexpr int kTadocMaxOverhead = 64;
+// The head of a part: a header, token bytes, codes, and a stream of kNumHeadArrays arrays.
+constexpr int kHeadHeaderSize = 40;
+constexpr int kNumHeadArrays = 13;
+constexpr int kMaxHeadPayload = 2 << 20;
+// The expansions of all symbols of a part, and of one symbol, in bytes.
+constexpr int kMaxPoolSize = 4 << 20;
+constexpr int kMaxExpansionSize = 65535;
+// A part has fewer symbols than this.
+constexpr int kMaxPartSymbols = 1 << 20;
+// A number is coded as its class and class / 2 extra bits. The codes field gives a class code as a
+// number of lengths, and the lengths.
+constexpr int kNumClasses = 62;
+constexpr int kMaxClassBits = 11;
+constexpr int kNumClassLengthsBits = 6;
+constexpr int kClassLengthBits = 4;
+// The codes field begins with the number of levels, and the number of rules of each level: at most
+// this many ones, a zero, and as many bits as ones.
+constexpr int kNumLevelsBits = 5;
+constexpr int kMaxLevelSizeBits = 20;
+// In the section `words`, each word whose number is a multiple of this shares no prefix.
+constexpr int kWordRestart = 256;
 
 }  // namespace gompfs

@@ -74,25 +74,29 @@ def build_bit(decoded: DecodedPayload, rng: random.Random) -> bytes:
         sequence_items.append([token_words[token], *extra, *offset])
     literal_items = [[literal_words[literal]] for literal in decoded.literals]
     lengths = to_bytes(write_lengths([*literal_code, *token_code, *offset_code], rng))
-    sizes: Bits = []
-    stream: Bits = []
-    frames = []
-    for items in (sequence_items, literal_items):
-        sub_blocks: list[Bits] = [[] for _ in range(NUM_SUB_BLOCKS)]
-        for index, item in enumerate(items):
-            sub_blocks[index % NUM_SUB_BLOCKS] += item
-        num_bits = [sum(count for _, count in bits) for bits in sub_blocks]
-        base = rng.randint(0, min(num_bits))
-        width = rng.randint((max(num_bits) - base).bit_length(), MAX_SIZE_WIDTH)
-        frames.append((base, width))
-        sizes += [(size - base, width) for size in num_bits]
-        stream += [number for bits in sub_blocks for number in bits]
-    (base, width), (literal_base, literal_width) = frames
+    base, width, sizes, stream = deal_out([sequence_items], rng)
+    literal_base, literal_width, literal_sizes, literal_stream = deal_out([literal_items], rng)
     header = struct.pack(
         "<BBBBIIIII", decoded.dependency_elimination, decoded.group_size_log2, width, literal_width,
         len(decoded.sequences), len(decoded.literals), base, literal_base, len(lengths),
     )  # fmt: skip
-    return header + lengths + to_bytes(sizes + stream) + bytes(BIT_PADDING)
+    return header + lengths + to_bytes(sizes + literal_sizes + stream + literal_stream) + bytes(BIT_PADDING)
+
+
+def deal_out(arrays: Sequence[Sequence[Bits]], rng: random.Random | None) -> tuple[int, int, Bits, Bits]:
+    """Deals the items of each array out to the sub-blocks. Returns the base and width of their sizes, which are random
+    with a random generator and small without one; the sizes; and the sub-blocks.
+    """
+    sub_blocks: list[Bits] = [[] for _ in range(NUM_SUB_BLOCKS)]
+    for items in arrays:
+        for index, item in enumerate(items):
+            sub_blocks[index % NUM_SUB_BLOCKS] += item
+    num_bits = [sum(count for _, count in bits) for bits in sub_blocks]
+    base = rng.randint(0, min(num_bits)) if rng else min(num_bits)
+    width = (max(num_bits) - base).bit_length()
+    if rng:
+        width = rng.randint(width, MAX_SIZE_WIDTH)
+    return base, width, [(size - base, width) for size in num_bits], [number for bits in sub_blocks for number in bits]
 
 
 def to_bytes(bits: Bits) -> bytes:

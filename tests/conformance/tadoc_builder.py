@@ -25,6 +25,7 @@ from gompfs.codec.constants import (
     MAX_CLASS_BITS,
     NUM_CLASS_LENGTHS_BITS,
     NUM_CLASSES,
+    NUM_HEAD_ARRAYS,
     NUM_LEVELS_BITS,
     TADOC_MAX_OVERHEAD,
     WORD_RESTART,
@@ -66,6 +67,7 @@ class BlockPlan:
 class BuiltPart:
     """The payloads of a part, and what they must decode to."""
 
+    plan: HeadPlan
     head: bytes
     pool: bytes
     blocks: list[bytes]
@@ -98,8 +100,10 @@ def build_part(
     if any(len(block) > len(content) + TADOC_MAX_OVERHEAD for block, content in zip(blocks, contents, strict=True)):
         rank_code = make_code(rank_classes, None)
         blocks = build_blocks(plans, ranks, rank_code, None)
+    plan = plan_head(symbols, rules, rank_code, rng)
     return BuiltPart(
-        build_head(symbols, rules, rank_code, rng),
+        plan,
+        plan.write(rng),
         symbols.pool(),
         blocks,
         contents,
@@ -218,8 +222,49 @@ def build_block(ranks: Sequence[int], skip: int, rank_code: Sequence[int], rng: 
     return struct.pack("<IIHBB", len(ranks), base, skip, width, 0) + to_bytes(sizes + stream) + bytes(BIT_PADDING)
 
 
-def build_head(symbols: PartSymbols, rules: Sequence[Sequence[int]], rank_code: list[int], rng: Random) -> bytes:
-    """Returns the payload of the head. `rules` are those of the part, as ranks."""
+@dataclass
+class HeadPlan:
+    """What a head holds, before it is coded."""
+
+    arrays: list[list[int]]
+    token_bytes: bytes
+    level_sizes: list[int]
+    rank_code: list[int]
+    has_splitter: bool
+
+    def write(self, rng: Random = None, codes: dict[int, list[int]] | None = None) -> bytes:
+        """Returns the payload. `codes` has the class codes of some arrays; the others are made.
+
+        A class without a codeword, which no valid head has, is written as zeros.
+        """
+        is_class = [6 <= array <= 9 for array in range(NUM_HEAD_ARRAYS)]
+        class_codes = [
+            make_code(items if coded else map(class_of, items), rng)
+            for items, coded in zip(self.arrays, is_class, strict=True)
+        ]
+        class_codes[-1] = self.rank_code
+        for array, code in (codes or {}).items():
+            class_codes[array] = code
+        written: list[list[Bits]] = []
+        for items, coded, code in zip(self.arrays, is_class, class_codes, strict=True):
+            words = dict.fromkeys(range(NUM_CLASSES), (0, MAX_CLASS_BITS)) | codewords(code)
+            written.append([[words[item]] if coded else number_bits(item, words) for item in items])
+        base, width, sizes, stream = deal_out(written, rng)
+        codes_field = to_bytes(write_codes(self.level_sizes, class_codes, rng))
+        stored = store_token_bytes(self.token_bytes, rng)
+        sizes_of_arrays = [len(items) for items in self.arrays]
+        header = struct.pack(
+            "<8I3H2B", sizes_of_arrays[0], sum(sizes_of_arrays[2:5]), sizes_of_arrays[1], sizes_of_arrays[5],
+            sizes_of_arrays[10], len(self.token_bytes), len(stored), base,
+            sizes_of_arrays[2], sizes_of_arrays[3], len(codes_field), width, self.has_splitter,
+        )  # fmt: skip
+        return header + stored + codes_field + to_bytes(sizes + stream) + bytes(BIT_PADDING)
+
+
+def plan_head(
+    symbols: PartSymbols, rules: Sequence[Sequence[int]], rank_code: list[int], rng: Random = None
+) -> HeadPlan:
+    """Returns what the head of a part holds. `rules` are those of the part, as ranks."""
     prefix_lengths, token_bytes = write_tokens(symbols, rng)
     words_start = int(symbols.has_splitter)
     local_end = words_start + len(symbols.local_words)
@@ -241,25 +286,7 @@ def build_head(symbols: PartSymbols, rules: Sequence[Sequence[int]], rank_code: 
         first_ranks(rules, symbols.level_sizes),
         [rank for body in rules for rank in body[1:]],
     ]
-    is_class = [6 <= array <= 9 for array in range(len(arrays))]
-    codes = [
-        make_code(items if coded else map(class_of, items), rng)
-        for items, coded in zip(arrays[:-1], is_class, strict=False)
-    ]
-    codes.append(rank_code)
-    written: list[list[Bits]] = []
-    for items, coded, code in zip(arrays, is_class, codes, strict=True):
-        words = codewords(code)
-        written.append([[words[item]] if coded else number_bits(item, words) for item in items])
-    base, width, sizes, stream = deal_out(written, rng)
-    codes_field = to_bytes(write_codes(symbols.level_sizes, codes, rng))
-    stored = store_token_bytes(token_bytes, rng)
-    header = struct.pack(
-        "<8I3H2B", len(symbols.local_words), len(symbols.global_words), len(symbols.local_separators),
-        len(symbols.global_separators), len(rules), len(token_bytes), len(stored), base,
-        len(globals_by_size[0]), len(globals_by_size[1]), len(codes_field), width, symbols.has_splitter,
-    )  # fmt: skip
-    return header + stored + codes_field + to_bytes(sizes + stream) + bytes(BIT_PADDING)
+    return HeadPlan(arrays, token_bytes, symbols.level_sizes, rank_code, symbols.has_splitter)
 
 
 def write_tokens(symbols: PartSymbols, rng: Random) -> tuple[list[int], bytes]:

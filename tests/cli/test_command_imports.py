@@ -51,3 +51,10 @@ def test_reading_commands_need_no_numpy(archive: Path, arguments: tuple[str, ...
     loaded = loaded_by(command, archive, *rest) if command == "cat" else loaded_by(command, *rest, archive)
     assert "gompfs.archive.archive" in loaded
     assert not loaded & _READERS_NEED_NO
+
+
+def test_packing_needs_no_pandas(tree: Path, tmp_path: Path) -> None:
+    """sqlite_utils imported it where it was installed, which took more than half of the time of a small pack."""
+    loaded = loaded_by("pack", "-q", tree, tmp_path / "tree.gomp")
+    assert "sqlite_utils.db" in loaded
+    assert not {"pandas.core", "pyarrow"} & loaded

@@ -20,7 +20,8 @@ from tree_helpers import PACKAGE_PARENT, pack
 
 from gompfs.cli.completion import SCRIPTS, BashLine
 
-_QUIET_SECONDS = 0.4
+_QUIET_SECONDS = 0.05
+_LIMIT = 20  # seconds until an event
 _NAMES = [
     b"0$(touch PWNED)",
     b"1`touch PWNED`",
@@ -48,18 +49,33 @@ _NAMES = [
 ]
 
 
+# Tells in a file `events` of the shell's directory when it has run, so that no test has to guess how long that takes.
+_PROGRAM = """#!/bin/sh
+if [ -z "$_GOMPFS_COMPLETE" ] && [ -e "$HOME/record" ]; then
+    printf '%s\\0' "$@" >"$HOME/arguments"
+    exit
+fi
+PYTHONPATH="{path}" "{python}" -P -m gompfs "$@"
+status=$?
+[ -z "$_GOMPFS_COMPLETE" ] || echo answer >>"$HOME/events"
+exit $status
+"""
+
+
 class Shell:
     """An interactive shell on a pseudo terminal, with the completion script loaded."""
 
-    def __init__(self, directory: Path, command: list[str | Path], script: str, prompt: str) -> None:
+    def __init__(self, directory: Path, name: str, bytecode: Path) -> None:
+        command, preparation = COMMANDS[name]
         binaries = directory / "bin"
         binaries.mkdir()
-        (binaries / "gompfs").write_text(
-            f'#!/bin/sh\nPYTHONPATH="{PACKAGE_PARENT}" exec "{sys.executable}" -P -m gompfs "$@"\n'
-        )
+        (binaries / "gompfs").write_text(_PROGRAM.format(path=PACKAGE_PARENT, python=sys.executable))
         (binaries / "gompfs").chmod(0o755)
-        (directory / "script").write_text(script)
+        (directory / "script").write_text(SCRIPTS[name])
+        self.name = name
         self.written = b""
+        self._events = directory / "events"
+        self._events.touch()
         controller, terminal = pty.openpty()
         self._controller = controller
         environment = {
@@ -67,7 +83,7 @@ class Shell:
             "HOME": str(directory),
             "TERM": "xterm",
             "LC_ALL": "C.UTF-8",
-            "PYTHONPYCACHEPREFIX": str(directory / "pycache"),
+            "PYTHONPYCACHEPREFIX": str(bytecode),
         }
         self.process = subprocess.Popen(
             command,
@@ -80,15 +96,43 @@ class Shell:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(terminal)
-        self.type(prompt + "\n")
+        self.enter(preparation)
 
-    def read(self, *, quiet_seconds: float = _QUIET_SECONDS, limit: float = 30) -> bytes:
-        """Returns what the shell writes, until it has written something and then nothing for `quiet_seconds`."""
-        piece = b""
-        deadline = time.monotonic() + limit
-        while time.monotonic() < deadline:
-            if not select.select([self._controller], [], [], quiet_seconds if piece else 10)[0]:
-                break
+    def complete(self, text: str) -> None:
+        """Types text and TAB, and waits for the completion."""
+        self._type(text + "\t", "answer")
+
+    def enter(self, text: str) -> None:
+        """Types text and Enter, and waits for the next prompt."""
+        self._type(text + "\r", "prompt")
+
+    def erase(self) -> None:
+        """Types ^U, which empties the command line. fish ignores ^C while it completes."""
+        self._send(b"\x15")
+
+    def cancel(self) -> None:
+        """Types ^C."""
+        self._send(b"\x03")
+
+    def _send(self, key: bytes) -> None:
+        os.write(self._controller, key)
+        select.select([self._controller], [], [], 0.1)
+        self._read(_QUIET_SECONDS)
+
+    def _type(self, text: str, event: str) -> None:
+        num_before = self._count(event)
+        os.write(self._controller, text.encode())
+        deadline = time.monotonic() + _LIMIT
+        while self._count(event) == num_before and time.monotonic() < deadline:
+            self._read(0.01)
+        self._read(_QUIET_SECONDS)
+
+    def _count(self, event: str) -> int:
+        return self._events.read_text().split().count(event)
+
+    def _read(self, quiet_seconds: float) -> None:
+        """Reads what the shell writes, until it has written nothing for `quiet_seconds`."""
+        while select.select([self._controller], [], [], quiet_seconds)[0]:
             try:
                 new = os.read(self._controller, 65536)
             except OSError:
@@ -97,13 +141,7 @@ class Shell:
             for question, reply in ((b"\x1b[c", b"\x1b[?62c"), (b"\x1b[6n", b"\x1b[1;1R")):
                 if question in new:
                     os.write(self._controller, reply)
-            piece += new
-        self.written += piece
-        return piece
-
-    def type(self, text: str) -> bytes:
-        os.write(self._controller, text.encode())
-        return self.read()
+            self.written += new
 
     def close(self) -> None:
         self.process.kill()
@@ -111,17 +149,28 @@ class Shell:
         os.close(self._controller)
 
 
+# For each shell: its command, and a line after which it writes to `events` at each prompt.
 COMMANDS: dict[str, tuple[list[str | Path], str]] = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], "PS1='> '; set -H; bind 'set bell-style none'; . ./script"),
-    "zsh": (["zsh", "-f", "-i"], "PS1='> '; autoload -U compinit; compinit -u -D; unsetopt beep; . ./script"),
-    "fish": (["fish", "--no-config", "-i"], "function fish_prompt; echo '> '; end; source ./script"),
+    "bash": (
+        ["bash", "--norc", "--noprofile", "-i"],
+        "PS1='> '; set -H; bind 'set bell-style none'; . ./script; PROMPT_COMMAND='echo prompt >>~/events'",
+    ),
+    "zsh": (
+        ["zsh", "-f", "-i"],
+        "PS1='> '; autoload -U compinit; compinit -u -D; unsetopt beep; . ./script; precmd() echo prompt >>~/events",
+    ),
+    "fish": (
+        ["fish", "--no-config", "-i"],
+        "function fish_prompt; echo prompt >>~/events; echo '> '; end; source ./script",
+    ),
 }
 
 
-@pytest.fixture
-def hostile_tree(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def hostile_archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Has one directory per hostile name. Each contains one file of that name, whose content is its number."""
-    root = tmp_path / "tree"
+    directory = tmp_path_factory.mktemp("hostile")
+    root = directory / "tree"
     for number, name in enumerate(_NAMES):
         (root / f"d{number}").mkdir(parents=True)
         path = os.path.join(os.fsencode(root / f"d{number}"), name)
@@ -129,17 +178,26 @@ def hostile_tree(tmp_path: Path) -> Path:
             file.write(f"content {number}")
     with open(os.path.join(os.fsencode(root), _NAMES[17]), "w") as file:
         file.write("a leading dash at the root")
-    pack(tmp_path / "a.gomp", root)
-    return tmp_path
+    pack(directory / "a.gomp", root)
+    return directory / "a.gomp"
+
+
+@pytest.fixture(scope="module")
+def bytecode(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory for compiled Python modules."""
+    return tmp_path_factory.mktemp("bytecode")
 
 
 @pytest.fixture(params=SCRIPTS)
-def shell(request: pytest.FixtureRequest, hostile_tree: Path) -> Iterator[Shell]:
+def shell(
+    request: pytest.FixtureRequest, hostile_archive: Path, bytecode: Path, tmp_path: Path
+) -> Iterator[Shell]:
+    """A shell in tmp_path, which contains the archive as a.gomp."""
     name = request.param
     if name != "bash" and not shutil.which(name):
         pytest.skip(f"{name} is not installed")
-    shell = Shell(hostile_tree, *[COMMANDS[name][0], SCRIPTS[name], COMMANDS[name][1]])
-    shell.name = name  # type: ignore[attr-defined]
+    shutil.copy(hostile_archive, tmp_path)
+    shell = Shell(tmp_path, name, bytecode)
     yield shell
     shell.close()
 
@@ -149,56 +207,59 @@ def written_by(path: Path) -> str | None:
     while time.monotonic() < deadline:
         if path.exists() and (content := path.read_text()):
             return content
-        time.sleep(0.05)
+        time.sleep(0.02)
     return None
 
 
-def test_hostile_names_are_completed_and_not_evaluated(shell: Shell, hostile_tree: Path) -> None:
+def test_hostile_names_are_completed_and_not_evaluated(shell: Shell, tmp_path: Path) -> None:
     """TAB inserted the name `q$(touch PWNED)` unquoted into the command line, and the next Enter executed it."""
+    (tmp_path / "record").touch()
     failed = []
     for number, name in enumerate(_NAMES):
-        if shell.name == "fish" and b"\t" in name:  # type: ignore[attr-defined]
+        if shell.name == "fish" and b"\t" in name:
             continue
-        shell.type(f"gompfs cat a.gomp d{number}/\t")
-        shell.type(f" >out{number}\r")
-        if written_by(hostile_tree / f"out{number}") != f"content {number}":
+        shell.complete(f"gompfs cat a.gomp d{number}/")
+        shell.enter("")
+        recorded = (tmp_path / "arguments").read_bytes() if (tmp_path / "arguments").exists() else b""
+        if recorded != b"cat\0a.gomp\0d%d/%s\0" % (number, name):
             failed.append(name)
-            shell.type("\x03")
-        assert not (hostile_tree / "PWNED").exists(), name
+            shell.cancel()
+        (tmp_path / "arguments").unlink(missing_ok=True)
+        assert not (tmp_path / "PWNED").exists(), name
     assert not failed, shell.written[-5000:].decode(errors="replace")
 
 
-def test_a_name_with_a_leading_dash_is_not_an_option(shell: Shell, hostile_tree: Path) -> None:
-    shell.type("gompfs cat a.gomp ./-\t")
-    shell.type(" >out\r")
-    assert written_by(hostile_tree / "out") == "a leading dash at the root"
-    assert not (hostile_tree / "PWNED").exists()
+def test_a_name_with_a_leading_dash_is_not_an_option(shell: Shell, tmp_path: Path) -> None:
+    shell.complete("gompfs cat a.gomp ./-")
+    shell.enter(" >out")
+    assert written_by(tmp_path / "out") == "a leading dash at the root"
+    assert not (tmp_path / "PWNED").exists()
 
 
-def test_names_are_completed_inside_quotes(shell: Shell, hostile_tree: Path) -> None:
+def test_names_are_completed_inside_quotes(shell: Shell, tmp_path: Path) -> None:
     for quote in "'\"":
-        shell.type(f"gompfs cat a.gomp {quote}d3/3 two\t")
-        shell.type(" >out\r")
-        if shell.name != "fish":  # type: ignore[attr-defined]
-            assert written_by(hostile_tree / "out") == "content 3"
-            (hostile_tree / "out").unlink()
-        shell.type("\x03")
-        shell.type(f"gompfs cat a.gomp {quote}d0/0\t")
-        shell.type(" >out\r")
-        assert written_by(hostile_tree / "out") == "content 0"
-        (hostile_tree / "out").unlink()
-    assert not (hostile_tree / "PWNED").exists()
+        shell.complete(f"gompfs cat a.gomp {quote}d3/3 two")
+        if shell.name != "fish":
+            shell.enter(" >out")
+            assert written_by(tmp_path / "out") == "content 3"
+            (tmp_path / "out").unlink()
+        shell.erase()
+        shell.complete(f"gompfs cat a.gomp {quote}d0/0")
+        shell.enter(" >out")
+        assert written_by(tmp_path / "out") == "content 0"
+        (tmp_path / "out").unlink()
+    assert not (tmp_path / "PWNED").exists()
 
 
-def test_commands_options_and_local_files(shell: Shell, hostile_tree: Path) -> None:
-    (hostile_tree / "local archive.gomp").write_bytes((hostile_tree / "a.gomp").read_bytes())
-    shell.type("gompfs comple\t")
-    shell.type("bash >out1\r")
-    assert written_by(hostile_tree / "out1") == SCRIPTS["bash"].lstrip()
-    shell.type("gompfs ls --rec\t")
-    shell.type("local\t")
-    shell.type(" d1/ >out2\r")
-    assert written_by(hostile_tree / "out2") == "d1/1`touch PWNED`\n"
+def test_commands_options_and_local_files(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "local archive.gomp").write_bytes((tmp_path / "a.gomp").read_bytes())
+    shell.complete("gompfs comple")
+    shell.enter("bash >out1")
+    assert written_by(tmp_path / "out1") == SCRIPTS["bash"].lstrip()
+    shell.complete("gompfs ls --rec")
+    shell.complete("local")
+    shell.enter(" d1/ >out2")
+    assert written_by(tmp_path / "out2") == "d1/1`touch PWNED`\n"
 
 
 @pytest.mark.parametrize(

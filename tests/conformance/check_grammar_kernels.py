@@ -1,7 +1,7 @@
 """Compares grammars whose rules come from the kernels on the host with those of the C++ core.
 
-Usage: check_grammar_kernels.py LIBRARY, where LIBRARY is built from host_kernels.cpp. Since it has sanitizers, this is
-a process of its own. PYTHONPATH must contain the folders conformance and grammar.
+Usage: check_grammar_kernels.py LIBRARY NUM_EXAMPLES, where LIBRARY is built from host_kernels.cpp. Since it has
+sanitizers, this is a process of its own. PYTHONPATH must contain the folders conformance and grammar.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from gompfs.gpu.repair import build_rules, join_parts, split_parts
 from gompfs.grammar import GrammarBuilder, PartsInRules, PartsInText
 from gompfs.model import WORD_RULES
 
-NUM_EXAMPLES = 150
-
 few_words = st.lists(st.sampled_from([b"a ", b"b ", b"c ", b"d e ", b"f"]), max_size=80).map(b"".join)
 runs = st.lists(st.tuples(st.sampled_from([b"a ", b"b ", b"c d "]), st.integers(1, 40))).map(
     lambda pairs: b"".join(word * times for word, times in pairs)
@@ -29,8 +27,11 @@ any_text = st.lists(st.sampled_from(pieces), max_size=12).map(b"".join)
 parts = st.lists(st.one_of(few_words, runs), min_size=1, max_size=4)
 
 
-def main(library: Path) -> None:
+def main(library: Path, num_examples: int) -> None:
     """Checks random words, the batches of part_batches, and random batches."""
+    random = settings(
+        max_examples=num_examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
     device = HostDevice(library)
 
     def compare(batch: list[Texts], halved: bool) -> None:
@@ -41,12 +42,12 @@ def main(library: Path) -> None:
 
         assert sections_of_batch(batch, build) == [section_of_core(texts) for texts in batch]
 
-    @settings(max_examples=NUM_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @random
     @given(batch=st.lists(parts, min_size=1, max_size=5), halved=st.booleans())
     def compare_any(batch: list[Texts], halved: bool) -> None:
         compare(batch, halved)
 
-    @settings(max_examples=NUM_EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @random
     @given(texts=st.lists(any_text, max_size=6), words=st.sampled_from(WORD_RULES))
     def compare_words(texts: list[bytes], words: str) -> None:
         sections = []
@@ -63,4 +64,4 @@ def main(library: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -2,7 +2,7 @@
 
 The name of a file there is a digest of everything that it was made from: the compiler, the flags, the source and all
 headers. So a changed source gives another file. Test processes that need the same file wait for each other. Files that
-no test has used for a week are deleted.
+no test has used for a week are deleted. As a program, this module builds all of them.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ _INCLUDES = [
 ]
 _FLAGS = ["-std=c++20", "-O1", "-g1", "-fPIC", *(f"-I{folder}" for folder in _INCLUDES)]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-_HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), ROOT / "kernels" / "host" / "cuda_on_host.cpp"]
+_CUDA_ON_HOST = ROOT / "kernels" / "host" / "cuda_on_host.cpp"
+_HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), _CUDA_ON_HOST]
 
 
-def core_sources(folders: str = "*") -> list[Path]:
-    """Returns the sources of the C++ core, without the Python modules."""
-    return [path for path in sorted((ROOT / "native").glob(f"{folders}/*.cpp")) if path.parent.name != "bindings"]
-
-
-def build_sanitized(sources: Sequence[Path]) -> Path:
-    """Returns a program of these sources with AddressSanitizer and UndefinedBehaviorSanitizer."""
+def fuzz_program() -> Path:
+    """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
+    sources = [*_core_sources("codec", "common", "grammar", "statistics"), Path(__file__).with_name("fuzz.cpp")]
     return _link(sources, ["-pthread"], sanitized=True)
+
+
+def run_kernels_program() -> Path:
+    """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
+    sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_kernels.cpp")]
+    return _link(sources, [], sanitized=True)
 
 
 def kernel_library(*, sanitized: bool = False) -> Path:
@@ -57,9 +60,14 @@ def sanitizer_environment() -> dict[str, str]:
     return {**os.environ, "LD_PRELOAD": found.stdout.strip(), "ASAN_OPTIONS": "detect_leaks=0"}
 
 
+def _core_sources(*folders: str) -> list[Path]:
+    """Returns the sources in folders of the C++ core."""
+    return [path for folder in folders for path in sorted((ROOT / "native" / folder).glob("*.cpp"))]
+
+
 def _link(sources: Sequence[Path], options: Sequence[str], *, sanitized: bool) -> Path:
     sanitizers = _SANITIZERS if sanitized else []
-    with ThreadPoolExecutor(2) as executor:
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as executor:
         objects = list(executor.map(lambda source: _compile(source, sanitizers), sources))
     command = [_compiler(), *sanitizers, *map(str, objects), *options]
     return _cached(command, [], lambda target: subprocess.run([*command, "-o", target], check=True))
@@ -128,3 +136,10 @@ def run_cases_sanitized(name: str) -> str:
     done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+if __name__ == "__main__":
+    kernel_library()
+    kernel_library(sanitized=True)
+    run_kernels_program()
+    fuzz_program()

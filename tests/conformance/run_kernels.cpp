@@ -29,6 +29,7 @@ namespace {
 
 using Buffer = std::vector<std::uint8_t>;
 constexpr unsigned kNumWarps = 2;
+constexpr int kMutationsPerPayload = 20;
 constexpr std::size_t kPayloadPadding = 64;
 
 struct AlignedBytes {
@@ -182,14 +183,15 @@ int fuzz(int num_mutations) {
         std::size_t size = 0;
         bool valid = false;
         for (int round = 0; round < num_mutations; ++round) {
-            if (round % 50 == 0) {
+            if (round % kMutationsPerPayload == 0) {
                 do {
-                    Buffer content = make_content(round / 50 % 4);
+                    Buffer content = make_content(round / kMutationsPerPayload % 4);
                     content.resize(std::min<std::size_t>(content.size(), 2000));
                     size = content.size();
-                    payload = gompfs::encode_payload(
-                        content,
-                        {codec, 1 + round / 50 % 9, round / 50 % 3 != 0, 2 + round / 50 % 4});
+                    payload = gompfs::encode_payload(content,
+                                                     {codec, 1 + round / kMutationsPerPayload % 9,
+                                                      round / kMutationsPerPayload % 3 != 0,
+                                                      2 + round / kMutationsPerPayload % 4});
                 } while (!payload);
                 Buffer content(size);
                 if (!agree(codec, *payload, size, valid) || !valid ||

@@ -15,9 +15,10 @@ GRAMMAR = FOLDER.parent / "grammar"
 
 
 @pytest.mark.timeout(1200)
-def test_kernels_build_the_rules_of_the_core() -> None:
+@pytest.mark.parametrize("num_examples", [50, pytest.param(1000, marks=pytest.mark.slow)])
+def test_kernels_build_the_rules_of_the_core(num_examples: int) -> None:
     done = subprocess.run(
-        [sys.executable, FOLDER / "check_grammar_kernels.py", kernel_library(sanitized=True)],
+        [sys.executable, FOLDER / "check_grammar_kernels.py", kernel_library(sanitized=True), str(num_examples)],
         env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, GRAMMAR, *sys.path)))},
         capture_output=True,
         text=True,

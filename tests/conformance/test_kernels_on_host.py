@@ -9,25 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from native_builds import ROOT, build_sanitized, core_sources
+from native_builds import run_kernels_program
 from payloads import CODECS, CORPUS, contents, encode
 from tool_modules import tool_module
 
 from gompfs.codec import Codec
 from gompfs.codec.reference import read_payload
 
-NUM_MUTATIONS = 2000
-
 
 @pytest.fixture(scope="session")
 def run_kernels() -> Path:
     """The program that decodes with the kernels."""
-    sources = [
-        *core_sources("codec"),
-        ROOT / "kernels" / "host" / "cuda_on_host.cpp",
-        Path(__file__).with_name("run_kernels.cpp"),
-    ]
-    return build_sanitized(sources)
+    return run_kernels_program()
 
 
 def run(program: Path, command: str, codec: Codec, payloads: Sequence[tuple[bytes, int]]) -> bytes:
@@ -67,14 +60,13 @@ def test_kernels_give_the_content(run_kernels: Path, codec: Codec) -> None:
 
 
 @pytest.mark.timeout(1200)
-def test_kernels_and_core_agree_on_damage(run_kernels: Path) -> None:
-    done = subprocess.run(
-        [run_kernels, "fuzz", str(NUM_MUTATIONS)], capture_output=True, text=True, check=False
-    )
+@pytest.mark.parametrize("num_mutations", [720, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_kernels_and_core_agree_on_damage(run_kernels: Path, num_mutations: int) -> None:
+    done = subprocess.run([run_kernels, "fuzz", str(num_mutations)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     refused = [int(count) for count in re.findall(r"(\d+) of", done.stdout)]
     assert len(refused) == len(CODECS)
-    assert min(refused) > NUM_MUTATIONS / 4
+    assert min(refused) > num_mutations / 4
 
 
 @pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)

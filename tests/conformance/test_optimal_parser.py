@@ -75,7 +75,10 @@ def test_small_contents(codec: Codec, level: int) -> None:
 
 
 @pytest.mark.parametrize(("codec", "level"), [(Codec.GOMPRESSO_BYTE, 6), (Codec.GOMPRESSO_BIT, 9)])
-@pytest.mark.parametrize("size", [8191, 8192, 8193, 16384, 16385, 65535, 65536, 65537, 1 << 20])
+@pytest.mark.parametrize(
+    "size",
+    [8191, 8192, 8193, 16384, 16385, 65535, 65536, 65537, 1 << 18, pytest.param(1 << 20, marks=pytest.mark.slow)],
+)
 def test_sizes_near_windows_offsets_and_blocks(size: int, codec: Codec, level: int) -> None:
     rng = random.Random(size)
     pieces = [TEXT, bytes(5000), rng.randbytes(4000), TEXT[::-1], b"ab" * 3000]

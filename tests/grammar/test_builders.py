@@ -30,7 +30,7 @@ odd_bytes = st.lists(st.sampled_from(valid + invalid)).map(b"".join)
 contents = st.one_of(few_words, runs, odd_bytes, st.binary(max_size=200), st.text(max_size=100).map(str.encode))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(contents, max_size=6), data=st.data())
 def test_any_files(builder: str, words: str, texts: list[bytes], data: st.DataObject) -> None:
     """Also with the same bytes in pieces of any size, and with counts that exclude some files."""

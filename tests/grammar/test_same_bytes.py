@@ -36,8 +36,15 @@ def test_threads_and_a_small_dictionary(builder: str, words: str, num_words: int
     assert len(sections) == 1
 
 
-@pytest.mark.parametrize("builder", BUILDERS)
-@pytest.mark.parametrize("words", WORD_RULES)
+@pytest.mark.parametrize(
+    ("words", "builder"),
+    [
+        ("whitespace", "repair"),
+        ("letters", "sequitur"),
+        pytest.param("whitespace", "sequitur", marks=pytest.mark.slow),
+        pytest.param("letters", "repair", marks=pytest.mark.slow),
+    ],
+)
 def test_threads_and_pieces_over_several_parts(builder: str, words: str, large_files: Files) -> None:
     section = build(large_files, builder, words, num_threads=1)
     parts = list(Grammar.from_bytes(section).parts())

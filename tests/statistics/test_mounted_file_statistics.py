@@ -52,11 +52,17 @@ SCRIPTS = {
 }
 
 
+_expected: dict[tuple[str, frozenset[tuple[str, bytes]]], bytes] = {}
+
+
 def expected(root: Path, name: str) -> bytes:
-    """Returns what coreutils and awk compute for the text files under a directory."""
+    """Returns what coreutils and awk compute for the text files under a directory, once for equal files."""
     paths = [os.path.relpath(path, root) for path in files_under(root) if is_text(path)]
-    listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    return shell(f"cd {os.fspath(root)!r}\n{SCRIPTS[name]}", listed)
+    key = name, frozenset((path, (root / path).read_bytes()) for path in paths)
+    if key not in _expected:
+        listed = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        _expected[key] = shell(f"cd {os.fspath(root)!r}\n{SCRIPTS[name]}", listed)
+    return _expected[key]
 
 
 def check(stats: Path, root: Path) -> None:
@@ -68,10 +74,14 @@ def check(stats: Path, root: Path) -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Text files without NUL, with many kinds of ends."""
+    """The files of `make_tree`, which a test may change."""
+    return make_tree(tmp_path / "tree")
+
+
+def make_tree(root: Path) -> Path:
+    """Makes text files without NUL, with many kinds of ends."""
     rng = random.Random(21)
     vocabulary = [rng.randbytes(rng.randrange(1, 6)).translate(_WORD_BYTES) for _ in range(60)]
-    root = tmp_path / "tree"
     (root / "deep/er").mkdir(parents=True)
 
     def text(num_words: int) -> bytes:
@@ -151,6 +161,14 @@ def test_json(tmp_path: Path) -> None:
     assert run_gompfs("stats", archive, "inverted_index", "--top", "1") == b"x\ta\\tb\\\\\\n\n"
 
 
+@pytest.fixture(scope="module")
+def with_and_without(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Archives of the same tree with and without a grammar."""
+    folder = tmp_path_factory.mktemp("usage")
+    tree = make_tree(folder / "tree")
+    return [pack(folder / f"{builder}.gomp", tree, grammar_builder=builder) for builder in ("repair", "none")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -165,9 +183,10 @@ def test_json(tmp_path: Path) -> None:
         (("term_vector", "--file", "nowhere"), 1, b"nowhere"),
     ],
 )
-def test_wrong_usage(tmp_path: Path, tree: Path, arguments: tuple[str, ...], status: int, message: bytes) -> None:
-    for builder in ("repair", "none"):
-        archive = pack(tmp_path / f"{builder}.gomp", tree, grammar_builder=builder)
+def test_wrong_usage(
+    with_and_without: list[Path], arguments: tuple[str, ...], status: int, message: bytes
+) -> None:
+    for archive in with_and_without:
         error = run_gompfs("stats", archive, *arguments, status=status)
         assert message in error
         assert error.count(b"\n") == 1

@@ -1,24 +1,45 @@
-"""Replaces the index of an archive and keeps all checksums valid."""
+"""Replaces the index of an archive of any format version, and keeps all checksums valid."""
 
 from __future__ import annotations
 
 import sqlite3
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs.format import FOOTER_SIZE, Footer, LocalFile, last_footer
+from gompfs.format import (
+    FOOTER_SIZE,
+    NUM_COPIES,
+    SUPERBLOCK_SIZE,
+    Footer,
+    GenerationHeader,
+    LocalFile,
+    Superblock,
+    TrailerFooter,
+    TrailerPlace,
+    align,
+    encode_image,
+    last_footer,
+)
+from gompfs.generations import find_newest
+
+
+def index_image(archive: Path) -> bytes:
+    """Returns the image of the newest index."""
+    file = LocalFile.open(archive)
+    try:
+        return find_newest(file).image
+    finally:
+        file.close()
 
 
 def forge_index(archive: Path, *statements: str) -> None:
     """Changes the index with SQL and corrects all checksums."""
-    with open(archive, "rb") as file:
-        content = file.read()
-        footer = last_footer(LocalFile(file.fileno()))
     with tempfile.TemporaryDirectory() as directory:
         database = Path(directory, "index.sqlite")
-        database.write_bytes(content[footer.index_offset : footer.index_offset + footer.index_size])
+        database.write_bytes(index_image(archive))
         connection = sqlite3.connect(database, isolation_level=None)
         for statement in statements:
             connection.execute(statement)
@@ -27,7 +48,43 @@ def forge_index(archive: Path, *statements: str) -> None:
 
 
 def replace_index(archive: Path, image: bytes, **fields: int) -> None:
-    """Replaces the index by another one or by any bytes. The footer matches, except for `fields`."""
+    """Replaces the index by another one or by any bytes. The footers match, except for `fields`."""
+    superblock = Superblock.from_bytes(archive.read_bytes()[:SUPERBLOCK_SIZE])
+    if superblock.version == 1:
+        _replace_index_1(archive, image, **fields)
+    else:
+        replace_stored_index(archive, encode_image(image, superblock.block_size), image, **fields)
+
+
+def replace_stored_index(archive: Path, stored: bytes, image: bytes, **fields: int) -> None:
+    """Replaces the blocks of both copies of the index of an archive of version 2, which need not decode to `image`."""
+    file = LocalFile.open(archive)
+    newest = find_newest(file)
+    file.close()
+    footer, superblock, content = newest.footer, newest.superblock, bytearray(archive.read_bytes())
+    assert isinstance(footer, TrailerFooter)
+    place = TrailerPlace(newest.data_end, len(stored))
+    footer = replace(footer, index_size=len(stored), image_size=len(image), image_xxh3=xxh3_64_intdigest(image))
+    content[newest.data_end :] = trailers(replace(footer, **fields), stored, newest.data_end)
+    if footer.start:
+        header = GenerationHeader(footer.generation, superblock.uuid, place.index_offset, place.index_size)
+        content[footer.start : footer.start + len(header.to_bytes())] = header.to_bytes()
+    else:
+        superblock = replace(superblock, index_offset=place.index_offset, index_size=place.index_size)
+        content[:SUPERBLOCK_SIZE] = superblock.to_bytes()
+    archive.write_bytes(content)
+
+
+def trailers(footer: TrailerFooter, stored: bytes, index_offset: int) -> bytes:
+    """Returns both copies of the blocks of an index with their footers, which are like `footer`."""
+    content = bytearray()
+    for copy in range(NUM_COPIES):
+        own = replace(footer, copy=copy, index_offset=index_offset + len(content))
+        content += stored.ljust(align(len(stored), 16), b"\0") + own.to_bytes()
+    return bytes(content)
+
+
+def _replace_index_1(archive: Path, image: bytes, **fields: int) -> None:
     with open(archive, "r+b") as file:
         footer = last_footer(LocalFile(file.fileno()))
         file.seek(footer.index_offset)

@@ -7,6 +7,8 @@ local file or another engine than the CPU decodes, the content of missing blocks
 
 from __future__ import annotations
 
+import atexit
+import os
 import threading
 from collections.abc import Sequence
 
@@ -80,6 +82,7 @@ class BlockService:
         self.reader.decode_with(stored.decode_for_reader, engine.num_threads)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._process = 0  # the process that has the thread
         self._closed = False
 
     def read_from(self, descriptor: int, segments: Sequence[Segment], *, verify: bool) -> None:
@@ -115,6 +118,7 @@ class BlockService:
 
     def close(self) -> None:
         """Stop the read-ahead and drop the cache."""
+        atexit.unregister(self._close_at_exit)
         with self._lock:
             self._closed = True
             thread = self._thread
@@ -151,6 +155,16 @@ class BlockService:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._read_ahead, name="gompfs-read-ahead", daemon=True)
                 self._thread.start()
+                self._process = os.getpid()
+                atexit.register(self._close_at_exit)
+
+    def _close_at_exit(self) -> None:
+        """End the thread before the interpreter goes away: waking up in C++ after that would end the process.
+
+        In a child of a fork, there is no such thread.
+        """
+        if os.getpid() == self._process:
+            self.close()
 
     def _read_ahead(self) -> None:
         while (wanted := self.reader.wait_ahead()) is not None:

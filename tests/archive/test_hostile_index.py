@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forged_index import index_image
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
@@ -27,7 +28,6 @@ from gompfs.errors import (
     PackError,
     StatsUnavailableError,
 )
-from gompfs.format import LocalFile, last_footer
 from gompfs.mount.tree.operations import Operations
 from gompfs.options import MountOptions, PackOptions
 from gompfs.pack import add_to_archive, open_source
@@ -62,33 +62,78 @@ def bounded_memory():
     resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-OPENING = {
+OPENING_1 = {
     "block behind the file": (
         "UPDATE segment SET archive_offsets = CAST(zeroblob(num_blocks * 8 - 8) ||"
         " x'00000000000000ff' AS BLOB)"
     ),
     "offsets too short": "UPDATE segment SET archive_offsets = substr(archive_offsets, 9)",
     "offsets in no whole numbers": "UPDATE segment SET archive_offsets = substr(archive_offsets, 2)",
-    "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
     "sizes too large": (
         "UPDATE segment SET compressed_sizes = CAST(replace(hex(zeroblob(num_blocks *"
         " 2)), '0', x'ff') AS BLOB)"
     ),
     "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(num_blocks * 4)",
-    "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
-    "codecs of no bytes": "UPDATE segment SET codecs = 5",
     "text for offsets": "UPDATE segment SET archive_offsets = 'text'",
     "number for offsets": "UPDATE segment SET archive_offsets = 7",
     "size for other blocks": "UPDATE segment SET uncompressed_size = uncompressed_size * 2",
     "negative size": "UPDATE segment SET uncompressed_size = -1",
     "text for a size": "UPDATE segment SET uncompressed_size = 'large'",
     "huge size": "UPDATE segment SET uncompressed_size = 9223372036854775807",
-    "first block elsewhere": "UPDATE segment SET first_block = 1",
     "number of blocks": "UPDATE segment SET num_blocks = num_blocks + 1",
-    "number of the segment": "UPDATE segment SET number = 3",
     "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, x'ffffffffffff0000', x'40000000')",
     "section of no blocks": "INSERT INTO section VALUES (0, 'grammar', 5, x'', x'')",
     "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
+}
+# The archive of version 2 has more than nine parts.
+OPENING_2 = {
+    "blocks after the file": "UPDATE segment SET archive_offset = archive_offset + 1000000",
+    "blocks at the end of numbers": "UPDATE segment SET archive_offset = 9223372036854775792",
+    "negative offset": "UPDATE segment SET archive_offset = -16",
+    "odd offset": "UPDATE segment SET archive_offset = archive_offset - 8",
+    "text for an offset": "UPDATE segment SET archive_offset = 'here'",
+    "sizes in no whole numbers": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 2)",
+    "sizes too large": (
+        "UPDATE segment SET compressed_sizes = CAST(x'ffffffff' || substr(compressed_sizes, 5) AS BLOB)"
+    ),
+    "sizes of nothing": "UPDATE segment SET compressed_sizes = zeroblob(length(compressed_sizes))",
+    "text for sizes": "UPDATE segment SET compressed_sizes = 'four'",
+    "parts in no whole numbers": "UPDATE segment SET part_sizes = substr(part_sizes, 2)",
+    "a part less": "UPDATE segment SET part_sizes = substr(part_sizes, 9)",
+    "a part less everywhere": (
+        "UPDATE segment SET part_sizes = substr(part_sizes, 9), part_kinds = substr(part_kinds, 2),"
+        " head_sizes = substr(head_sizes, 5)"
+    ),
+    "an empty part": (
+        "UPDATE segment SET part_sizes = CAST(part_sizes || zeroblob(8) AS BLOB), part_kinds ="
+        " CAST(part_kinds || x'00' AS BLOB), head_sizes = CAST(head_sizes || zeroblob(4) AS BLOB)"
+    ),
+    "a part of all numbers": (
+        "UPDATE segment SET part_sizes = CAST(x'ffffffffffffffff' || substr(part_sizes, 9) AS BLOB)"
+    ),
+    "kinds too short": "UPDATE segment SET part_kinds = substr(part_kinds, 2)",
+    "kinds of text": "UPDATE segment SET part_kinds = 'kinds'",
+    "an unknown kind": "UPDATE segment SET part_kinds = CAST(x'03' || substr(part_kinds, 2) AS BLOB)",
+    "head sizes too short": "UPDATE segment SET head_sizes = substr(head_sizes, 5)",
+    "a head after the file": (
+        "UPDATE segment SET head_sizes = CAST(x'ffffffff' || substr(head_sizes, 5) AS BLOB)"
+    ),
+    "heads after the file": "UPDATE segment SET heads_offset = 1 << 40, head_sizes ="
+        " CAST(x'20000000' || substr(head_sizes, 5) AS BLOB)",
+    "heads at an odd offset": "UPDATE segment SET heads_offset = 8",
+    "text for an offset of heads": "UPDATE segment SET heads_offset = 'here'",
+    "section elsewhere": "INSERT INTO section VALUES (0, 'grammar', 5, 281474976710656, x'40000000')",
+    "section of no blocks": "INSERT INTO section VALUES (0, 'grammar', 5, 64, x'')",
+    "section of too many blocks": "INSERT INTO section VALUES (0, 'grammar', 0, 64, x'20000000')",
+    "section of no size": "INSERT INTO section VALUES (0, 'grammar', 'all', 64, x'20000000')",
+    "section without a kind": "INSERT INTO section VALUES (0, x'00', 0, 0, x'')",
+}
+OPENING = {
+    "sizes too short": "UPDATE segment SET compressed_sizes = substr(compressed_sizes, 5)",
+    "codecs too short": "UPDATE segment SET codecs = substr(codecs, 2)",
+    "codecs of no bytes": "UPDATE segment SET codecs = 5",
+    "first block elsewhere": "UPDATE segment SET first_block = 1",
+    "number of the segment": "UPDATE segment SET number = 3",
     "no inode table": "DROP TABLE inode",
     "another table": "CREATE TABLE more (a)",
     "another column": "ALTER TABLE extent ADD COLUMN more",
@@ -98,7 +143,15 @@ OPENING = {
 }
 
 
-@pytest.mark.parametrize("statement", [pytest.param(value, id=key) for key, value in OPENING.items()])
+@pytest.mark.parametrize(
+    ("version", "statement"),
+    [
+        pytest.param(version, statement, id=f"{version}-{name}")
+        for version, own in ((1, OPENING_1), (2, OPENING_2))
+        for name, statement in (own | OPENING).items()
+    ],
+    scope="session",
+)
 def test_refused_when_opened(forge: Forge, statement: str) -> None:
     path = forge(statement)
     with pytest.raises(CorruptIndexError) as caught:
@@ -321,6 +374,7 @@ def test_extents_past_the_end_of_a_segment(forge: Forge) -> None:
             archive.read_pieces(last, extents[last][-1].file_offset, extents[last][-1].size)
 
 
+@pytest.mark.versions(1)
 def test_swapped_blocks(forge: Forge) -> None:
     """A block is checked against its own header only, so a swapped block is noticed only by its size."""
     offsets = "CAST(substr(archive_offsets, -8) || substr(archive_offsets, 9) AS BLOB)"
@@ -413,11 +467,10 @@ def test_an_index_that_is_not_a_database(archive_copy: Path, with_index: Callabl
 def test_a_database_with_random_bytes(
     archive_copy: Path, with_index: Callable[..., None], tmp_path: Path
 ) -> None:
-    with open(archive_copy, "rb") as file:
-        footer = last_footer(LocalFile(file.fileno()))
-        image = os.pread(file.fileno(), footer.index_size, footer.index_offset)
+    image, pristine = index_image(archive_copy), archive_copy.read_bytes()
     rng = random.Random(5)
     for number in range(60):
+        archive_copy.write_bytes(pristine)
         forged = bytearray(image)
         for _ in range(rng.choice([1, 5, 200])):
             forged[rng.randrange(rng.choice([100, 4096, len(forged)]))] = rng.randrange(256)

@@ -10,7 +10,7 @@ import pytest
 from test_index_bombs import run_in_bounds
 
 from gompfs.archive import Archive
-from gompfs.errors import CorruptIndexError, GompfsError
+from gompfs.errors import CorruptBlockError, CorruptIndexError, GompfsError
 from gompfs.verify import verify_archive
 
 BLOCK_SIZE = 16 << 10
@@ -39,6 +39,7 @@ def grammar_at(offsets: list[int], sizes: list[int]) -> str:
     return f"{insert} FROM (SELECT {fields.replace(' AS =', '')})"
 
 
+@pytest.mark.versions(1)  # in version 2, each block begins after the one before
 @pytest.mark.parametrize("command", [["verify"], ["stats", "wordcount"], ["stats", "inverted_index"]])
 def test_a_section_of_one_block_many_times(
     archive_copy: Path, forge: Forge, command: list[str], tmp_path: Path
@@ -51,15 +52,33 @@ def test_a_section_of_one_block_many_times(
     assert message in answer.stdout + answer.stderr
 
 
-def test_a_section_of_blocks_too_small_for_their_content(archive_copy: Path, forge: Forge, tmp_path: Path) -> None:
+def test_a_section_of_blocks_too_small_for_their_content(version: int, forge: Forge) -> None:
     """Adjacent blocks of 33 bytes each cannot hold 16 KiB each, whatever their content."""
-    path = forge(grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000))
+    path = forge(
+        grammar_at([64 + 33 * n for n in range(20_000)], [33] * 20_000)
+        if version == 1
+        else f"INSERT INTO section VALUES (0, 'grammar', {BLOCK_SIZE * 20_000}, 64, x'{'21000000' * 20_000}')"
+    )
     with Archive(path) as archive:
         with pytest.raises(CorruptIndexError, match="too small for their content"):
             archive.read_section(archive.sections[0])
         assert any("too small" in problem.reason for problem in verify_archive(archive).problems)
 
 
+@pytest.mark.versions(2)
+def test_a_section_over_the_stream(forge: Forge, archive_copy: Path) -> None:
+    """A section whose blocks are those of the stream: verify reports the overlap, and nothing takes much memory."""
+    with Archive(archive_copy) as archive:
+        sizes = bytes(archive.segments[0].places.compressed_sizes)[:400]
+    path = forge(f"INSERT INTO section VALUES (0, 'grammar', {BLOCK_SIZE * 100}, 96, x'{sizes.hex()}')")
+    with Archive(path) as archive:
+        reasons = [problem.reason for problem in verify_archive(archive).problems]
+        assert any("overlaps another" in reason for reason in reasons)
+        with pytest.raises(CorruptBlockError):
+            archive.read_section(archive.sections[0])
+
+
+@pytest.mark.versions(1)
 def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) -> None:
     """The last block lies inside the first: `cat` could read both, but `verify` reported the first one as damaged."""
     with Archive(archive_copy) as archive:
@@ -76,6 +95,7 @@ def test_a_block_within_another(forge: Forge, archive_copy: Path, tree: Path) ->
         assert archive.read(noise.ino, 0, BLOCK_SIZE) == (tree / "big/noise").read_bytes()[:BLOCK_SIZE]
 
 
+@pytest.mark.versions(1)
 def test_blocks_with_the_same_bytes(forge: Forge, archive_copy: Path) -> None:
     """Two blocks of the stream may share one block of the archive file."""
     with Archive(archive_copy) as archive:

@@ -1,0 +1,346 @@
+"""Damage to the frame of an archive of format version 2: superblock, generation headers, both copies of an index."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+from forged_index import index_image, replace_stored_index
+from test_index_bombs import run_in_bounds
+from tree_helpers import add, list_archive, list_directory
+from xxhash import xxh3_64_intdigest as xxh3
+
+from gompfs.archive import Archive
+from gompfs.codec import Codec, build_block
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
+from gompfs.format import (
+    GENERATION_HEADER_SIZE,
+    SUPERBLOCK_SIZE,
+    GenerationHeader,
+    LocalFile,
+    Superblock,
+    TrailerFooter,
+    TrailerPlace,
+    align,
+    decode_image,
+    encode_image,
+)
+from gompfs.generations.chain import Link, walk_chain
+from gompfs.pack.repair import repair_archive
+from gompfs.verify import verify_archive
+
+pytestmark = pytest.mark.versions(2)
+
+
+def flip(path: Path, archive_offset: int) -> None:
+    with open(path, "r+b") as file:
+        byte = os.pread(file.fileno(), 1, archive_offset)[0]
+        os.pwrite(file.fileno(), bytes([byte ^ 4]), archive_offset)
+
+
+def links_of(path: Path) -> list[Link]:
+    file = LocalFile.open(path)
+    superblock = Superblock.from_bytes(file.read(SUPERBLOCK_SIZE, 0))
+    links = list(walk_chain(file, superblock, file.size()))
+    file.close()
+    return links
+
+
+@pytest.fixture
+def added(archive_copy: Path, tmp_path: Path) -> Path:
+    """The archive after two more generations, each with a file of noise."""
+    for number in (2, 3):
+        file = tmp_path / f"file-{number}"
+        file.write_bytes(random.Random(number).randbytes(50_000))
+        add(archive_copy, file)
+    return archive_copy
+
+
+def names(path: Path) -> set[bytes]:
+    with Archive(path) as archive:
+        assert archive.warnings == []
+        assert verify_archive(archive).is_sound
+        return {name for name in list_archive(archive) if name.startswith(b"file")}
+
+
+def parts_of_trailer(place: TrailerPlace, copy: int) -> list[int]:
+    """Returns offsets in a copy of an index: header, payload and last byte of its blocks, and fields of its footer."""
+    begin, footer = place.copy_offset(copy), place.footer_offset(copy)
+    return [begin, begin + 40, begin + place.index_size - 1, *range(footer, footer + 96, 13), footer + 95]
+
+
+@pytest.mark.parametrize("copy", [0, 1])
+def test_one_damaged_copy(added: Path, copy: int, tree: Path) -> None:
+    """The other copy is used, verify reports the damage, and repair writes the copy again."""
+    whole = added.read_bytes()
+    place = links_of(added)[-1].place
+    for offset in parts_of_trailer(place, copy):
+        flip(added, offset)
+        with Archive(added) as archive:
+            assert archive.footer.copy == 1 - copy
+            assert len(archive.warnings) == copy, "copy 1 is read first"
+            assert all("copy 1 of the index" in warning for warning in archive.warnings)
+            seen = list_archive(archive)
+            assert {path: seen[path].content for path in list_directory(tree)} == {
+                path: item.content for path, item in list_directory(tree).items()
+            }
+            (problem,) = verify_archive(archive).problems
+            assert problem.reason.startswith(f"generation 3: copy {copy} of the index: ")
+        if copy == 1:
+            with pytest.raises(PackError, match="nothing can be added before gompfs repair"):
+                add(added, tree / "small")
+        (step,) = repair_archive(added, dry_run=True)
+        assert step == f"generation 3: copy {copy} of its index is damaged: it would be written again"
+        (step,) = repair_archive(added)
+        assert step.endswith("it was written again")
+        assert added.read_bytes() == whole
+    assert names(added) == {b"file-2", b"file-3"}
+
+
+def test_both_copies_damaged(added: Path) -> None:
+    """The archive is refused, and repair goes back to the generation before."""
+    whole = added.read_bytes()
+    links = links_of(added)
+    for copy in (0, 1):
+        flip(added, links[-1].place.copy_offset(copy) + 100)
+    damaged = added.read_bytes()
+    with pytest.raises(CorruptIndexError, match="gompfs repair goes back to generation 2"):
+        Archive(added)
+    with pytest.raises(CorruptIndexError):
+        add(added, added.parent / "file-2")
+    assert added.read_bytes() == damaged
+    (step,) = repair_archive(added)
+    assert "they have a later generation, but both copies of its index are damaged" in step
+    assert added.read_bytes() == whole[: links[-2].place.end]
+    assert added.with_name("copy.gomp.cut").read_bytes() == damaged[links[-2].place.end :]
+    assert names(added) == {b"file-2"}
+
+
+def test_both_copies_of_the_only_generation_damaged(archive_copy: Path) -> None:
+    (link,) = links_of(archive_copy)
+    for copy in (0, 1):
+        flip(archive_copy, link.place.footer_offset(copy) + 20)
+    with pytest.raises(CorruptIndexError, match="both copies of the index are damaged") as caught:
+        Archive(archive_copy)
+    assert "repair" not in str(caught.value)
+    with pytest.raises(ArchiveFormatError, match="no generation can be repaired: both copies"):
+        list(repair_archive(archive_copy))
+
+
+def test_damage_of_an_earlier_index(added: Path) -> None:
+    """Readers do not need it; verify reports it, and repair writes a copy if the other is intact."""
+    whole = added.read_bytes()
+    place = links_of(added)[1].place
+    flip(added, place.copy_offset(0) + 50)
+    with Archive(added) as archive:
+        assert not archive.warnings
+        (problem,) = verify_archive(archive).problems
+        assert problem.reason.startswith("generation 2: copy 0 of the index: ")
+    assert len(list(repair_archive(added))) == 1
+    assert added.read_bytes() == whole
+    for copy in (0, 1):
+        flip(added, place.copy_offset(copy) + 50)
+    with Archive(added) as archive:
+        assert len(verify_archive(archive).problems) == 2
+    assert list(repair_archive(added)) == []
+
+
+@pytest.mark.parametrize("field", range(0, GENERATION_HEADER_SIZE, 9))
+def test_a_damaged_generation_header(added: Path, field: int) -> None:
+    """The generation before is shown. The later ones are kept in a file of their own by repair."""
+    whole = added.read_bytes()
+    links = links_of(added)
+    flip(added, links[1].start + field)
+    with Archive(added) as archive:
+        assert archive.footer.generation == 1
+        assert archive.num_ignored_bytes == len(whole) - links[0].place.end
+    (step,) = repair_archive(added)
+    assert f"{len(whole) - links[0].place.end} bytes after generation 1 are not a complete generation" in step
+    assert names(added) == set()
+
+
+def test_a_header_of_another_generation_or_archive(added: Path) -> None:
+    content = bytearray(added.read_bytes())
+    start = links_of(added)[-1].start
+    header = GenerationHeader.from_bytes(content[start : start + GENERATION_HEADER_SIZE])
+    for forged in (replace(header, generation=4), replace(header, uuid=UUID(int=7))):
+        content[start : start + GENERATION_HEADER_SIZE] = forged.to_bytes()
+        added.write_bytes(content)
+        with Archive(added) as archive:
+            assert archive.footer.generation == 2
+
+
+def test_cut_at_any_size(added: Path) -> None:
+    """The last generation with a complete copy of its index is shown; before the first one, there is an error."""
+    whole = added.read_bytes()
+    links = links_of(added)
+    readable = [(link.place.copy_end(0), link.generation) for link in links]
+    edges = [edge + near for edge, _ in readable for near in (-1, 0, 1)]
+    edges += [link.place.end + near for link in links for near in (-1, 0, 1)]
+    edges += [link.start + near for link in links for near in (0, 1, 63, 64)]
+    edges.remove(len(whole) + 1)
+    for size in sorted({*edges, *random.Random(1).sample(range(len(whole)), 60)}):
+        added.write_bytes(whole[:size])
+        expected = max((number for end, number in readable if end <= size), default=0)
+        if not expected:
+            with pytest.raises(ArchiveFormatError):
+                Archive(added)
+            continue
+        with Archive(added) as archive:
+            assert archive.footer.generation == expected
+            is_whole = size == links[expected - 1].place.end
+            assert bool(archive.warnings) is not is_whole
+        if size % 7 == 0 and not is_whole:
+            steps = list(repair_archive(added, discard=True))
+            assert steps
+            assert added.read_bytes() == whole[: links[expected - 1].place.end]
+
+
+def test_an_add_that_wrote_all_but_its_header(added: Path) -> None:
+    """The header is written last, so the generation does not count; repair moves it away."""
+    content = bytearray(added.read_bytes())
+    link = links_of(added)[-1]
+    uuid = Superblock.from_bytes(content[:SUPERBLOCK_SIZE]).uuid
+    content[link.start : link.start + GENERATION_HEADER_SIZE] = GenerationHeader(3, uuid).to_bytes()
+    added.write_bytes(content)
+    with Archive(added) as archive:
+        assert archive.footer.generation == 2
+        assert "an add is running or was interrupted" in archive.warnings[0]
+    with pytest.raises(PackError, match="nothing can be added"):
+        add(added, added.parent / "file-2")
+    assert len(list(repair_archive(added))) == 1
+    assert names(added) == {b"file-2"}
+
+
+IMPOSSIBLE = {
+    "no index": {"index_offset": 0, "index_size": 0},
+    "an index of no bytes": {"index_size": 0},
+    "an index in the superblock": {"index_offset": 48},
+    "an odd offset": {"index_offset": 4097},
+    "an index after the file": {"index_offset": 1 << 40},
+    "the largest offset": {"index_offset": (1 << 64) - 16},
+    "the largest size": {"index_size": (1 << 64) - 1},
+    "another size": {"index_size": 100},
+}
+
+
+@pytest.mark.parametrize("fields", [pytest.param(value, id=key) for key, value in IMPOSSIBLE.items()])
+def test_a_superblock_with_impossible_fields(archive_copy: Path, fields: dict[str, int]) -> None:
+    content = bytearray(archive_copy.read_bytes())
+    superblock = Superblock.from_bytes(content[:SUPERBLOCK_SIZE])
+    content[:SUPERBLOCK_SIZE] = replace(superblock, **fields).to_bytes()
+    archive_copy.write_bytes(content)
+    with pytest.raises(ArchiveFormatError) as caught:
+        Archive(archive_copy)
+    assert caught.value.archive == str(archive_copy)
+
+
+@pytest.mark.parametrize(
+    "field", ["generation", "start", "index_size", "image_size", "image_xxh3", "previous_footer"]
+)
+def test_footers_that_belong_to_another_index(archive_copy: Path, field: str) -> None:
+    image = index_image(archive_copy)
+    replace_stored_index(archive_copy, encode_image(image, 16 << 10), image, **{field: 99})
+    with pytest.raises(CorruptIndexError, match="both copies"):
+        Archive(archive_copy)
+
+
+def test_copies_that_differ(archive_copy: Path) -> None:
+    """A reader sees one of them; verify notices."""
+    image = bytearray(index_image(archive_copy))
+    (link,) = links_of(archive_copy)
+    content = bytearray(archive_copy.read_bytes())
+    place = image.find(b"small")
+    image[place : place + 5] = b"swall"
+    for copy, own in enumerate((index_image(archive_copy), bytes(image))):
+        stored = b"".join(build_stored(own))
+        assert len(stored) % 16 == 0
+        offset = link.place.index_offset + copy * (len(stored) + 96)
+        footer = TrailerFooter(
+            1, copy, Superblock.from_bytes(content[:64]).uuid, 0, offset, len(stored), len(own), xxh3(own), 0
+        )
+        content[offset:] = stored + footer.to_bytes()
+    superblock = Superblock.from_bytes(content[:64])
+    content[:64] = replace(superblock, index_size=len(stored)).to_bytes()
+    archive_copy.write_bytes(content)
+    with Archive(archive_copy) as archive:
+        assert next(archive.problems()).reason == "generation 1: the copies of its index differ"
+
+
+def build_stored(image: bytes) -> list[bytes]:
+    size = 16 << 10
+    return [
+        build_block(Codec.STORED, image[begin : begin + size], image[begin : begin + size]).data
+        for begin in range(0, len(image), size)
+    ]
+
+
+class TestIndexBlocks:
+    """Blocks of an index with right checksums and impossible content."""
+
+    def test_every_size(self) -> None:
+        for size in (1, 15, 16384, 16385, 100_000):
+            image = random.Random(size).randbytes(size // 2).ljust(size, b"x")
+            assert decode_image(encode_image(image, 16384), size, xxh3(image), 16384) == image
+
+    def test_other_sizes_than_the_blocks_have(self) -> None:
+        image = b"index" * 10_000
+        stored = encode_image(image, 16384)
+        for size in (1, 16384, len(image) - 1, len(image) + 1, 65536, 1 << 62, (1 << 64) - 1):
+            with pytest.raises(CorruptIndexError):
+                decode_image(stored, size, xxh3(image), 16384)
+        for wrong in (stored[:-1], stored + bytes(16), stored[16:], b"", stored[:40]):
+            with pytest.raises(CorruptIndexError):
+                decode_image(wrong, len(image), xxh3(image), 16384)
+        with pytest.raises(CorruptIndexError, match="checksum"):
+            decode_image(stored, len(image), 1, 16384)
+
+    def test_random_damage(self) -> None:
+        image = b"".join(b"row %d of the index\n" % number for number in range(5000))
+        stored = encode_image(image, 16384)
+        rng = random.Random(4)
+        for _ in range(500):
+            damaged = bytearray(stored)
+            for _ in range(rng.randrange(1, 5)):
+                damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+            if bytes(damaged) != stored:
+                try:
+                    assert decode_image(bytes(damaged), len(image), xxh3(image), 16384) == image  # padding
+                except CorruptIndexError:
+                    pass
+
+    def test_a_bomb(self, archive_copy: Path, tmp_path: Path) -> None:
+        """Blocks of 33 bytes claim 16 KiB each: 20 MB would become 10 GB."""
+        block = build_block(Codec.GOMPRESSO_BIT, b"x", bytes(16384)).data.ljust(48, b"\0")
+        stored = (block * 200_000)[:-15]
+        size = 200_000 * 16384
+
+        replace_stored_index(archive_copy, stored, b"x", image_size=size)
+        for command in (["ls"], ["info"], ["verify"], ["cat", "small/00"]):
+            answer = run_in_bounds([command[0], str(archive_copy), *command[1:]], tmp_path)
+            assert answer.returncode == 1
+            assert "the index is damaged" in answer.stderr
+            assert answer.stderr.count("\n") == 1
+
+
+def test_a_chain_of_many_generations(tmp_path: Path) -> None:
+    """50,000 headers are followed in little time, and all footers are missing."""
+    uuid = UUID(int=5)
+    place = TrailerPlace(64, 16)
+    content = bytearray(Superblock(16384, uuid, 2, place.index_offset, place.index_size).to_bytes())
+    for number in range(2, 50_000):
+        start = align(place.end, GENERATION_HEADER_SIZE)
+        place = TrailerPlace(start + GENERATION_HEADER_SIZE, 16)
+        content += bytes(start - len(content))
+        content += GenerationHeader(number, uuid, place.index_offset, place.index_size).to_bytes()
+    content += bytes(place.end - len(content))
+    (tmp_path / "a.gomp").write_bytes(content)
+    started = time.monotonic()
+    with pytest.raises(CorruptIndexError, match="both copies"):
+        Archive(tmp_path / "a.gomp")
+    assert time.monotonic() - started < 10

@@ -16,10 +16,10 @@ from gompfs.codec.constants import (
 from gompfs.codec.reference_streams import read_sub_blocks
 from gompfs.codec.reference_tadoc_head import Part, read_head
 from gompfs.codec.reference_tadoc_numbers import symbol_of_rank
-from gompfs.codec.reference_tadoc_words import SharedWords, read_words
+from gompfs.codec.reference_tadoc_words import GlobalWords, read_words
 from gompfs.codec.sequences import PayloadError
 
-__all__ = ["BlockSymbols", "Part", "SharedWords", "decode_tadoc", "join_root", "read_block", "read_head", "read_words"]
+__all__ = ["BlockSymbols", "GlobalWords", "Part", "decode_tadoc", "join_root", "read_block", "read_head", "read_words"]
 
 _HEADER = struct.Struct("<IIHBB")
 

@@ -26,7 +26,7 @@ from gompfs.codec.reference_bit import read_bit_payload
 from gompfs.codec.reference_streams import BitReader, SubBlocks, read_sub_blocks
 from gompfs.codec.reference_tadoc_expansion import Expansions
 from gompfs.codec.reference_tadoc_numbers import ClassCode, rank_symbols, read_class_code, symbol_of_rank
-from gompfs.codec.reference_tadoc_words import SharedWords, cut_separators, split_words
+from gompfs.codec.reference_tadoc_words import GlobalWords, cut_separators, split_words
 from gompfs.codec.sequences import PayloadError
 
 _HEADER = struct.Struct("<8I3H2B")
@@ -105,7 +105,7 @@ class _Arrays:
     classes: list[int]
 
 
-def read_head(payload: bytes, pool_size: int, words: SharedWords) -> Part:
+def read_head(payload: bytes, pool_size: int, words: GlobalWords) -> Part:
     """Returns the part that a head describes. `pool_size` is the uncompressed size in the header of the head.
 
     Raises PayloadError if the head is invalid, or if its pool has another size.

@@ -1,4 +1,4 @@
-"""Readable decoder of the section `words` of a segment: the words and separators that its parts share.
+"""Readable decoder of the section `words` of a segment: the global words and separators, which several parts use.
 
 The words are front-coded in groups of WORD_RESTART. They are checked when the section is read, and decoded one group at
 a time, because the decoded words may be 128 times larger than the section.
@@ -15,7 +15,7 @@ _COUNTS = struct.Struct("<II")
 SPACE = b" "
 
 
-class SharedWords:
+class GlobalWords:
     """The words and separators of the section `words`. Heads of parts refer to them by number."""
 
     def __init__(self, prefix_lengths: bytes, suffixes: list[bytes], separators: list[bytes]) -> None:
@@ -41,7 +41,7 @@ class SharedWords:
     def word(self, number: int) -> bytes:
         """Returns a word. Raises PayloadError if there is no word of that number."""
         if number >= self.num_words:
-            raise PayloadError("there is no shared word of that number")
+            raise PayloadError("there is no global word of that number")
         group_number, index = divmod(number, WORD_RESTART)
         if group_number != self._group_number:
             self._group_number, self._group = group_number, self._decode_group(group_number * WORD_RESTART)
@@ -50,7 +50,7 @@ class SharedWords:
     def separator(self, number: int) -> bytes:
         """Returns a separator. Raises PayloadError if there is no separator of that number."""
         if number >= len(self.separators):
-            raise PayloadError("there is no shared separator of that number")
+            raise PayloadError("there is no global separator of that number")
         return self.separators[number]
 
     def _decode_group(self, start: int) -> list[bytes]:
@@ -61,7 +61,7 @@ class SharedWords:
         return group
 
 
-def read_words(section: bytes) -> SharedWords:
+def read_words(section: bytes) -> GlobalWords:
     """Returns the words and separators of a section `words`. Raises PayloadError if it is invalid."""
     if len(section) < _COUNTS.size:
         raise PayloadError("the section of words ends inside its header")
@@ -76,7 +76,7 @@ def read_words(section: bytes) -> SharedWords:
         raise PayloadError("the section of words ends inside its lengths of separators")
     lengths = struct.unpack_from(f"<{num_separators}H", section, position)
     separators = cut_separators(section[lengths_end:], lengths)
-    return SharedWords(prefix_lengths, suffixes, separators)
+    return GlobalWords(prefix_lengths, suffixes, separators)
 
 
 def split_words(text: bytes, position: int, num_words: int) -> tuple[list[bytes], int]:

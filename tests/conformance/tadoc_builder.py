@@ -36,7 +36,7 @@ Random = random.Random | None
 
 
 @dataclass
-class SharedTokens:
+class GlobalTokens:
     """The words and separators of the section `words`, in order."""
 
     words: list[bytes] = field(default_factory=list)
@@ -78,7 +78,7 @@ class BuiltPart:
 
 def build_part(
     pieces: Sequence[Piece],
-    shared: SharedTokens | None = None,
+    global_tokens: GlobalTokens | None = None,
     *,
     block_size: int = 1 << 14,
     rng: Random = None,
@@ -88,7 +88,7 @@ def build_part(
     """Returns a part that holds these pieces of files. The grammar is a simple one if none is given."""
     grammar = grammar or make_grammar(tokens_of(pieces, word_rule))
     text = b"".join(piece.content for piece in pieces)
-    symbols = PartSymbols(grammar, shared or SharedTokens())
+    symbols = PartSymbols(grammar, global_tokens or GlobalTokens())
     plans = cut_blocks(grammar, text, block_size)
     ranks = [[symbols.rank[symbol] for symbol in plan.symbols] for plan in plans]
     rules = [[symbols.rank[symbol] for symbol in grammar.rules[rule.index]] for rule in symbols.rules]
@@ -115,11 +115,11 @@ def build_part(
 class PartSymbols:
     """The symbols of a part in the order of their numbers, with their classes and ranks."""
 
-    def __init__(self, grammar: Grammar, shared: SharedTokens) -> None:
+    def __init__(self, grammar: Grammar, global_tokens: GlobalTokens) -> None:
         self.grammar = grammar
         uses = Counter(symbol for body in (grammar.root, *grammar.rules) for symbol in body)
-        shared_words = {word: number for number, word in enumerate(shared.words)}
-        shared_separators = {separator: number for number, separator in enumerate(shared.separators)}
+        word_numbers = {word: number for number, word in enumerate(global_tokens.words)}
+        separator_numbers = {separator: number for number, separator in enumerate(global_tokens.separators)}
         words = [symbol.content for symbol in uses if isinstance(symbol, Token) and symbol.is_word]
         separators = [
             symbol.content
@@ -127,28 +127,28 @@ class PartSymbols:
             if isinstance(symbol, Token) and not symbol.is_word and symbol is not SPLITTER
         ]
         self.has_splitter = SPLITTER in uses
-        self.local_words = sorted(word for word in words if word not in shared_words)
-        self.global_words = sorted(shared_words[word] for word in words if word in shared_words)
-        self.local_separators = sorted(separator for separator in separators if separator not in shared_separators)
-        self.global_separators = sorted(shared_separators[item] for item in separators if item in shared_separators)
+        self.local_words = sorted(word for word in words if word not in word_numbers)
+        self.global_words = sorted(word_numbers[word] for word in words if word in word_numbers)
+        self.local_separators = sorted(separator for separator in separators if separator not in separator_numbers)
+        self.global_separators = sorted(separator_numbers[item] for item in separators if item in separator_numbers)
         frequent = [*uses, *(rule for rule in map(Rule, range(len(grammar.rules))) if rule not in uses)]
         frequent.sort(key=lambda symbol: -uses[symbol])
         self.class_of = {symbol: class_of(rank) for rank, symbol in enumerate(frequent)}
         self.rank: dict[Symbol, int] = {}
         self._next_rank = {number_class: class_base(number_class) for number_class in range(NUM_CLASSES)}
-        for token in self._tokens(shared):
+        for token in self._tokens(global_tokens):
             self._add(token)
         self.rules: list[Rule] = []
         self.level_sizes: list[int] = []
         self._add_rules()
         self.number = {symbol: number for number, symbol in enumerate(self.rank)}
 
-    def _tokens(self, shared: SharedTokens) -> Iterable[Token]:
+    def _tokens(self, global_tokens: GlobalTokens) -> Iterable[Token]:
         if self.has_splitter:
             yield SPLITTER
-        for word in (*self.local_words, *map(shared.words.__getitem__, self.global_words)):
+        for word in (*self.local_words, *map(global_tokens.words.__getitem__, self.global_words)):
             yield Token(word, True)
-        for item in (*self.local_separators, *map(shared.separators.__getitem__, self.global_separators)):
+        for item in (*self.local_separators, *map(global_tokens.separators.__getitem__, self.global_separators)):
             yield Token(item, False)
 
     def _add(self, symbol: Symbol) -> None:

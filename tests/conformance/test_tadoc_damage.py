@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tadoc_builder import BuiltPart, HeadPlan, SharedTokens, build_block, build_part
+from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token
 
 from gompfs.codec import reference_tadoc
@@ -17,8 +17,8 @@ from gompfs.codec.constants import MAX_BLOCK_SIZE, MAX_HEAD_PAYLOAD, MAX_POOL_SI
 from gompfs.codec.reference_tadoc import Part, decode_tadoc, read_block, read_head, read_words
 from gompfs.codec.sequences import PayloadError
 
-SHARED = SharedTokens([b"shared", b"word"], [b"\n"])
-WORDS = read_words(SHARED.section())
+GLOBAL = GlobalTokens([b"shared", b"word"], [b"\n"])
+WORDS = read_words(GLOBAL.section())
 PIECES = [
     Piece(b"ab abc ab abc; ab abc ab abc; shared ab abc\nab x; ab x; shared"),
     Piece(b"ab\n  abc ab abc"),
@@ -28,7 +28,7 @@ def sample() -> BuiltPart:
     """Symbols: 0 splitter, 1 `ab`, 2 `abc`, 3 `x`, 4 `shared`, 5 `\\n  `, 6 `; `, 7 `\\n`, then the rules 8 (`ab abc`)
     and 9 (`ab x; `) of level 1, and 10 (8 8 6) of level 2. In the order of their ranks: 8 1 4 10 0 9 2 5 6 7 3.
     """
-    return build_part(PIECES, SHARED)
+    return build_part(PIECES, GLOBAL)
 
 
 def part() -> Part:
@@ -89,7 +89,7 @@ NO_CODE = "the code lengths do not form a prefix code"
 UNFILLED = "the separators do not fill their text"
 PREFIX = "a word shares more bytes than the word before it has"
 ENDS_AFTER = "a sub-block ends after the end of the stream"
-NO_WORD = "there is no shared word of that number"
+NO_WORD = "there is no global word of that number"
 HEADS = {
     "2^20 symbols": HeadCase(TOO_MANY, header=(("I", 0, (1 << 20) - 8),)),
     "symbols whose number wraps": HeadCase(TOO_MANY, header=(("I", 0, (1 << 32) - 5),)),
@@ -123,9 +123,9 @@ HEADS = {
     "more token bytes": HeadCase(UNFILLED, token_bytes(b"ab c x \n  ; !")),
     "fewer token bytes": HeadCase(UNFILLED, token_bytes(b"ab c x \n  ;")),
     "a separator of 2^32 - 2 bytes": HeadCase(UNFILLED, put(1, 2, (1 << 32) - 3)),
-    "no such shared word": HeadCase(NO_WORD, put(2, 2)),
-    "no such shared word: wrapped": HeadCase(NO_WORD, numbers_that_wrap),
-    "no such shared separator": HeadCase("there is no shared separator of that number", put(5, 1)),
+    "no such global word": HeadCase(NO_WORD, put(2, 2)),
+    "no such global word: wrapped": HeadCase(NO_WORD, numbers_that_wrap),
+    "no such global separator": HeadCase("there is no global separator of that number", put(5, 1)),
     "a class with too many symbols": HeadCase(BAD_RANKS, put(6, 1, 4, 4)),
     "a class with too few symbols": HeadCase(BAD_RANKS, put(6, 1, 5, 5)),
     "the highest class with too many symbols": HeadCase(BAD_RANKS, put(9, 0, 0, 0)),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from payloads import CORPUS
-from tadoc_builder import BuiltPart, SharedTokens, build_part
+from tadoc_builder import BuiltPart, GlobalTokens, build_part
 from tadoc_grammar import MAX_LEVEL, Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
 
 from gompfs.codec.constants import MAX_EXPANSION_SIZE, NUM_CLASSES
@@ -19,9 +19,9 @@ WORD_RULES = ("identifiers", "whitespace", "letters")
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 
 
-def check(part: BuiltPart, shared: SharedTokens) -> None:
+def check(part: BuiltPart, global_tokens: GlobalTokens) -> None:
     """Decodes the head, and each block with the head alone, and compares everything with what was written."""
-    words = read_words(shared.section())
+    words = read_words(global_tokens.section())
     decoded = read_head(part.head, len(part.pool), words)
     assert decoded.pool == part.pool
     assert decoded.rules == part.rules
@@ -32,15 +32,15 @@ def check(part: BuiltPart, shared: SharedTokens) -> None:
     assert join_root(blocks) == part.root
 
 
-def share(tokens: list[Symbol], rng: random.Random) -> SharedTokens:
-    """Returns shared tokens: some of those of a part, and others, in random order."""
+def some_global_tokens(tokens: list[Symbol], rng: random.Random) -> GlobalTokens:
+    """Returns global tokens: some of those of a part, and others, in random order."""
     found = [token for token in dict.fromkeys(tokens) if isinstance(token, Token) and token.content]
     chosen = [token for token in found if rng.random() < 0.4]
     words = [token.content for token in chosen if token.is_word] + [b"unused%d" % index for index in range(300)]
     separators = [token.content for token in chosen if not token.is_word] + [b"\x00unused"]
     rng.shuffle(words)
     rng.shuffle(separators)
-    return SharedTokens(words, separators)
+    return GlobalTokens(words, separators)
 
 
 PIECES = (b"a", b"ab", b"abc", b" ", b"  ", b"\n", b"; ", b"x_", b"\xc3\xa9", b"the ")
@@ -63,9 +63,10 @@ def test_round_trip(
     pieces = [Piece(content) for content in files]
     tokens = tokens_of(pieces, word_rule)
     if tokens:
-        shared = share(tokens, rng) if seed % 3 else SharedTokens()
+        global_tokens = some_global_tokens(tokens, rng) if seed % 3 else GlobalTokens()
         grammar = make_grammar(tokens, max_rules, max_level)
-        check(build_part(pieces, shared, block_size=block_size, rng=rng if seed % 2 else None, grammar=grammar), shared)
+        chosen = rng if seed % 2 else None
+        check(build_part(pieces, global_tokens, block_size=block_size, rng=chosen, grammar=grammar), global_tokens)
 
 
 @pytest.mark.parametrize("word_rule", WORD_RULES)
@@ -74,31 +75,31 @@ def test_text(word_rule: str) -> None:
     grammar = make_grammar(tokens_of(pieces, word_rule), 150)
     assert max(grammar.levels()) >= 2
     for rng in (None, random.Random(1)):
-        shared = share(tokens_of(pieces, word_rule), random.Random(2)) if rng else SharedTokens()
-        check(build_part(pieces, shared, block_size=4096, rng=rng, grammar=grammar), shared)
+        global_tokens = some_global_tokens(tokens_of(pieces, word_rule), random.Random(2)) if rng else GlobalTokens()
+        check(build_part(pieces, global_tokens, block_size=4096, rng=rng, grammar=grammar), global_tokens)
 
 
 def test_a_part_in_the_middle_of_a_file() -> None:
     """The first part ends with a separator, which is not implied; the second one has no beginning of a file."""
     for content, ends_file in ((b"one two ", False), (b"three\n", False), (b"four", True)):
         part = build_part([Piece(content, ends_file)])
-        check(part, SharedTokens())
-        assert read_head(part.head, len(part.pool), read_words(SharedTokens().section())).has_splitter == ends_file
+        check(part, GlobalTokens())
+        assert read_head(part.head, len(part.pool), read_words(GlobalTokens().section())).has_splitter == ends_file
 
 
 def test_a_part_with_a_single_symbol() -> None:
     part = build_part([Piece(b"\n" * 40, ends_file=False)], block_size=16)
-    check(part, SharedTokens())
+    check(part, GlobalTokens())
     assert [len(block) for block in part.blocks] == [12 + 4 + 1 + 8] * 3, "one bit each"
     assert part.root == [0]
     assert part.rules == []
 
 
-def test_a_part_of_shared_tokens_only() -> None:
+def test_a_part_of_global_tokens_only() -> None:
     """Arrays 0, 1 and 6 are empty, and there are no token bytes."""
-    shared = SharedTokens([b"a", b"b"], [b"\n"])
-    part = build_part([Piece(b"a b a b\na b a b\n")], shared)
-    check(part, shared)
+    global_tokens = GlobalTokens([b"a", b"b"], [b"\n"])
+    part = build_part([Piece(b"a b a b\na b a b\n")], global_tokens)
+    check(part, global_tokens)
     assert not any(part.head[index] for index in (0, 8, 20, 24))
 
 
@@ -109,7 +110,7 @@ def test_symbols_reach_over_many_blocks() -> None:
     for cut in range(60, 69):
         pieces = [Piece(text[:cut]), Piece(text[cut:])]
         grammar = make_grammar(tokens_of(pieces), 60)
-        check(build_part(pieces, block_size=32, grammar=grammar), SharedTokens())
+        check(build_part(pieces, block_size=32, grammar=grammar), GlobalTokens())
 
 
 @pytest.mark.parametrize("word_size", [2, 3, 4, 5])
@@ -119,19 +120,19 @@ def test_the_space_of_a_word_at_the_end_of_a_block(word_size: int, after: bytes)
     word = b"w" * word_size
     pieces = [Piece(word + after + b"x")] if after else [Piece(word), Piece(b"next")]
     for block_size in range(1, 8):
-        check(build_part(pieces, block_size=block_size), SharedTokens())
+        check(build_part(pieces, block_size=block_size), GlobalTokens())
 
 
 def test_longest_tokens_and_rules() -> None:
-    """Expansions of 65,535 bytes: a local word, a local separator, shared ones, and a rule."""
+    """Expansions of 65,535 bytes: a local word, a local separator, global ones, and a rule."""
     word, separator = b"w" * 65534, b"." * 65535
-    for shared in (SharedTokens(), SharedTokens([word], [separator])):
-        check(build_part([Piece(word + separator)], shared, block_size=1 << 20), shared)
+    for global_tokens in (GlobalTokens(), GlobalTokens([word], [separator])):
+        check(build_part([Piece(word + separator)], global_tokens, block_size=1 << 20), global_tokens)
     half = Token(b"h" * 32767, True)
     grammar = Grammar([Rule(0), Rule(0)], [[Token(b"!" * 32767, False), half]])
     grammar.root.append(Token(b"?", False))
     content = (b"!" * 32767 + b"h" * 32767) * 2 + b"?"
-    check(build_part([Piece(content, ends_file=False)], block_size=1 << 14, grammar=grammar), SharedTokens())
+    check(build_part([Piece(content, ends_file=False)], block_size=1 << 14, grammar=grammar), GlobalTokens())
     assert MAX_EXPANSION_SIZE == len(separator) == len(word + b" ") == 2 * 32767 + 1
 
 
@@ -140,36 +141,36 @@ def test_the_most_levels() -> None:
     rules += [[Rule(index), Token(b"c", True)] for index in range(MAX_LEVEL - 1)]
     grammar = Grammar([Rule(MAX_LEVEL - 1), Token(b"\n", False)], rules)
     part = build_part([Piece(b"a b" + b" c" * (MAX_LEVEL - 1) + b"\n", ends_file=False)], grammar=grammar)
-    check(part, SharedTokens())
+    check(part, GlobalTokens())
     assert grammar.levels()[-1] == MAX_LEVEL
 
 
-def test_shared_words_of_all_ranges_of_numbers() -> None:
+def test_global_words_of_all_ranges_of_numbers() -> None:
     separators = [b"." * (1 + number) for number in range(99)]
-    shared = SharedTokens([b"word%d" % number for number in range(70_000)], separators)
+    global_tokens = GlobalTokens([b"word%d" % number for number in range(70_000)], separators)
     numbers = [0, 1, 255, 256, 4095, 4096, 4097, 65535, 65536, 69_999]
-    content = b" ".join(shared.words[number] for number in numbers) + b"." * 99 + b"x.x" + b"." * 50
-    part = build_part([Piece(content)], shared)
-    check(part, shared)
-    decoded = read_head(part.head, len(part.pool), read_words(shared.section()))
+    content = b" ".join(global_tokens.words[number] for number in numbers) + b"." * 99 + b"x.x" + b"." * 50
+    part = build_part([Piece(content)], global_tokens)
+    check(part, global_tokens)
+    decoded = read_head(part.head, len(part.pool), read_words(global_tokens.section()))
     assert decoded.global_words == numbers
     assert decoded.global_separators == [0, 49, 98]
 
 
-def test_prefixes_of_shared_words() -> None:
+def test_prefixes_of_global_words() -> None:
     """Prefixes have at most 255 bytes, and every 256th word has none."""
-    shared = SharedTokens([b"p" * 254 + b"%d" % number + b"s" * 300 for number in range(600)] + [b"p" * 254])
-    words = read_words(shared.section())
+    global_tokens = GlobalTokens([b"p" * 254 + b"%d" % number + b"s" * 300 for number in range(600)] + [b"p" * 254])
+    words = read_words(global_tokens.section())
     assert [words.word(number) for number in (600, 511, 512, 0, 3)] == [
-        shared.words[number] for number in (600, 511, 512, 0, 3)
+        global_tokens.words[number] for number in (600, 511, 512, 0, 3)
     ]
-    section = shared.section()
+    section = global_tokens.section()
     assert [section[8 + number] for number in (0, 255, 256, 600)] == [0, 255, 0, 254]
 
 
 def test_local_words_share_long_prefixes() -> None:
     words = [b"p" * 3000 + b"%03d" % number for number in range(40)]
-    check(build_part([Piece(b" ".join(words) + b" " + b"p" * 2000)]), SharedTokens())
+    check(build_part([Piece(b" ".join(words) + b" " + b"p" * 2000)]), GlobalTokens())
 
 
 def test_classes_of_numbers() -> None:

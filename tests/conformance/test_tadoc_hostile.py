@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from mutations import mutate
-from tadoc_builder import BuiltPart, HeadPlan, SharedTokens, build_block, build_part, make_code
+from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part, make_code
 from tadoc_grammar import Piece, make_grammar, tokens_of
 
 from gompfs.codec.constants import MAX_POOL_SIZE, WORD_RESTART
@@ -78,15 +78,15 @@ def test_counts_without_items(position: int) -> None:
     assert memory_of(lambda: read_head(bytes(head), MAX_POOL_SIZE, NO_WORDS)) < 1 << 20
 
 
-def test_shared_words_are_decoded_in_groups() -> None:
+def test_global_words_are_decoded_in_groups() -> None:
     """Of words that share long prefixes, only those of one group are decoded at a time."""
-    shared = SharedTokens([b"w" * 255 + b"%x" % number for number in range(50_000)])
-    section = shared.section()
-    assert len(section) < sum(map(len, shared.words)) // 20
+    global_tokens = GlobalTokens([b"w" * 255 + b"%x" % number for number in range(50_000)])
+    section = global_tokens.section()
+    assert len(section) < sum(map(len, global_tokens.words)) // 20
     words = read_words(section)
     tracemalloc.start()
     for number in range(0, 50_000, 10_000):
-        assert words.word(number) == shared.words[number]
+        assert words.word(number) == global_tokens.words[number]
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert used < 3 * WORD_RESTART * 400
@@ -123,7 +123,7 @@ def test_random_damage() -> None:
     rng = random.Random(17)
     built = sample(rng)
     part = read_head(built.head, len(built.pool), NO_WORDS)
-    section = SharedTokens([b"abc", b"abd", b"b"], [b"\n", b"; "]).section()
+    section = GlobalTokens([b"abc", b"abd", b"b"], [b"\n", b"; "]).section()
     refused = {"head": 0, "block": 0, "section": 0}
     for _ in range(NUM_MUTATIONS):
         head, block, words = mutate(built.head, rng), mutate(built.blocks[0], rng), mutate(section, rng)

@@ -54,6 +54,16 @@ class GlobalTokens:
         return b"".join((counts, prefix_lengths, *suffixes, lengths, *self.separators))
 
 
+def common_tokens(parts: Iterable[Iterable[Symbol]]) -> GlobalTokens:
+    """Returns the words and separators that two or more parts use, those of most parts first. A part is its tokens."""
+    uses = Counter(token for tokens in parts for token in set(tokens) if isinstance(token, Token) and token.content)
+    common = sorted((-count, token) for token, count in uses.items() if count > 1)
+    return GlobalTokens(
+        [token.content for _, token in common if token.is_word],
+        [token.content for _, token in common if not token.is_word],
+    )
+
+
 @dataclass
 class BlockPlan:
     """The symbols of a block, the bytes of the first one that the block before has, and the size of the block."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import struct
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from payloads import CORPUS
-from tadoc_builder import BuiltPart, GlobalTokens, build_part
+from tadoc_builder import BuiltPart, GlobalTokens, build_part, common_tokens
 from tadoc_grammar import MAX_LEVEL, Grammar, Piece, Rule, Symbol, Token, make_grammar, tokens_of
 
 from gompfs.codec.constants import MAX_EXPANSION_SIZE, NUM_CLASSES
@@ -77,6 +79,28 @@ def test_text(word_rule: str) -> None:
     for rng in (None, random.Random(1)):
         global_tokens = some_global_tokens(tokens_of(pieces, word_rule), random.Random(2)) if rng else GlobalTokens()
         check(build_part(pieces, global_tokens, block_size=4096, rng=rng, grammar=grammar), global_tokens)
+
+
+def test_the_parts_of_a_segment() -> None:
+    """Three parts, the second and third of which begin inside a file, and the words that two of them use."""
+    starts = [0, ALICE.index(b"Rabbit"), ALICE.index(b"Rabbit", 5000), 9000]
+    pieces = [Piece(ALICE[first:last], last == starts[-1]) for first, last in itertools.pairwise(starts)]
+    tokens = [tokens_of([piece]) for piece in pieces]
+    global_tokens = common_tokens(tokens)
+    assert b"Alice" in global_tokens.words[:60]
+    assert b" " in global_tokens.separators, "at the ends of the first two parts, where it is not implied"
+    parts = [build_part([piece], global_tokens, block_size=1000) for piece in pieces]
+    for part in parts:
+        check(part, global_tokens)
+    assert b"".join(content for part in parts for content in part.contents) == ALICE[: starts[-1]]
+
+
+def test_token_bytes_are_compressed() -> None:
+    """The fields at offset 20 and 24 are the size of the token bytes, and their stored size."""
+    part = build_part([Piece(ALICE[:20000])], grammar=Grammar(tokens_of([Piece(ALICE[:20000])]), []))
+    size, stored_size = struct.unpack_from("<II", part.head, 20)
+    assert stored_size < size * 3 // 4
+    check(part, GlobalTokens())
 
 
 def test_a_part_in_the_middle_of_a_file() -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 ROOT_INO = 1
 MAX_TIME_NS = (1 << 63) - 1  # the index stores times up to this absolute value
 GRAMMAR_BUILDERS = ("repair", "sequitur")
-WORD_RULES = ("whitespace", "letters")
+WORD_RULES = ("whitespace", "letters", "identifiers")
 GRAMMAR_SECTION = "grammar"
 NEXT_INO = "next_ino"
 MAX_INO = 1 << 62  # above all inode numbers
@@ -31,6 +31,11 @@ class PartKind(IntEnum):
     """Text, in blocks of the codecs that DATA uses."""
     GRAMMAR = 2
     """Text as a grammar."""
+
+
+def word_rules_of(version: int) -> tuple[str, ...]:
+    """Returns the word rules that archives of a format version can have."""
+    return WORD_RULES if version > 1 else WORD_RULES[:2]
 
 
 class Inode(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
 from gompfs.errors import OptionError
-from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
+from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES, word_rules_of
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class PackOptions:
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
         if self.grammar_builder not in GRAMMAR_BUILDERS:
             raise OptionError(f"unknown grammar builder {self.grammar_builder!r}; use {' or '.join(GRAMMAR_BUILDERS)}")
-        if self.words not in WORD_RULES:
-            raise OptionError(f"unknown word rule {self.words!r}; use {' or '.join(WORD_RULES)}")
+        if self.words not in (known := word_rules_of(self.version)):
+            what = f"format version {self.version} has no" if self.words in WORD_RULES else "unknown"
+            raise OptionError(f"{what} word rule {self.words!r}; use {' or '.join(known)}")
 
 
 # Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only in any

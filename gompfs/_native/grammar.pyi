@@ -18,15 +18,28 @@ class BuilderKind(Enum):
     NONE = 2
     """There are no rules: the root contains all words. No section stores such a grammar."""
 
+class WordRule(Enum):
+    """What a word is. The values are the indexes of the names in gompfs.model.WORD_RULES."""
+
+    WHITESPACE = 0
+    LETTERS = 1
+    IDENTIFIERS = 2
+
 class GrammarBuilder:
     """Builds one grammar section, or takes text without rules. No two of its methods may run at once."""
 
     def __init__(
-        self, builder: BuilderKind, word_characters: bytes, num_threads: int, external_rules: bool = False
+        self,
+        builder: BuilderKind,
+        word_rule: WordRule,
+        word_characters: bytes,
+        num_threads: int,
+        external_rules: bool = False,
     ) -> None:
-        """`word_characters` is a bitmap of the characters of words; empty if words end at whitespace.
+        """`word_characters` is the bitmap of the characters of words for LETTERS, else empty: see word_characters().
 
-        With `external_rules`, the caller builds the rules: see `take_texts` and `give_rules`.
+        Raises ValueError if the bitmap is missing or superfluous. With `external_rules`, the caller builds the rules:
+        see `take_texts` and `give_rules`.
         """
 
     def add_files(self, files: Sequence[tuple[int, Buffer]]) -> None:
@@ -77,8 +90,7 @@ class GrammarBuilder:
 class Grammar:
     """A checked grammar section, or the grammar of text that has no rules."""
 
-    words_of_characters: bool
-    """Whether words consist of characters of a bitmap instead of bytes other than whitespace."""
+    word_rule: WordRule
     builder: BuilderKind
     num_bytes: int
     """Size in memory."""
@@ -107,8 +119,8 @@ class Grammar:
     def part_sizes(self) -> list[tuple[int, int]]:
         """Returns for each part its number of files and its number of symbols."""
 
-    def words_have_whitespace(self) -> bool:
-        """Returns whether a word contains whitespace."""
+    def words_have_separators(self) -> bool:
+        """Returns whether a word contains an ASCII character that separates words."""
 
     def has_short_rules(self) -> bool:
         """Returns whether a rule other than a root has fewer than two symbols."""
@@ -119,7 +131,7 @@ def read_grammar(section: Buffer, num_threads: int) -> Grammar:
 def grammar_of_tokens(
     starts: NDArray[np.uint64],
     content: NDArray[np.uint8],
-    words_of_characters: bool,
+    word_rule: WordRule,
     ranks: NDArray[np.uint32],
     batches: list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64], NDArray[np.uint32]]],
     num_threads: int,
@@ -129,8 +141,8 @@ def grammar_of_tokens(
 class TextCheck:
     """Compares files with a grammar, word by word. Without a grammar, files are expected to have no words."""
 
-    def __init__(self, grammar: Grammar | None, word_characters: bytes) -> None:
-        """Keeps the grammar alive."""
+    def __init__(self, grammar: Grammar | None, word_rule: WordRule, word_characters: bytes) -> None:
+        """Keeps the grammar alive. See GrammarBuilder for `word_characters`."""
 
     def begin(self, pieces: Sequence[tuple[int, int]]) -> None:
         """Begins the next file; `pieces` are the numbers of the parts that contain it, and its indexes in them."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Buffer
 
-from gompfs._native.grammar import Grammar
+from gompfs._native.grammar import Grammar, WordRule
 
 class Direction(Enum):
     """The direction of traversal (TADOC section 4, G-TADOC section 4)."""
@@ -107,6 +107,7 @@ class CountedSection:
     def __init__(self, section: Buffer, inos: NDArray[np.uint64] | None, num_threads: int) -> None:
         """Counts the words of the files with these inodes; None for all files."""
 
+    word_rule: WordRule
     counts: NDArray[np.uint64]
     """By word number."""
 

@@ -36,6 +36,7 @@ from gompfs.model import (
     Problem,
     Section,
     Segment,
+    word_rules_of,
 )
 
 _MAX_SYMLINKS = 40
@@ -134,6 +135,11 @@ class Archive:
         if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
             blocks.read_from(self._file.duplicate(), self.segments, verify=self.verifies_content)
         return blocks
+
+    @property
+    def word_rules(self) -> tuple[str, ...]:
+        """The word rules that an archive of this format version can have."""
+        return word_rules_of(self.superblock.version)
 
     @property
     def blocks(self) -> BlockService:

@@ -121,10 +121,11 @@ def _shared_options(function: Decorated) -> Decorated:
 )
 @click.option(
     "--words",
-    type=click.Choice(["whitespace", "letters"]),
+    type=click.Choice(["whitespace", "letters", "identifiers"]),
     default="whitespace",
     show_default=True,
-    help="Definition of a word for statistics: text between whitespace, or a run of letters, digits and apostrophes.",
+    help="Definition of a word for statistics: text between whitespace; a run of letters, digits and apostrophes; or a "
+    "run of ASCII letters and digits, _ and bytes from 0x80 on (only in format version 2).",
 )
 @_shared_options
 @engine_option

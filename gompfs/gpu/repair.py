@@ -52,7 +52,7 @@ def split_parts(parts: PartsInText) -> tuple[PartsInText, PartsInText]:
     at = parts.file_ends[file - 1] + np.uint32(1)
     left = parts.text[:at], parts.file_ends[:file], parts.part_files[: middle + 1]
     right = parts.text[at:], parts.file_ends[file:] - at, parts.part_files[middle:] - file
-    return PartsInText(*left, parts.word_characters), PartsInText(*right, parts.word_characters)
+    return PartsInText(*left, parts.word_rule), PartsInText(*right, parts.word_rule)
 
 
 def join_parts(left: PartsInRules, right: PartsInRules) -> PartsInRules:

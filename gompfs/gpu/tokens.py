@@ -43,7 +43,7 @@ def number_words(device: ArrayDevice, parts: PartsInText) -> PartsInWords:
     text = xp.full(padded_size(size), ord("\n"), np.uint8)
     text[:size] = device.upload(parts.text)
     num_slots = 1 << (size // _BYTES_OF_A_SLOT).bit_length()
-    table = WordTable(device, parts.word_characters, num_slots=max(num_slots, 64))
+    table = WordTable(device, parts.word_rule, num_slots=max(num_slots, 64))
     tokens, _ = table.add(text, size)
     num_tokens = int(tokens.entries.size)
     before_ends = count_before(device, tokens, parts.file_ends).astype(np.uint32)

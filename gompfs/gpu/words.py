@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.gpu.arrays import Array, ArrayDevice
+from gompfs.grammar.word_characters import word_characters
+from gompfs.model import WORD_RULES
 
 BYTES_OF_MASK = 32
 """The text on the device is padded with newlines to a multiple of this many bytes."""
@@ -99,18 +101,20 @@ class WordTable:
     def __init__(
         self,
         device: ArrayDevice,
-        word_characters: bytes = b"",
+        word_rule: str = WORD_RULES[0],
         *,
         num_slots: int = _NUM_SLOTS,
         hash_bits: int = 64,
     ) -> None:
-        """Takes words of the rule `whitespace`, or of the characters that the bitmap `word_characters` marks.
+        """Takes words of a rule, one of WORD_RULES.
 
         The table begins with `num_slots` slots, a power of two. Tests set `hash_bits` below 64 to make hashes collide.
         """
         xp = device.xp
         self._device = device
-        self._characters = device.upload(np.frombuffer(word_characters, np.uint8)) if word_characters else None
+        self._rule = np.uint32(WORD_RULES.index(word_rule))
+        bitmap = word_characters(word_rule)
+        self._characters = device.upload(np.frombuffer(bitmap, np.uint8)) if bitmap else None
         self._hash = np.uint64(secrets.randbits(64)), np.uint64((1 << hash_bits) - 1)
         self._slots = xp.zeros(num_slots, np.uint64)
         self._pool = xp.empty(0, np.uint8)
@@ -142,7 +146,7 @@ class WordTable:
         device, xp = self._device, self._device.xp
         num_masks = text.size // BYTES_OF_MASK
         masks, counts = (xp.empty(num_masks, np.uint32) for _ in range(2))
-        device.launch(_WORDS, "mark_words", num_masks, text, text.size, self._characters, masks)
+        device.launch(_WORDS, "mark_words", num_masks, text, text.size, self._rule, self._characters, masks)
         device.launch(_WORDS, "count_words", num_masks, masks, num_masks, counts)
         ends_of_counts = xp.cumsum(counts, dtype=np.uint32)
         num_words = int(ends_of_counts[-1]) if num_masks else 0

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import grammar as _grammar
-from gompfs.grammar.grammar import BUILDER_KINDS, Grammar
-from gompfs.grammar.word_characters import word_character_bitmap
+from gompfs.grammar.grammar import BUILDER_KINDS, WORD_RULE_KINDS, Grammar
+from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_RULES
 
 _PARTS_OF_A_BATCH = 16
@@ -25,14 +25,13 @@ class PartsInText:
     """Parts of a text. A part is several whole files or a piece of one; `text` (uint8) has a newline after each file.
 
     `file_ends` (uint32) holds the offsets of these newlines. `part_files` (uint32) holds the number of the first file
-    of each part, and at its end the number of files. Words are of the rule `whitespace`, or of the characters whose
-    bits are set in the bitmap `word_characters`.
+    of each part, and at its end the number of files. `word_rule` is one of WORD_RULES.
     """
 
     text: NDArray[np.uint8]
     file_ends: NDArray[np.uint32]
     part_files: NDArray[np.uint32]
-    word_characters: bytes
+    word_rule: str
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class GrammarBuilder:
         """
         if builder not in BUILDER_KINDS or words not in WORD_RULES:
             raise ValueError(f"unknown grammar builder {builder!r} or word rule {words!r}")
-        self._word_characters = word_character_bitmap() if words == "letters" else b""
+        self._word_rule = words
         self._num_threads = num_threads or len(os.sched_getaffinity(0))
         self._allocate = allocate
         self._build_rules = build_rules if builder == "repair" else None
@@ -90,7 +89,11 @@ class GrammarBuilder:
         self._batch: Future[None] | None = None
         self._given: deque[Future[None]] = deque()
         self._native = _grammar.GrammarBuilder(
-            BUILDER_KINDS[builder], self._word_characters, self._num_threads, self._build_rules is not None
+            BUILDER_KINDS[builder],
+            WORD_RULE_KINDS[words],
+            word_characters(words),
+            self._num_threads,
+            self._build_rules is not None,
         )
 
     def add_files(self, files: Sequence[tuple[int, bytes | memoryview]]) -> None:
@@ -139,7 +142,7 @@ class GrammarBuilder:
             numbers, text, file_ends, part_files = taken
             if self._batch is not None:
                 self._batch.result()
-            parts = PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, self._word_characters)
+            parts = PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, self._word_rule)
             self._batch = self._executor.submit(self._build_batch, self._build_rules, numbers, parts)
 
     def _build_batch(self, build_rules: RuleBuilder, numbers: list[int], parts: PartsInText) -> None:

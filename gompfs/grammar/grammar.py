@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
+from gompfs.model import WORD_RULES
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"
 """The builder name of a grammar without rules: the root holds all words. It serves for counting and is never stored."""
 BUILDER_KINDS = {kind.name.lower(): kind for kind in _grammar.BuilderKind}
 """The builders by name: GRAMMAR_BUILDERS, and NO_RULES."""
+WORD_RULE_KINDS = {rule.name.lower(): rule for rule in _grammar.WordRule}
+"""The word rules by name: WORD_RULES."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,16 @@ class Grammar:
         self.native = native
 
     @classmethod
-    def from_bytes(cls, section: bytes | bytearray | memoryview) -> Grammar:
-        """Reads a grammar section. Raises ArchiveFormatError if it is damaged."""
+    def from_bytes(
+        cls, section: bytes | bytearray | memoryview, word_rules: Collection[str] = WORD_RULES
+    ) -> Grammar:
+        """Reads a grammar section. Raises ArchiveFormatError if it is damaged, or has none of these word rules."""
         try:
-            return cls(_grammar.read_grammar(section, len(os.sched_getaffinity(0))))
+            native = _grammar.read_grammar(section, len(os.sched_getaffinity(0)))
+            _check_word_rule(native.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None
+        return cls(native)
 
     @classmethod
     def of_tokens(
@@ -90,7 +97,7 @@ class Grammar:
         """
         files = [(batch.continues, batch.inos, batch.ends, batch.words) for batch in batches]
         num_threads = num_threads or len(os.sched_getaffinity(0))
-        return cls(_grammar.grammar_of_tokens(*dictionary, word_rule == "letters", ranks, files, num_threads))
+        return cls(_grammar.grammar_of_tokens(*dictionary, WORD_RULE_KINDS[word_rule], ranks, files, num_threads))
 
     @property
     def num_words(self) -> int:
@@ -110,7 +117,7 @@ class Grammar:
     @property
     def word_rule(self) -> str:
         """The rule that says what a word is: one of WORD_RULES."""
-        return "letters" if self.native.words_of_characters else "whitespace"
+        return self.native.word_rule.name.lower()
 
     def word(self, number: int) -> bytes:
         """Returns word `number` of the dictionary, which is in byte order. Raises IndexError."""
@@ -134,9 +141,9 @@ class Grammar:
         """Frees everything except the dictionary."""
         self.native.drop_parts()
 
-    def words_have_whitespace(self) -> bool:
-        """Returns whether any word contains whitespace. No text produces such a word."""
-        return self.native.words_have_whitespace()
+    def words_have_separators(self) -> bool:
+        """Returns whether any word contains an ASCII character that separates words. No text produces such a word."""
+        return self.native.words_have_separators()
 
     def has_short_rules(self) -> bool:
         """Returns whether any rule other than the root of a part has fewer than two symbols.
@@ -165,14 +172,19 @@ class CountedWords(NamedTuple):
 
     @classmethod
     def from_section(
-        cls, section: memoryview | bytes, inos: Collection[int] | NDArray[np.uint64] | None = None
+        cls,
+        section: memoryview | bytes,
+        inos: Collection[int] | NDArray[np.uint64] | None = None,
+        word_rules: Collection[str] = WORD_RULES,
     ) -> CountedWords:
         """Counts the words while reading a section, which takes less time and memory than building a Grammar.
 
-        The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged.
+        The words stay as the section stores them. Raises ArchiveFormatError if the section is damaged, or has none of
+        these word rules.
         """
         try:
             counted = _statistics.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
+            _check_word_rule(counted.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None
         return cls(counted, counted.counts)
@@ -181,6 +193,11 @@ class CountedWords(NamedTuple):
 def ino_array(inos: Collection[int] | NDArray[np.uint64] | None) -> NDArray[np.uint64] | None:
     """Returns inode numbers as the C++ core takes them (uint64); None stands for all files."""
     return inos if inos is None or isinstance(inos, np.ndarray) else np.fromiter(inos, np.uint64, len(inos))
+
+
+def _check_word_rule(word_rule: _grammar.WordRule, word_rules: Collection[str]) -> None:
+    if word_rule.name.lower() not in word_rules:
+        raise ValueError("its header is invalid")
 
 
 def _damaged(error: ValueError) -> ArchiveFormatError:

@@ -11,13 +11,16 @@ import numpy as np
 from gompfs.grammar.grammar import SPLITTER, Grammar, GrammarPart
 from gompfs.grammar.word_characters import is_word_character
 
-_WHITESPACE_WORD = re.compile(rb"[^ \t\n\v\f\r]+")
+_WORDS_OF_BYTES = {
+    "whitespace": re.compile(rb"[^ \t\n\v\f\r]+"),
+    "identifiers": re.compile(rb"[0-9A-Za-z_\x80-\xff]+"),
+}
 
 
 def split_words(text: bytes, word_rule: str = "whitespace") -> list[bytes]:
     """Returns the words of a text in order."""
-    if word_rule == "whitespace":
-        return _WHITESPACE_WORD.findall(text)
+    if word_rule in _WORDS_OF_BYTES:
+        return _WORDS_OF_BYTES[word_rule].findall(text)
     characters = text.decode("utf-8", "surrogateescape")
     spaced = "".join(character if is_word_character(character) else " " for character in characters)
     return [word.encode() for word in spaced.split(" ") if word]

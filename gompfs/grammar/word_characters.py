@@ -1,4 +1,4 @@
-"""The characters of words, for the word rule `letters`."""
+"""The characters of words: the word rule `letters` needs a list of them, which depends on the version of Unicode."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ _APOSTROPHES = "'\u2019"
 def is_word_character(character: str) -> bool:
     """Returns whether a character belongs to a word: a Unicode letter or digit, or an apostrophe."""
     return character.isalnum() or character in _APOSTROPHES
+
+
+def word_characters(word_rule: str) -> bytes:
+    """Returns what the C++ core and the kernels need besides the rule: for `letters` a bitmap, else no bytes."""
+    return word_character_bitmap() if word_rule == "letters" else b""
 
 
 @functools.cache

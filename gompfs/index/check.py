@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gompfs.errors import CorruptIndexError, display_path
@@ -14,7 +14,6 @@ from gompfs.model import (
     MAX_XATTR_VALUE_SIZE,
     NEXT_INO,
     ROOT_INO,
-    WORD_RULES,
     Problem,
     Segment,
     first_problems,
@@ -193,11 +192,16 @@ _CONTENTS = (
 )
 
 
-def find_problems(query: Query, segments: Sequence[Segment], block_size: int) -> Iterator[Problem]:
-    """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError."""
+def find_problems(
+    query: Query, segments: Sequence[Segment], block_size: int, word_rules: Collection[str]
+) -> Iterator[Problem]:
+    """Yields all problems, one kind after another. `query` runs SQL, and raises CorruptIndexError.
+
+    `word_rules` are those that the archive may have.
+    """
     checks: list[Callable[[], Iterator[Problem]]] = [
         lambda: _check_database(query),
-        lambda: check_facts(query),
+        lambda: check_facts(query, word_rules),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_places(query, segments, block_size),
     ]
@@ -245,11 +249,11 @@ def _check_database(query: Query) -> Iterator[Problem]:
             yield Problem(f"the index is damaged: {_shown(line)}")
 
 
-def check_facts(query: Query) -> Iterator[Problem]:
+def check_facts(query: Query, word_rules: Collection[str]) -> Iterator[Problem]:
     """Yields the problems in the facts of table meta that the next generation needs."""
     facts: dict[Any, Any] = dict(query("SELECT key, value FROM meta"))
-    if facts.get("words") not in WORD_RULES:
-        yield Problem(f"meta: words is not one of {', '.join(WORD_RULES)}")
+    if facts.get("words") not in word_rules:
+        yield Problem(f"meta: words is not one of {', '.join(word_rules)}")
     next_ino = facts.get(NEXT_INO)
     ((highest,),) = query("SELECT COALESCE(MAX(ino), 0) FROM inode WHERE typeof(ino) = 'integer'")
     if not isinstance(next_ino, str) or not (next_ino.isascii() and next_ino.isdecimal() and len(next_ino) < 20):

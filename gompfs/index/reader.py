@@ -27,6 +27,7 @@ from gompfs.model import (
     Problem,
     Section,
     Segment,
+    word_rules_of,
 )
 
 # The exceptions that sqlite3 raises for a damaged image; UnicodeDecodeError if the message quotes the image.
@@ -71,6 +72,7 @@ class IndexReader:
         """
         self._archive = archive
         self._schema = SCHEMAS[version]
+        self._word_rules = word_rules_of(version)
         self._block_rows = BlockRows(self._query, version, data_end, block_size)
         self._block_size = block_size
         self._lock = ForkLock()
@@ -335,12 +337,12 @@ class IndexReader:
         """Raise CorruptIndexError if segments, sections, or the facts that the next generation needs are invalid."""
         self.segments()
         self.sections()
-        for problem in check_facts(self._query):
+        for problem in check_facts(self._query, self._word_rules):
             raise self._corrupt(problem.reason)
 
     def problems(self) -> Iterator[Problem]:
         """Yields violations of docs/format.md. Reads all tables."""
-        return find_problems(self._query, self.segments(), self._block_size)
+        return find_problems(self._query, self.segments(), self._block_size, self._word_rules)
 
     def _check_integers(self, columns: Iterable[tuple[Any, ...]], what: str) -> None:
         if any(set(map(type, column)) != {int} for column in columns):

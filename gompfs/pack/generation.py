@@ -73,6 +73,7 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
         superblock = newest.superblock
         base = IndexReader(newest.image, str(archive), superblock.version, newest.data_end, superblock.block_size)
         try:
+            base.check_before_adding()
             with TemporaryIndex(superblock.version, newest.image) as index, open_appending(descriptor) as file:
                 writer = BlockWriter(file, newest.size)
                 number, status = newest.footer.generation + 1, os.fstat(descriptor)

@@ -42,7 +42,8 @@ def add_grammars(
     with new_generation(archive) as grown:
         if grown.number != generation + 1:
             raise PackError("another process has added to the archive", path=archive)
-        options = PackOptions(words=grown.base.meta().get("words", PackOptions.words), jobs=engine.num_threads)
+        words = grown.base.meta().get("words", PackOptions.words)
+        options = PackOptions(words=words, jobs=engine.num_threads, version=grown.version)
         size = 0
         for segment, text in texts.items():
             grammar = grammar_collector(options, engine)

@@ -87,7 +87,6 @@ class SegmentBuilder:
 
     def _take_over(self, base: IndexReader) -> None:
         """Take over the directories and the next inode number of the archive to which the segment is added."""
-        base.check_before_adding()
         names = list(base.names())
         # Inode numbers are never reused: the grammars of older segments still contain files that were replaced.
         self._next_ino = int(base.meta()[NEXT_INO])

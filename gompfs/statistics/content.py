@@ -30,9 +30,9 @@ class ContentText:
 
     @property
     def word_rule(self) -> str:
-        """The word rule of the archive, one of WORD_RULES. Raises StatsUnavailableError if the index names another."""
+        """The word rule. Raises StatsUnavailableError if the index does not name one of `archive.word_rules`."""
         words = self.archive.meta.get("words", WORD_RULES[0])
-        if words not in WORD_RULES:
+        if words not in self.archive.word_rules:
             raise StatsUnavailableError(f"unknown word rule {words!r}", archive=self.archive.path)
         return words
 

@@ -15,7 +15,6 @@ from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.gpu.arrays import Array, TextDevice
 from gompfs.gpu.words import MAX_TEXT, Copies, WordTable, count_before, find_nuls, gather, padded_size
 from gompfs.grammar import Grammar, TokenizedFiles
-from gompfs.grammar.word_characters import word_character_bitmap
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_layout import Numbers, outside, union
 
@@ -72,9 +71,8 @@ class DeviceText:
         self._content = content
         self._layout = content.layout
         self._device = device
-        characters = word_character_bitmap() if content.word_rule == "letters" else b""
         with device:
-            self._table = WordTable(device, characters)
+            self._table = WordTable(device, content.word_rule)
         self._batch_bytes = max(min(_BATCH_BYTES, device.memory // _BATCHES_IN_MEMORY), _PROBE_SIZE)
         self._binary: set[int] = set()
         self._carried: Array | None = None  # the end of a file that continues in the next batch, from its last word on

@@ -56,7 +56,8 @@ def load_grammars(archive: Archive) -> list[Grammar]:
     """Returns the grammars that the archive holds."""
     from gompfs.grammar import Grammar
 
-    return [Grammar.from_bytes(archive.read_section(section)) for section in grammar_sections(archive)]
+    texts = map(archive.read_section, grammar_sections(archive))
+    return [Grammar.from_bytes(text, archive.word_rules) for text in texts]
 
 
 def grammar_sections(archive: Archive) -> list[Section]:

@@ -14,7 +14,8 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents, file_sizes
 from gompfs.errors import ArchiveFormatError, display_path
 from gompfs.grammar import Grammar
-from gompfs.grammar.word_characters import word_character_bitmap
+from gompfs.grammar.grammar import WORD_RULE_KINDS
+from gompfs.grammar.word_characters import word_characters
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_problems
 from gompfs.statistics.content import TextStream
 from gompfs.statistics.content_layout import locate_text
@@ -42,7 +43,7 @@ class GrammarCheck:
         Returns its problems, and the files whose words differ from the grammar.
         """
         try:
-            grammar = Grammar.from_bytes(content)
+            grammar = Grammar.from_bytes(content, self._archive.word_rules)
         except ArchiveFormatError as error:
             return [Problem(f"segment {segment}: {error.message}")]
         problems = [Problem(f"segment {segment}: {reason}") for reason in self._check_section(grammar)]
@@ -53,8 +54,8 @@ class GrammarCheck:
     def _check_section(self, grammar: Grammar) -> Iterator[str]:
         if grammar.word_rule != self._archive.meta.get("words"):
             yield f"the grammar was built with the word rule {grammar.word_rule}, the index has another one"
-        if grammar.words_have_whitespace():
-            yield "the grammar has words with whitespace in them"
+        if grammar.words_have_separators():
+            yield "the grammar has words with separators in them"
         if grammar.has_short_rules():
             yield "the grammar has rules of fewer than two symbols"
         inos, starts, last_ino = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)], None
@@ -82,7 +83,7 @@ class GrammarCheck:
     def _compare(self, grammar: Grammar) -> Iterator[Problem]:
         """Yields a problem for each file whose words differ from the grammar."""
         pieces = _Pieces(grammar)
-        check = _grammar.TextCheck(grammar.native, _word_characters(grammar.word_rule))
+        check = _text_check(grammar.native, grammar.word_rule)
         for ino, difference in self._differences(check, pieces.files(), pieces.of, grammar.word_rule):
             yield Problem(_reason(*difference), ino)
 
@@ -139,7 +140,7 @@ class GrammarCheck:
         if len(self._inos) == len(self._archive.segments):
             missing = np.setdiff1d(regular[:, 0], np.concatenate([files, listed, with_holes]))
             word_rule = self._archive.meta["words"]
-            check = _grammar.TextCheck(None, _word_characters(word_rule))
+            check = _text_check(None, word_rule)
             with_words = (ino for ino, _ in self._differences(check, missing, lambda _: [], word_rule))
             reason = "it has words, but is neither in a grammar nor listed as a binary file"
             yield from first_problems(Problem(reason, ino) for ino in with_words)
@@ -200,8 +201,8 @@ def _shown(word: bytes) -> str:
     return display_path(word if len(word) <= _MAX_SHOWN else word[:_MAX_SHOWN] + b"...")
 
 
-def _word_characters(word_rule: str) -> bytes:
-    return word_character_bitmap() if word_rule == "letters" else b""
+def _text_check(grammar: _grammar.Grammar | None, word_rule: str) -> _grammar.TextCheck:
+    return _grammar.TextCheck(grammar, WORD_RULE_KINDS[word_rule], word_characters(word_rule))
 
 
 def _is_certain(word: bytes | None) -> bool:

@@ -24,8 +24,14 @@ namespace gompfs {
 
 constexpr u32 kBytesOfMask = 32;
 constexpr u32 kMaxCodePoint = 0x10ffff;
+constexpr u32 kLetters = 1, kIdentifiers = 2;  // numbers of word rules; the rest is `whitespace`
 
 __device__ inline bool is_space(u32 byte) { return byte == ' ' || byte - '\t' <= '\r' - '\t'; }
+
+__device__ inline bool is_in_identifier(u32 byte) {
+    return (byte | 0x20) - 'a' <= 'z' - 'a' || byte - '0' <= '9' - '0' || byte == '_' ||
+           byte >= 0x80;
+}
 
 // Returns the length of the UTF-8 character that begins at a byte if the character belongs to
 // words, else 0. `characters` has a bit for each code point. Bytes after the text's end belong to
@@ -66,10 +72,12 @@ __device__ inline u32 mask_of_characters(const u8* text, u64 size, u64 base, con
     return static_cast<u32>(mask >> 3);
 }
 
-__device__ inline u32 mask_of_words(const u8* text, u64 base) {
+// The word bits of 32 bytes of text for a predicate that says which bytes belong to words.
+template <typename IsInWord>
+__device__ inline u32 mask_of_bytes(const u8* text, u64 base, IsInWord&& is_in_word) {
     u32 mask = 0;
     for (u32 index = 0; index < kBytesOfMask; ++index) {
-        mask |= static_cast<u32>(!is_space(text[base + index])) << index;
+        mask |= static_cast<u32>(is_in_word(text[base + index])) << index;
     }
     return mask;
 }
@@ -119,15 +127,22 @@ extern "C" __global__ void find_nuls(const u8* source, const u64* offsets, const
     });
 }
 
-// Computes masks[i], the word bits of 32 bytes. `characters` is null for the rule `whitespace`.
+// Computes masks[i], the word bits of 32 bytes. Only the rule `letters` reads `characters`.
 // Mapping: a thread per mask.
-extern "C" __global__ void mark_words(const u8* text, u64 size, const u8* characters, u32* masks) {
+extern "C" __global__ void mark_words(const u8* text, u64 size, u32 rule, const u8* characters,
+                                      u32* masks) {
     const u64 num_masks = (size + gompfs::kBytesOfMask - 1) / gompfs::kBytesOfMask;
     gompfs::for_each_index(0, num_masks, [&](u64 index) {
         const u64 base = index * gompfs::kBytesOfMask;
-        masks[index] = characters == nullptr
-                           ? gompfs::mask_of_words(text, base)
-                           : gompfs::mask_of_characters(text, size, base, characters);
+        if (rule == gompfs::kLetters) {
+            masks[index] = gompfs::mask_of_characters(text, size, base, characters);
+        } else if (rule == gompfs::kIdentifiers) {
+            masks[index] = gompfs::mask_of_bytes(
+                text, base, [](u32 byte) { return gompfs::is_in_identifier(byte); });
+        } else {
+            masks[index] =
+                gompfs::mask_of_bytes(text, base, [](u32 byte) { return !gompfs::is_space(byte); });
+        }
     });
 }
 

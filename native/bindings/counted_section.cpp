@@ -27,6 +27,8 @@ void bind_counted_section(nb::module_& statistics) {
     nb::class_<HeldSection>(statistics, "CountedSection")
         .def(nb::init<nb::handle, const Inos&, unsigned>(), "section"_a, "inos"_a.none(),
              "num_threads"_a)
+        .def_prop_ro("word_rule",
+                     [](const HeldSection& self) { return self.counted().word_rule(); })
         .def_prop_ro("counts", [](const HeldSection& self) {
             return to_view(self, self.counted().counts());
         });

@@ -32,8 +32,8 @@ Grammar* read(nb::handle section, unsigned num_threads) {
 
 // `batches` are tuples of (continues, inos, ends, words).
 Grammar* make_of_tokens(const Array<std::uint64_t>& starts, const Array<std::uint8_t>& bytes,
-                        bool words_of_characters, const Array<std::uint32_t>& ranks,
-                        nb::list batches, unsigned num_threads) {
+                        WordRule word_rule, const Array<std::uint32_t>& ranks, nb::list batches,
+                        unsigned num_threads) {
     std::vector<TokenizedFiles> files;
     for (const nb::handle batch : batches) {
         const auto fields = nb::cast<nb::tuple>(batch);
@@ -44,8 +44,8 @@ Grammar* make_of_tokens(const Array<std::uint64_t>& starts, const Array<std::uin
     }
     auto grammar = std::make_unique<Grammar>();
     run_interruptibly([&] {
-        *grammar = grammar_of_tokens(make_dictionary(as_span(starts), as_span(bytes)),
-                                     words_of_characters, as_span(ranks), files, num_threads);
+        *grammar = grammar_of_tokens(make_dictionary(as_span(starts), as_span(bytes)), word_rule,
+                                     as_span(ranks), files, num_threads);
     });
     return grammar.release();
 }
@@ -89,9 +89,10 @@ nb::list files(const Grammar& grammar, unsigned num_threads) {
     return files;
 }
 
-bool words_have_whitespace(const Grammar& grammar) {
+bool words_have_separators(const Grammar& grammar) {
     const nb::gil_scoped_release release;
-    return has_whitespace({grammar.dictionary.bytes.data(), grammar.dictionary.bytes.size()});
+    return has_separator(grammar.word_rule,
+                         {grammar.dictionary.bytes.data(), grammar.dictionary.bytes.size()});
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ bool words_have_whitespace(const Grammar& grammar) {
 void bind_grammar(nb::module_& grammar) {
     grammar.attr("SPLITTER") = kSplitter;
     nb::class_<Grammar>(grammar, "Grammar")
-        .def_ro("words_of_characters", &Grammar::words_of_characters)
+        .def_ro("word_rule", &Grammar::word_rule)
         .def_ro("builder", &Grammar::builder)
         .def_prop_ro("num_bytes", &Grammar::size_in_memory)
         .def("drop_parts", [](Grammar& self) { self.parts = {}; })
@@ -109,12 +110,11 @@ void bind_grammar(nb::module_& grammar) {
         .def("part", &part, "index"_a)
         .def("files", &files, "num_threads"_a)
         .def("part_sizes", &part_sizes)
-        .def("words_have_whitespace", &words_have_whitespace)
+        .def("words_have_separators", &words_have_separators)
         .def("has_short_rules", &has_short_rules);
     grammar.def("read_grammar", &read, "section"_a, "num_threads"_a, nb::rv_policy::take_ownership);
-    grammar.def("grammar_of_tokens", &make_of_tokens, "starts"_a, "content"_a,
-                "words_of_characters"_a, "ranks"_a, "batches"_a, "num_threads"_a,
-                nb::rv_policy::take_ownership);
+    grammar.def("grammar_of_tokens", &make_of_tokens, "starts"_a, "content"_a, "word_rule"_a,
+                "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
 }
 
 }  // namespace gompfs

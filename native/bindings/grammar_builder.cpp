@@ -1,4 +1,4 @@
-// The class gompfs._native.grammar.GrammarBuilder, and the kinds of builders.
+// The class gompfs._native.grammar.GrammarBuilder, the kinds of builders, and the word rules.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/vector.h>
 
@@ -19,9 +19,10 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void init(GrammarBuilder* self, BuilderKind builder, const nb::bytes& word_characters,
-          unsigned num_threads, bool external_rules) {
-    new (self) GrammarBuilder(builder, as_vector(word_characters), num_threads, external_rules);
+void init(GrammarBuilder* self, BuilderKind builder, WordRule word_rule,
+          const nb::bytes& word_characters, unsigned num_threads, bool external_rules) {
+    new (self) GrammarBuilder(builder, Tokenizer(word_rule, as_vector(word_characters)),
+                              num_threads, external_rules);
 }
 
 void add_files(GrammarBuilder& builder, nb::sequence files) {
@@ -104,8 +105,12 @@ void bind_grammar_builder(nb::module_& grammar) {
         .value("REPAIR", BuilderKind::repair)
         .value("SEQUITUR", BuilderKind::sequitur)
         .value("NONE", BuilderKind::none);
+    nb::enum_<WordRule>(grammar, "WordRule")
+        .value("WHITESPACE", WordRule::whitespace)
+        .value("LETTERS", WordRule::letters)
+        .value("IDENTIFIERS", WordRule::identifiers);
     nb::class_<GrammarBuilder>(grammar, "GrammarBuilder")
-        .def("__init__", &init, "builder"_a, "word_characters"_a, "num_threads"_a,
+        .def("__init__", &init, "builder"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
              "external_rules"_a = false)
         .def("add_files", &add_files, "files"_a)
         .def("begin_file", &GrammarBuilder::begin_file, "ino"_a,

@@ -19,8 +19,9 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void init(TextCheck* self, const Grammar* grammar, const nb::bytes& word_characters) {
-    new (self) TextCheck(grammar, as_vector(word_characters));
+void init(TextCheck* self, const Grammar* grammar, WordRule word_rule,
+          const nb::bytes& word_characters) {
+    new (self) TextCheck(grammar, Tokenizer(word_rule, as_vector(word_characters)));
 }
 
 void add(TextCheck& check, nb::handle text) {
@@ -46,7 +47,8 @@ nb::object end(TextCheck& check) {
 
 void bind_text_check(nb::module_& grammar) {
     nb::class_<TextCheck>(grammar, "TextCheck")
-        .def("__init__", &init, "grammar"_a.none(), "word_characters"_a, nb::keep_alive<1, 2>())
+        .def("__init__", &init, "grammar"_a.none(), "word_rule"_a, "word_characters"_a,
+             nb::keep_alive<1, 2>())
         .def("begin", &TextCheck::begin, "pieces"_a)
         .def("add", &add, "text"_a)
         .def("end", &end);

@@ -33,13 +33,12 @@
 
 namespace gompfs {
 
-GrammarBuilder::GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                               unsigned num_threads, bool external_rules)
+GrammarBuilder::GrammarBuilder(BuilderKind builder, Tokenizer tokenizer, unsigned num_threads,
+                               bool external_rules)
     : builder_(builder),
       num_threads_(std::max(num_threads, 1u)),
       external_rules_(external_rules),
-      tokenizer_(word_characters),
-      words_of_characters_(!word_characters.empty()),
+      tokenizer_(std::move(tokenizer)),
       collector_(tokenizer_,
                  [this](std::unique_ptr<PartText> text) { dispatch(std::move(text)); }) {
     for (unsigned number = 0; number < num_threads_ && !external_rules_; ++number) {
@@ -178,8 +177,8 @@ std::optional<std::vector<std::uint8_t>> GrammarBuilder::next_piece() {
             throw std::logic_error("a part has no rules");
         }
         merged_ = true;
-        pieces_ = merge_to_section(std::exchange(parts_, {}), builder_, words_of_characters_,
-                                   num_threads_);
+        pieces_ =
+            merge_to_section(std::exchange(parts_, {}), builder_, tokenizer_.rule(), num_threads_);
     }
     if (next_piece_ == pieces_.size()) {
         return std::nullopt;
@@ -196,7 +195,7 @@ Grammar GrammarBuilder::take() {
     }
     std::unique_lock lock(mutex_);
     wait_until_built(lock);
-    return merge_to_grammar(std::exchange(parts_, {}), words_of_characters_, num_threads_);
+    return merge_to_grammar(std::exchange(parts_, {}), tokenizer_.rule(), num_threads_);
 }
 
 }  // namespace gompfs

@@ -27,8 +27,8 @@ class GrammarBuilder {
   public:
     // With `external_rules`, the caller takes the text of each part (take_texts) and supplies its
     // words and rules (give_rules).
-    GrammarBuilder(BuilderKind builder, std::vector<std::uint8_t> word_characters,
-                   unsigned num_threads, bool external_rules = false);
+    GrammarBuilder(BuilderKind builder, Tokenizer tokenizer, unsigned num_threads,
+                   bool external_rules = false);
     ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
@@ -65,7 +65,6 @@ class GrammarBuilder {
     const unsigned num_threads_;
     const bool external_rules_;
     const Tokenizer tokenizer_;
-    const bool words_of_characters_;
     TextCollector collector_;
     bool finished_ = false;
     bool merged_ = false;

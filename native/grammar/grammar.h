@@ -9,6 +9,7 @@
 
 #include "common/large_vector.h"
 #include "grammar/symbols.h"
+#include "grammar/word_rule.h"
 
 namespace gompfs {
 
@@ -51,7 +52,7 @@ struct Part : PartHead {
 enum class BuilderKind : std::uint8_t { repair = 0, sequitur = 1, none = 2 };
 
 struct Grammar {
-    bool words_of_characters = false;  // see Tokenizer
+    WordRule word_rule = WordRule::whitespace;
     BuilderKind builder = BuilderKind::repair;
     Dictionary dictionary;
     std::vector<Part> parts;

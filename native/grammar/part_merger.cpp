@@ -47,8 +47,7 @@ Dictionary expand(const std::vector<DictionaryRange>& ranges) {
 }  // namespace
 
 std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> parts,
-                                                        BuilderKind builder,
-                                                        bool words_of_characters,
+                                                        BuilderKind builder, WordRule word_rule,
                                                         unsigned num_threads) {
     std::vector<std::vector<std::uint32_t>> ranks;
     std::vector<DictionaryRange> ranges = merge_words(parts, num_threads, ranks);
@@ -57,8 +56,8 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
         num_words += range.num_words;
     }
     std::vector<std::vector<std::uint8_t>> pieces;
-    pieces.push_back(write_header(
-        {words_of_characters, builder, num_words, static_cast<std::uint32_t>(parts.size())}));
+    pieces.push_back(
+        write_header({word_rule, builder, num_words, static_cast<std::uint32_t>(parts.size())}));
     for (const auto stream : {&DictionaryRange::shared_lengths, &DictionaryRange::suffix_lengths,
                               &DictionaryRange::suffixes}) {
         for (DictionaryRange& range : ranges) {
@@ -79,11 +78,10 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
     return pieces;
 }
 
-Grammar merge_to_grammar(std::vector<BuiltPart> parts, bool words_of_characters,
-                         unsigned num_threads) {
+Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads) {
     std::vector<std::vector<std::uint32_t>> ranks;
     const std::vector<DictionaryRange> ranges = merge_words(parts, num_threads, ranks);
-    Grammar grammar{words_of_characters, BuilderKind::none, expand(ranges), {}};
+    Grammar grammar{word_rule, BuilderKind::none, expand(ranges), {}};
     for (std::size_t number = 0; number < parts.size(); ++number) {
         Part& part = grammar.parts.emplace_back();
         static_cast<PartHead&>(part) = std::move(parts[number].head);

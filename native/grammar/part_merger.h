@@ -11,12 +11,10 @@ namespace gompfs {
 
 // Returns the pieces of the grammar section of the parts, in order.
 std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> parts,
-                                                        BuilderKind builder,
-                                                        bool words_of_characters,
+                                                        BuilderKind builder, WordRule word_rule,
                                                         unsigned num_threads);
 
 // Returns the grammar of parts of the kind `none`.
-Grammar merge_to_grammar(std::vector<BuiltPart> parts, bool words_of_characters,
-                         unsigned num_threads);
+Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads);
 
 }  // namespace gompfs

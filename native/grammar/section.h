@@ -14,7 +14,7 @@ constexpr std::size_t kSectionHeaderSize = 32;
 constexpr std::uint32_t kPartContinues = 1;  // a flag of a part
 
 struct SectionHeader {
-    bool words_of_characters;
+    WordRule word_rule;
     BuilderKind builder;
     std::uint32_t num_words;
     std::uint32_t num_parts;

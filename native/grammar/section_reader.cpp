@@ -89,7 +89,8 @@ GrammarSection::Head::Head(SectionCursor& in) {
     const auto kind = in.fixed<std::uint8_t>();
     num_words = in.fixed<std::uint32_t>();
     num_parts = in.fixed<std::uint32_t>();
-    if (words > 1 || kind > 1 || num_words >= kSplitter) {
+    if (words > static_cast<unsigned>(WordRule::identifiers) || kind > 1 ||
+        num_words >= kSplitter) {
         fail_section("its header is invalid");
     }
     for (const std::uint8_t byte : in.take(kSectionHeaderSize - 16)) {
@@ -97,7 +98,7 @@ GrammarSection::Head::Head(SectionCursor& in) {
             fail_section("reserved bytes of its header are not zero");
         }
     }
-    words_of_characters = words != 0;
+    word_rule = static_cast<WordRule>(words);
     builder = static_cast<BuilderKind>(kind);
 }
 
@@ -142,8 +143,7 @@ void GrammarSection::read(const TakeRange& take_range, const MakeTaker& make_tak
 
 Grammar read_grammar(Bytes bytes, unsigned num_threads) {
     GrammarSection section(bytes, num_threads);
-    Grammar grammar{
-        section.words_of_characters(), section.builder(), section.words().empty_dictionary(), {}};
+    Grammar grammar{section.word_rule(), section.builder(), section.words().empty_dictionary(), {}};
     grammar.parts.resize(section.num_parts());
     TokenSum num_tokens;
     section.read([&](std::size_t range) { section.words().expand(range, grammar.dictionary); },

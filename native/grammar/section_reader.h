@@ -18,7 +18,7 @@ class GrammarSection {
   public:
     GrammarSection(std::span<const std::uint8_t> bytes, unsigned num_threads);
 
-    bool words_of_characters() const { return head_.words_of_characters; }
+    WordRule word_rule() const { return head_.word_rule; }
     BuilderKind builder() const { return head_.builder; }
     std::size_t num_parts() const { return head_.num_parts; }
     SectionWords& words() { return words_; }

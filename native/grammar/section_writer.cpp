@@ -20,7 +20,7 @@ void append_difference(std::vector<std::uint8_t>& bytes, std::uint64_t from, std
 std::vector<std::uint8_t> write_header(const SectionHeader& header) {
     std::vector<std::uint8_t> bytes(kSectionMagic, kSectionMagic + sizeof kSectionMagic);
     append(bytes, kSectionVersion);
-    append(bytes, static_cast<std::uint8_t>(header.words_of_characters));
+    append(bytes, static_cast<std::uint8_t>(header.word_rule));
     append(bytes, static_cast<std::uint8_t>(header.builder));
     append(bytes, header.num_words);
     append(bytes, header.num_parts);

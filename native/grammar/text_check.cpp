@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "common/cancellation.h"
 
 namespace gompfs {
-namespace {
-
-bool is_whitespace(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
-
-}  // namespace
-
-TextCheck::TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_characters)
-    : grammar_(grammar), tokenizer_(std::move(word_characters)) {
+TextCheck::TextCheck(const Grammar* grammar, Tokenizer tokenizer)
+    : grammar_(grammar), tokenizer_(std::move(tokenizer)) {
     if (grammar_ == nullptr) {
         return;
     }
@@ -45,21 +40,22 @@ void TextCheck::begin(std::vector<PieceOfFile> pieces) {
     difference_.reset();
 }
 
-// A word is compared once it is known to have ended, that is, when whitespace follows, whatever the
-// word rule is.
+// A word is compared once it is known to have ended, that is, when a separator follows.
 void TextCheck::add(std::string_view text) {
     if (difference_) {
         return;
     }
     if (!rest_.empty()) {
-        const auto space = std::find_if(text.begin(), text.end(), is_whitespace);
-        rest_.append(text.begin(), space);
-        if (space == text.end()) {
+        const auto separator = std::find_if(text.begin(), text.end(), [this](char byte) {
+            return is_separator(tokenizer_.rule(), byte);
+        });
+        rest_.append(text.begin(), separator);
+        if (separator == text.end()) {
             return;
         }
         compare(rest_);
         rest_.clear();
-        text.remove_prefix(static_cast<std::size_t>(space - text.begin()));
+        text.remove_prefix(static_cast<std::size_t>(separator - text.begin()));
     }
     const std::size_t complete = tokenizer_.complete_prefix(text);
     compare(text.substr(0, complete));

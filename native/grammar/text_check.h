@@ -30,7 +30,7 @@ class TextCheck {
 
     // Without a grammar, files are expected to have no words. The grammar must outlive the object,
     // and each of its rules except the roots must have at least two symbols (see has_short_rules).
-    TextCheck(const Grammar* grammar, std::vector<std::uint8_t> word_characters);
+    TextCheck(const Grammar* grammar, Tokenizer tokenizer);
 
     // Starts a file, which has these pieces in the grammar. Throws std::invalid_argument if the
     // grammar has no such piece.

@@ -1,28 +1,14 @@
-// Implements both word rules; see tokenizer.h. Whitespace is found 64 bytes at a time with SSE2.
-// Characters are decoded strictly: overlong forms, surrogates and code points above 0x10ffff are
-// not valid UTF-8. kernels/statistics/words.cu must give the same words.
+// Implements the word rules; see tokenizer.h. Separators are found 64 bytes at a time with SSE2
+// (word_rule.h). Characters are decoded strictly: overlong forms, surrogates and code points above
+// 0x10ffff are not valid UTF-8. kernels/statistics/words.cu must give the same words.
 #include "grammar/tokenizer.h"
 
-#include <array>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 namespace gompfs {
 namespace {
-
-constexpr std::array<bool, 256> whitespace_table() {
-    std::array<bool, 256> table{};
-    for (const unsigned char space : {' ', '\t', '\n', '\v', '\f', '\r'}) {
-        table[space] = true;
-    }
-    return table;
-}
-
-constexpr std::array<bool, 256> kIsWhitespace = whitespace_table();
-
-bool is_whitespace(char byte) { return kIsWhitespace[static_cast<unsigned char>(byte)]; }
 
 // One UTF-8 character; length is 0 if the bytes are not valid.
 struct Character {
@@ -57,43 +43,26 @@ Character decode_utf8(std::string_view text, std::size_t at) {
     return {code_point, length};
 }
 
-}  // namespace
-
-Tokenizer::Tokenizer(std::vector<std::uint8_t> word_characters)
-    : word_characters_(std::move(word_characters)) {}
-
-std::uint64_t whitespace_bits(const char* bytes) {
-    std::uint64_t bits = 0;
-#if defined(__SSE2__)
-    for (int part = 0; part < 4; ++part) {
-        const __m128i chunk = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes) + part);
-        // '\t' to '\r' are five consecutive values: a byte is among them if it is at most 4 after
-        // '\t' is subtracted.
-        const __m128i shifted = _mm_sub_epi8(chunk, _mm_set1_epi8('\t'));
-        const __m128i controls =
-            _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8('\r' - '\t')), shifted);
-        const __m128i spaces = _mm_cmpeq_epi8(chunk, _mm_set1_epi8(' '));
-        const auto mask =
-            static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_or_si128(controls, spaces)));
-        bits |= std::uint64_t{mask} << (16 * part);
-    }
-#else
-    for (int index = 0; index < 64; ++index) {
-        bits |= std::uint64_t{is_whitespace(bytes[index])} << index;
-    }
-#endif
-    return bits;
-}
-
-bool has_whitespace(std::string_view text) {
+template <WordRule kRule>
+bool has_separator_of(std::string_view text) {
     std::size_t offset = 0;
     for (; text.size() - offset >= 64; offset += 64) {
-        if (whitespace_bits(text.data() + offset) != 0) {
+        if (separator_bits<kRule>(text.data() + offset) != 0) {
             return true;
         }
     }
-    return std::any_of(text.begin() + static_cast<std::ptrdiff_t>(offset), text.end(),
-                       is_whitespace);
+    text.remove_prefix(offset);
+    return std::any_of(text.begin(), text.end(),
+                       [](char byte) { return is_separator(kRule, byte); });
+}
+
+}  // namespace
+
+Tokenizer::Tokenizer(WordRule rule, std::vector<std::uint8_t> word_characters)
+    : rule_(rule), word_characters_(std::move(word_characters)) {
+    if ((rule == WordRule::letters) == word_characters_.empty()) {
+        throw std::invalid_argument("the bitmap of characters does not fit the word rule");
+    }
 }
 
 // The length of the word character at a position; 0 if there is none.
@@ -107,10 +76,22 @@ std::size_t Tokenizer::word_character(std::string_view text, std::size_t at) con
 
 std::size_t Tokenizer::complete_prefix(std::string_view text) const {
     std::size_t size = text.size();
-    while (size != 0 && !is_whitespace(text[size - 1])) {
+    while (size != 0 && !is_separator(rule_, text[size - 1])) {
         --size;
     }
     return size;
+}
+
+bool has_separator(WordRule rule, std::string_view text) {
+    switch (rule) {
+        case WordRule::whitespace:
+            return has_separator_of<WordRule::whitespace>(text);
+        case WordRule::letters:
+            return has_separator_of<WordRule::letters>(text);
+        case WordRule::identifiers:
+            return has_separator_of<WordRule::identifiers>(text);
+    }
+    return false;
 }
 
 }  // namespace gompfs

@@ -82,7 +82,7 @@ Part make_part(const PartRange& range, std::span<const std::uint32_t> ranks) {
 
 }  // namespace
 
-Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
+Grammar grammar_of_tokens(Dictionary dictionary, WordRule word_rule,
                           std::span<const std::uint32_t> ranks,
                           const std::vector<TokenizedFiles>& batches, unsigned num_threads) {
     std::vector<PartRange> ranges;
@@ -93,7 +93,7 @@ Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
     const auto is_known = [&](std::uint32_t entry) {
         return entry < ranks.size() && ranks[entry] < dictionary.size();
     };
-    Grammar grammar{words_of_characters, BuilderKind::none, std::move(dictionary), {}};
+    Grammar grammar{word_rule, BuilderKind::none, std::move(dictionary), {}};
     grammar.parts.resize(ranges.size());
     std::atomic<bool> all_known = true;
     parallel_for(ranges.size(), num_threads, [&](std::size_t index) {

@@ -20,7 +20,7 @@ struct TokenizedFiles {
 
 // Returns a grammar of the kind `none`. ranks[entry] is the number of an entry in the dictionary.
 // Throws std::invalid_argument if the numbers are not consistent.
-Grammar grammar_of_tokens(Dictionary dictionary, bool words_of_characters,
+Grammar grammar_of_tokens(Dictionary dictionary, WordRule word_rule,
                           std::span<const std::uint32_t> ranks,
                           const std::vector<TokenizedFiles>& batches, unsigned num_threads);
 

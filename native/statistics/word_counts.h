@@ -27,6 +27,7 @@ class CountedSection {
     CountedSection(std::span<const std::uint8_t> section, const CountedFiles& files,
                    unsigned num_threads);
 
+    WordRule word_rule() const { return section_.word_rule(); }
     const SectionWords& words() const { return section_.words(); }
     const WordCounts& counts() const { return counts_; }
     // The words as a dictionary, expanded by the first call.

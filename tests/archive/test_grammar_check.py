@@ -18,12 +18,15 @@ from gompfs._native import grammar as _grammar
 from gompfs.archive import Archive
 from gompfs.codec import Codec, build_block
 from gompfs.engine import select_engine
+from gompfs.errors import ArchiveFormatError
 from gompfs.format import FOOTER_SIZE, Footer
 from gompfs.grammar import Grammar, GrammarBuilder
-from gompfs.grammar.word_characters import word_character_bitmap
+from gompfs.grammar.grammar import WORD_RULE_KINDS
+from gompfs.grammar.word_characters import word_character_bitmap, word_characters
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.statistics.tasks import compute
 from gompfs.verify import verify_archive
 
 
@@ -35,13 +38,13 @@ def test_texts_in_pieces_have_their_words(seed: int, words: str) -> None:
     A changed word is found, and nothing else is reported.
     """
     rng = random.Random(seed)
-    alphabet = [*b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff'7.", *"\u00e9\u0394\u4e2d\u3002".encode()]
+    alphabet = [*b"ab \t\n\v\f\r\0\x1f\x85\xa0\xff'7._", *"\u00e9\u0394\u4e2d\u3002".encode()]
     texts = {ino: bytes(rng.choices(alphabet, k=rng.randrange(3000))) for ino in range(2, 30)}
     builder = GrammarBuilder("repair", words)
     builder.add_files(list(texts.items()))
     grammar = Grammar.from_bytes(b"".join(builder.finish()))
     assert not grammar.has_short_rules()
-    check = _grammar.TextCheck(grammar.native, word_character_bitmap() if words == "letters" else b"")
+    check = _grammar.TextCheck(grammar.native, WORD_RULE_KINDS[words], word_characters(words))
     for place, (ino, text) in enumerate(texts.items()):
         check.begin([(0, place)])
         for piece in cut(text, rng):
@@ -190,6 +193,21 @@ def test_characters_of_newer_unicode_versions_are_words(tmp_path: Path) -> None:
     assert problems_of(tmp_path / "a.gomp") == ["a: its word 0 is \\u1c89, and to in the grammar"]
 
 
+def test_version_1_has_no_identifiers(texts_archive: Path) -> None:
+    """A section with the word rule 2 is damaged in an archive of version 1, and so is the name in the index."""
+    forge_index(texts_archive, "UPDATE meta SET value = 'identifiers' WHERE key = 'words'")
+    assert ": meta: words is not one of whitespace, letters" in problems_of(texts_archive)
+    with pytest.raises(ArchiveFormatError, match="words is not one of whitespace, letters"):
+        add_to_archive(texts_archive, [], PackOptions(), engine=select_engine("cpu"))
+    with_section(texts_archive, lambda _, section: section[:6] + b"\2" + section[7:])
+    damaged = "the grammar section is damaged: its header is invalid"
+    assert f": segment 0: {damaged}" in problems_of(texts_archive)
+    with Archive(texts_archive) as archive:
+        for name in (b"wordcount", b"term_vector"):
+            with pytest.raises(ArchiveFormatError, match=damaged):
+                compute(name, archive)
+
+
 def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> None:
     """The archive may come from a Python with another Unicode version, whose set of letters differs."""
     tree = tmp_path / "tree"
@@ -199,14 +217,14 @@ def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> 
     bitmap = bytearray(word_character_bitmap())
     for code_point in (0x1C89, 0x1C8A, 0xA7CB):
         bitmap[code_point // 8] ^= 1 << code_point % 8
-    with mock.patch("gompfs.grammar.builder.word_character_bitmap", return_value=bytes(bitmap)):
+    with mock.patch("gompfs.grammar.builder.word_characters", return_value=bytes(bitmap)):
         pack_archive([open_source(tree)], tmp_path / "a.gomp", options, engine=select_engine("cpu"))
     assert problems_of(tmp_path / "a.gomp") == []
 
 
 @pytest.mark.parametrize("builder", GRAMMAR_BUILDERS)
-@pytest.mark.parametrize("words", WORD_RULES)
-def test_packed_archives_are_sound(words: str, builder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("words", "version"), [("whitespace", 1), ("letters", 1), ("identifiers", 2)])
+def test_packed_archives_are_sound(words: str, version: int, builder: str, tmp_path: Path) -> None:
     """Texts that span several parts of a grammar and several blocks; equal, empty, sparse and binary files."""
     rng = random.Random(words)
     tree = tmp_path / "tree"
@@ -217,7 +235,7 @@ def test_packed_archives_are_sound(words: str, builder: str, tmp_path: Path) -> 
     with open(tree / "g", "wb") as file:
         file.write(b"a hole follows")
         file.truncate(1 << 20)
-    options = PackOptions(words=words, grammar_builder=builder)
+    options = PackOptions(words=words, version=version, grammar_builder=builder)
     pack_archive([open_source(tree)], tmp_path / "a.gomp", options, engine=select_engine("cpu"))
     with Archive(tmp_path / "a.gomp") as archive:
         report = verify_archive(archive)

@@ -419,6 +419,7 @@ def test_adding_to_a_hostile_archive(forge: Forge, tmp_path: Path) -> None:
         "UPDATE meta SET value = '3' WHERE key = 'next_ino'",
         "DELETE FROM meta WHERE key = 'next_ino'",
         "DELETE FROM meta WHERE key = 'words'",
+        "UPDATE meta SET value = 'syllables' WHERE key = 'words'",
         "INSERT INTO section VALUES (0, x'00', 0, x'', x'')",
     ):
         forge().write_bytes(sound)

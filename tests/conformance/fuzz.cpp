@@ -68,7 +68,9 @@ Buffer payload_without_extensions() {
 }
 
 Buffer make_section(int kind) {
-    GrammarBuilder builder(kind % 2 == 0 ? BuilderKind::repair : BuilderKind::sequitur, {}, 1);
+    const WordRule rule = kind / 2 % 2 == 0 ? WordRule::whitespace : WordRule::identifiers;
+    GrammarBuilder builder(kind % 2 == 0 ? BuilderKind::repair : BuilderKind::sequitur,
+                           Tokenizer(rule, {}), 1);
     for (std::uint64_t ino = 1; ino <= 3; ++ino) {
         const Buffer content = make_content(3);
         builder.begin_file(ino);

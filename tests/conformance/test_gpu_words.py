@@ -6,12 +6,13 @@ import random
 from pathlib import Path
 
 import pytest
-from word_cases import BATCH_BYTES, RULES, check_table, compare, make_text, odd_files, pack_files
+from word_cases import BATCH_BYTES, check_table, compare, make_text, odd_files, pack_files
 
 from gompfs.archive import Archive
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.gpu.arrays import TextDevice
+from gompfs.model import WORD_RULES
 from gompfs.options import GpuOptions
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_word_counts
@@ -34,7 +35,7 @@ def device(engine: Engine) -> TextDevice:
     return device
 
 
-@pytest.mark.parametrize("word_rule", RULES)
+@pytest.mark.parametrize("word_rule", WORD_RULES)
 @pytest.mark.parametrize("hash_bits", [64, 35, 3, 0])
 def test_words_are_compared_by_their_bytes(device: TextDevice, word_rule: str, hash_bits: int) -> None:
     for seed in range(8):
@@ -42,13 +43,14 @@ def test_words_are_compared_by_their_bytes(device: TextDevice, word_rule: str, h
             check_table(device, word_rule, hash_bits, seed, size=300_000 if hash_bits == 64 else 2000)
 
 
-@pytest.mark.parametrize("word_rule", RULES)
+@pytest.mark.parametrize("word_rule", WORD_RULES)
 @pytest.mark.parametrize("codec", ["gompresso-bit", "gompresso-byte", "stored"])
 def test_odd_files(tmp_path: Path, device: TextDevice, word_rule: str, codec: str) -> None:
     contents = odd_files()
     if codec == "stored":
         contents = {"noise": random.Random(1).randbytes(100_000).replace(b"\0", b" "), "text": b"word " * 9000}
-    with Archive(pack_files(tmp_path, contents, words=word_rule), engine=select_engine("cpu")) as archive:
+    path = pack_files(tmp_path, contents, words=word_rule, version=2)
+    with Archive(path, engine=select_engine("cpu")) as archive:
         for batch_bytes in BATCH_BYTES:
             compare(device, archive, batch_bytes)
 

@@ -25,7 +25,7 @@ def test_grammars_that_contradict_the_index(tmp_path: Path) -> None:
     (tmp_path / "a.gomp").write_bytes(builder.build())
     with Archive(tmp_path / "a.gomp") as archive:
         assert [(problem.reason, problem.ino) for problem in verify_archive(archive).problems] == [
-            ("segment 0: the grammar has words with whitespace in them", None),
+            ("segment 0: the grammar has words with separators in them", None),
             ("segment 0: part 3 of the grammar does not continue the last file of the part before", None),
             ("segment 0: the grammar has 1 files that never existed; the first is inode 99", None),
             ("segment 0: the grammar has 1 files twice; the first is inode 3", None),

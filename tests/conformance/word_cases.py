@@ -29,7 +29,7 @@ from gompfs.gpu.arrays import ArrayDevice, TextDevice
 from gompfs.gpu.words import WordTable, padded_size
 from gompfs.grammar import CountedWords
 from gompfs.grammar.reference import split_words
-from gompfs.grammar.word_characters import word_character_bitmap
+from gompfs.model import WORD_RULES
 from gompfs.options import PackOptions
 from gompfs.pack import open_source, pack_archive
 from gompfs.statistics import device_content
@@ -39,12 +39,12 @@ from gompfs.statistics.device_content import DeviceText
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.word_counts import SortOrder, word_count_report
 
-RULES = ("whitespace", "letters")
 BLOCK_SIZE = 16 << 10
 BATCH_BYTES = (8192, 30_000, 4 << 20)
 _STRETCHES = [
     *(b"x" * 200, b"x" * 200 + b"a", b" ", b"\n", "é".encode(), b"\xe2\x80\x99", b"\0", b"a\0", b"a", "日本".encode()),
     *(b"\xe6", b"\xed\xa0\x80", b"\xf0\x9f\x98\x80", b"\xf4\x90\x80\x80", b"\r\n\t\v\f ", b"y", b"\x08", b"\x0e"),
+    *(b"_", b"-", b"it's", b"@AZ[", b"`az{", b"/09:", b"\x7f\x80"),
 ]
 
 
@@ -83,8 +83,7 @@ def check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, 
 def _check_table(device: ArrayDevice, word_rule: str, hash_bits: int, seed: int, size: int) -> None:
     """Adds texts one after another to a table that begins with few slots. Some texts continue in the next one."""
     rng = random.Random(seed)
-    characters = word_character_bitmap() if word_rule == "letters" else b""
-    table = WordTable(device, characters, num_slots=16, hash_bits=hash_bits)
+    table = WordTable(device, word_rule, num_slots=16, hash_bits=hash_bits)
     expected: Counter[bytes] = Counter()
     found = []
     rest = b""
@@ -165,11 +164,11 @@ def compare(device: TextDevice, archive: Archive, batch_bytes: int) -> None:
 def main(library: Path) -> None:
     """Runs all cases once."""
     device = HostTextDevice(library)
-    for word_rule in RULES:
+    for word_rule in WORD_RULES:
         for hash_bits in (64, 2):
             check_table(device, word_rule, hash_bits, seed=hash_bits, size=600)
         with tempfile.TemporaryDirectory() as folder:
-            path = pack_files(Path(folder), odd_files(), words=word_rule)
+            path = pack_files(Path(folder), odd_files(), words=word_rule, version=2)
             with Archive(path, engine=select_engine("cpu")) as archive:
                 for batch_bytes in BATCH_BYTES[1:]:
                     compare(device, archive, batch_bytes)

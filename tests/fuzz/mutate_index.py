@@ -60,7 +60,7 @@ _XATTR_NAMES = (
     b"security.capability",
     b"none",
 )
-_TEXTS = ("", "text", "letters", "whitespace", "9" * 30, "-1", "\u0663", "grammar", "other", "1.5")
+_TEXTS = ("", "text", "letters", "whitespace", "identifiers", "9" * 30, "-1", "\u0663", "grammar", "other", "1.5")
 
 
 def index_rows(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:

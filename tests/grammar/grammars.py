@@ -14,7 +14,6 @@ from gompfs.grammar.grammar import SPLITTER
 
 Files = Sequence[tuple[int, bytes]]
 BUILDERS = ("repair", "sequitur")
-WORD_RULES = ("whitespace", "letters")
 
 
 def build(files: Files, builder: str = "repair", words: str = "whitespace", num_threads: int = 1) -> bytes:

@@ -26,7 +26,7 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
     builders = []
     parts: list[tuple[list[int], PartsInText]] = []
     for texts in batch:
-        builder = _grammar.GrammarBuilder(_grammar.BuilderKind.REPAIR, b"", 1, True)
+        builder = _grammar.GrammarBuilder(_grammar.BuilderKind.REPAIR, _grammar.WordRule.WHITESPACE, b"", 1, True)
         builder.add_files(list(enumerate(texts, 1)))
         builder.finish()
         taken = builder.take_texts(1, 1, allocate, 1)
@@ -34,7 +34,7 @@ def sections_of_batch(batch: Sequence[Texts], build_rules: RuleBuilder) -> list[
         assert builder.take_texts(1, 1, allocate, 1) is None
         builders.append(builder)
         numbers, text, file_ends, part_files = taken
-        parts.append((numbers, PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, b"")))
+        parts.append((numbers, PartsInText(np.frombuffer(text, np.uint8), file_ends, part_files, "whitespace")))
     rules = build_rules(_join([part for _, part in parts]))
     sections = []
     for index, builder in enumerate(builders):
@@ -62,7 +62,7 @@ def _join(parts: Sequence[PartsInText]) -> PartsInText:
     starts = np.cumsum([0, *(part.text.size for part in parts)]).astype(np.uint32)
     ends = [part.file_ends + start for part, start in zip(parts, starts[:-1], strict=True)]
     files = np.cumsum([0, *(part.file_ends.size for part in parts)]).astype(np.uint32)
-    return PartsInText(np.concatenate([part.text for part in parts]), np.concatenate(ends), files, b"")
+    return PartsInText(np.concatenate([part.text for part in parts]), np.concatenate(ends), files, "whitespace")
 
 
 def _rules_of(parts: PartsInRules, index: int) -> PartsInRules:

@@ -9,12 +9,13 @@ import struct
 
 import numpy as np
 import pytest
-from grammars import BUILDERS, WORD_RULES, build, make_text
+from grammars import BUILDERS, build, make_text
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.reference import word_counts
+from gompfs.model import WORD_RULES
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.traversal import Traversal
 from gompfs.statistics.word_counts import SortOrder, word_count_report
@@ -173,7 +174,7 @@ def test_an_expansion_beyond_all_memory() -> None:
         b"GGRM",
         b"GGRN" + header(0, 0)[4:],
         b"GGRM\2" + header(0, 0)[5:],
-        header(0, 0, words=2),
+        header(0, 0, words=3),
         header(0, 0, builder=2),
         header(0, 0)[:16] + b"\1" + bytes(15),
         header(0, 0)[:31] + b"\1",
@@ -205,3 +206,15 @@ def test_an_expansion_beyond_all_memory() -> None:
 def test_impossible_sections(section: bytes) -> None:
     with pytest.raises(ArchiveFormatError, match=r"^the grammar section is damaged: ."):
         Grammar.from_bytes(section)
+
+
+def test_word_rules_that_are_not_allowed() -> None:
+    """Archives of version 1 have two word rules; a section of another one is damaged there."""
+    for number, words in enumerate(WORD_RULES):
+        section = header(1, 1, words=number) + ONE_WORD + part(1, [[WORD, SPLITTER]])
+        assert Grammar.from_bytes(section, [words]).word_rule == words
+        assert CountedWords.from_section(section, None, [words]).counts.tolist() == [1]
+        others = [other for other in WORD_RULES if other != words]
+        for read in (Grammar.from_bytes, lambda given, rules: CountedWords.from_section(given, None, rules)):
+            with pytest.raises(ArchiveFormatError, match="damaged: its header is invalid"):
+                read(section, others)

@@ -148,7 +148,7 @@ def test_rules_of_another_text_are_refused(change: Change) -> None:
 
 
 def test_nothing_is_written_without_rules() -> None:
-    builder = _grammar.GrammarBuilder(_grammar.BuilderKind.REPAIR, b"", 1, True)
+    builder = _grammar.GrammarBuilder(_grammar.BuilderKind.REPAIR, _grammar.WordRule.WHITESPACE, b"", 1, True)
     builder.add_files([(1, b"a b a")])
     builder.finish()
     with pytest.raises(RuntimeError, match="no rules"):

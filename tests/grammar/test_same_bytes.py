@@ -8,10 +8,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from grammars import BUILDERS, WORD_RULES, Files, build, build_in_pieces, check, counts_of, make_text, texts_of
+from grammars import BUILDERS, Files, build, build_in_pieces, check, counts_of, make_text, texts_of
 
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import split_words
+from gompfs.model import WORD_RULES
 
 MIB = 1 << 20
 PART_SIZE = 8 * MIB  # a part ends after this much text

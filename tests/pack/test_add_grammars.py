@@ -74,16 +74,16 @@ def binary_files(archive: Path) -> list[int]:
         return opened.index.binary_files()
 
 
-@pytest.mark.parametrize("words", ["whitespace", "letters"])
-def test_built_grammars_equal_packed_ones(trees: dict[str, Path], tmp_path: Path, words: str) -> None:
+@pytest.mark.parametrize(("words", "version"), [("whitespace", 1), ("letters", 1), ("identifiers", 2)])
+def test_built_grammars_equal_packed_ones(trees: dict[str, Path], tmp_path: Path, words: str, version: int) -> None:
     with_stats, without = tmp_path / "with.gomp", tmp_path / "without.gomp"
     engine = select_engine("cpu")
-    pack(without, trees["first"], words=words)
-    pack(with_stats, trees["first"], words=words)
+    pack(without, trees["first"], words=words, version=version)
+    pack(with_stats, trees["first"], words=words, version=version)
     assert build(with_stats) > 0
     for archive, stats in ((with_stats, True), (without, False)):
         for name in ("second", "third"):
-            options = PackOptions(words=words, stats=stats)
+            options = PackOptions(stats=stats)
             add_to_archive(archive, [open_source(trees[name])], options, engine=engine)
     assert build(without) > 0
     with Archive(without) as opened:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tree_helpers import PACKAGE_PARENT
+from word_rules import ONE_WORD_PER_LINE
 
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
@@ -19,7 +20,7 @@ BINARY_PROBE_SIZE = 8192
 # The end of a file ends a word. Leading whitespace of a file gives blank lines, which are dropped.
 _COUNT_WORDS = r"""
     while IFS= read -r -d '' path; do cat -- "$path"; echo; done \
-    | tr -s '[:space:]' '\n' | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/'
+    | %s | sed '/^$/d' | sort | uniq -c | sed -E 's/^ *([0-9]+) (.*)$/\2\t\1/'
 """
 _BY_COUNT = r"sort -t $'\t' -k2,2nr -k1,1"
 
@@ -65,10 +66,10 @@ def files_under(root: Path) -> list[Path]:
     return list(by_inode.values())
 
 
-def count_with_coreutils(paths: Sequence[Path]) -> tuple[bytes, bytes]:
+def count_with_coreutils(paths: Sequence[Path], word_rule: str = "whitespace") -> tuple[bytes, bytes]:
     """Returns the expected files `wordcount` and `sort` for the text files among `paths`."""
     listed = b"".join(os.fsencode(path) + b"\0" for path in paths if is_text(path))
-    by_word = shell(_COUNT_WORDS, listed)
+    by_word = shell(_COUNT_WORDS % ONE_WORD_PER_LINE[word_rule], listed)
     return shell(_BY_COUNT, by_word), by_word
 
 

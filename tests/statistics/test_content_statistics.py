@@ -11,6 +11,7 @@ import statistics_oracle as oracle
 from coreutils_oracle import pack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from word_rules import RULES_AND_VERSIONS
 
 from gompfs.archive import Archive
 from gompfs.archive.stored_blocks import StoredBlocks
@@ -80,16 +81,18 @@ def test_long_words(tmp_path: Path, size: int) -> None:
         check(archive, contents)
 
 
-_odd_words = st.sampled_from([b"a", b"a\x01", b"ab", b"\xff", b"\xc3\xa9", b"\0", b"z" * 99, b"don't", b"\xe2\x80\x99"])
+_odd_words = st.sampled_from([b"a", b"a\x01", b"ab", b"\xff", b"\xc3\xa9", b"\0", b"z" * 99, b"it's", b"_", b"\xe2"])
 _spaces = st.sampled_from([b" ", b"\n", b"\r\n", b"\t\v\f  "])
 _texts = st.lists(st.one_of(_odd_words, _spaces, st.binary(max_size=4)), max_size=60).map(b"".join)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(_texts, max_size=8), word_rule=st.sampled_from(["whitespace", "letters"]))
-def test_any_files(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], word_rule: str) -> None:
+@given(texts=st.lists(_texts, max_size=8), rule=st.sampled_from(RULES_AND_VERSIONS))
+def test_any_files(tmp_path_factory: pytest.TempPathFactory, texts: list[bytes], rule: tuple[str, int]) -> None:
+    word_rule, version = rule
     contents = {f"{number}": content for number, content in enumerate(texts)}
-    with Archive(packed(tmp_path_factory.mktemp("any"), contents, words=word_rule)) as archive:
+    path = packed(tmp_path_factory.mktemp("any"), contents, words=word_rule, version=version)
+    with Archive(path) as archive:
         is_text = {name: content for name, content in contents.items() if b"\0" not in content[:8192]}
         check(archive, is_text, word_rule)
 
@@ -148,6 +151,13 @@ def test_damage(tmp_path: Path) -> None:
         alone = StatsQuery(ino=archive.resolve("sound").ino)
         words = oracle.ngrams_of([(b"sound", contents["sound"])])
         assert compute(b"term_vector", archive, alone).read() == oracle.term_vector(words)
+
+
+def test_version_1_has_no_identifiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Archive(packed(tmp_path, {"a": b"word"})) as archive:
+        monkeypatch.setitem(archive.meta, "words", "identifiers")
+        with pytest.raises(StatsUnavailableError, match="unknown word rule 'identifiers'"):
+            compute(b"sort", archive)
 
 
 def test_an_unknown_word_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

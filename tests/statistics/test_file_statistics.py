@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.errors import OptionError, StatsUnavailableError
 from gompfs.grammar import Grammar, GrammarBuilder
+from gompfs.model import WORD_RULES
 from gompfs.statistics import temporary_files
 from gompfs.statistics.paths import escape_path, unescape_path
 from gompfs.statistics.postings import postings_report
@@ -125,9 +126,10 @@ def test_many_tiny_files(builder: str) -> None:
     check([build(files, builder)], files, lengths=(2, 3))
 
 
-def test_words_of_letters() -> None:
-    files = [(1, "Ein Wört, ein Satz; ein Wört.".encode()), (2, b"don't \xff don't, don't")]
-    check([build(files, word_rule="letters")], files, word_rule="letters")
+@pytest.mark.parametrize("word_rule", WORD_RULES)
+def test_word_rules(word_rule: str) -> None:
+    files = [(1, "Ein Wört, ein Satz; ein Wört.".encode()), (2, b"don't \xff don't, don't, do_not(a->b);")]
+    check([build(files, word_rule=word_rule)], files, word_rule=word_rule)
 
 
 @pytest.fixture(scope="module")

@@ -70,8 +70,8 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def check(stats: Path, root: Path) -> None:
-    wordcount, sort = count_with_coreutils(files_under(root))
+def check(stats: Path, root: Path, word_rule: str = "whitespace") -> None:
+    wordcount, sort = count_with_coreutils(files_under(root), word_rule)
     assert (stats / "sort").read_bytes() == sort
     assert (stats / "wordcount").read_bytes() == wordcount
     assert sort
@@ -96,6 +96,16 @@ def test_a_tree_of_odd_files(tmp_path: Path, tree: Path, mounted_stats: Mount, b
     binary = ["deep/binary", "deep/er/noise", "deep/sparse", "last-nul"]
     assert sorted(str(path.relative_to(tree)) for path in files_under(tree) if not is_text(path)) == binary
     assert binary_files(stats) == ([] if builder == "none" else binary)
+
+
+@each_builder
+def test_identifiers(tmp_path: Path, tree: Path, mounted_stats: Mount, builder: str) -> None:
+    """The words that programmers look for, which archives of format version 2 can have."""
+    (tree / "source.c").write_bytes(b"static void f(spinlock_t *l) { l->x_1 += 0x7f; /* don't */ }\n" * 9)
+    options = {"grammar_builder": builder, "words": "identifiers", "version": 2}
+    stats = mounted_stats(pack(tmp_path / "a.gomp", tree, **options))
+    check(stats, tree, "identifiers")
+    assert b"\nspinlock_t\t9\n" in (stats / "sort").read_bytes()
 
 
 @each_builder

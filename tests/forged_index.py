@@ -30,7 +30,7 @@ def index_image(archive: Path) -> bytes:
     """Returns the image of the newest index."""
     file = LocalFile.open(archive)
     try:
-        return find_newest(file).image
+        return bytes(find_newest(file).image)
     finally:
         file.close()
 

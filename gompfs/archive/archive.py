@@ -12,6 +12,7 @@ from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, BlockService
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.codec import BlockStatus
+from gompfs.codec.block import Buffer
 from gompfs.engine import Engine, select_engine
 from gompfs.errors import (
     CorruptBlockError,
@@ -119,7 +120,7 @@ class Archive:
     def _read_index(self) -> IndexReader:
         return self._make_index(read_image(self._file, self.superblock, self.footer))
 
-    def _make_index(self, image: bytes) -> IndexReader:
+    def _make_index(self, image: Buffer) -> IndexReader:
         return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
 
     def _start_blocks(self) -> BlockService:

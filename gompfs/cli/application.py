@@ -41,6 +41,7 @@ COMMAND_MODULES = {
     "info": "info",
     "verify": "verify",
     "repair": "repair",
+    "repack": "repack",
     "stats": "stats",
     "bench": "bench",
     "completion": "completion",

@@ -2,47 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gompfs.cli.application import leave_on_sigterm, print_error
+from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
-from gompfs.cli.output import human_size, print_json, print_line, ratio
-from gompfs.cli.parameters import Decorated, IntegerRange, engine_option, json_option, parse_size_option
-from gompfs.cli.progress import progress_bar
-from gompfs.errors import OptionError, display_path
+from gompfs.cli.packing import (
+    CODEC_OPTIONS,
+    GRAMMAR_OPTIONS,
+    JOBS_OPTIONS,
+    QUIET_OPTIONS,
+    Options,
+    codec_options,
+    run_packing,
+    with_options,
+)
+from gompfs.cli.parameters import engine_option, json_option, parse_size_option
+from gompfs.errors import OptionError
 
 if TYPE_CHECKING:
     from gompfs.options import PackOptions
-    from gompfs.pack import PackProgress, PackReport
+    from gompfs.pack import PackReport
+    from gompfs.pack.packer import ProgressCallback
     from gompfs.pack.sources import Source
 
-_SHARED_OPTIONS: list[Callable[[Any], Any]] = [
-    click.option(
-        "--codec",
-        type=click.Choice(["gompresso-bit", "gompresso-byte", "stored"]),
-        default="gompresso-bit",
-        show_default=True,
-        help="gompresso-bit compresses better, gompresso-byte decodes faster, stored does not compress.",
-    ),
-    click.option(
-        "-l",
-        "--level",
-        type=IntegerRange(1, 9),
-        default=6,
-        show_default=True,
-        help="Compression level: 1 is fastest, 9 is smallest.",
-    ),
-    click.option(
-        "--no-dependency-elimination",
-        is_flag=True,
-        help="Let matches depend on each other: slightly smaller, slower to decode on a GPU.",
-    ),
+_SHARED_OPTIONS: Options = [
+    *CODEC_OPTIONS,
     click.option(
         "--exclude",
         metavar="PATTERN",
@@ -58,18 +47,9 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
     ),
-    click.option(
-        "-j", "--jobs", type=IntegerRange(0), default=0, help="Number of threads; 0, the default, is one per core."
-    ),
+    *JOBS_OPTIONS,
     click.option("--no-stats", is_flag=True, help="Do not store the grammar that the statistics are computed from."),
-    click.option(
-        "--grammar",
-        "grammar_builder",
-        type=click.Choice(["repair", "sequitur"]),
-        default="repair",
-        show_default=True,
-        help="Algorithm that builds the grammar for the statistics.",
-    ),
+    *GRAMMAR_OPTIONS,
     click.option(
         "--sort",
         type=click.Choice(["source", "name"]),
@@ -96,14 +76,8 @@ _SHARED_OPTIONS: list[Callable[[Any], Any]] = [
         callback=parse_group,
         help="Store GROUP as the group of all entries, by name or number.",
     ),
-    click.option("-q", "--quiet", is_flag=True, help="Do not print progress or a summary."),
+    *QUIET_OPTIONS,
 ]
-
-
-def _shared_options(function: Decorated) -> Decorated:
-    for option in reversed(_SHARED_OPTIONS):
-        function = option(function)
-    return function
 
 
 @click.command("pack")
@@ -127,7 +101,7 @@ def _shared_options(function: Decorated) -> Decorated:
     help="Definition of a word for statistics: text between whitespace; a run of letters, digits and apostrophes; or a "
     "run of ASCII letters and digits, _ and bytes from 0x80 on (only in format version 2).",
 )
-@_shared_options
+@with_options(_SHARED_OPTIONS)
 @engine_option
 @json_option
 def pack_command(
@@ -148,7 +122,7 @@ def pack_command(
 @click.command("add")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path())
 @click.argument("archive", type=click.Path())
-@_shared_options
+@with_options(_SHARED_OPTIONS)
 @engine_option
 @json_option
 def add_command(sources: tuple[str, ...], archive: str, *, as_json: bool, **values: Any) -> None:
@@ -175,35 +149,20 @@ def _run(specs: Sequence[str], target: Path, values: dict[str, Any], *, adds: bo
         sizes = [source.total_size for source in sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
-    with progress_bar(target.name, total_size, quiet=values["quiet"]) as bar:
-
-        def advance(state: PackProgress) -> None:
-            if bar is not None:
-                bar.update(state.size)
-
-        progress = advance if bar else None
+    def pack(progress: ProgressCallback | None) -> PackReport:
         if adds:
-            report = add_to_archive(target, sources, options, engine=engine, progress=progress)
-        else:
-            report = pack_archive(sources, target, options, engine=engine, progress=progress)
-    for warning in report.warnings:
-        print_error(f"warning: {warning}")
-    if as_json:
-        print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.added_size), 4)})
-    elif not values["quiet"]:
-        _print_summary(target, report)
+            return add_to_archive(target, sources, options, engine=engine, progress=progress)
+        return pack_archive(sources, target, options, engine=engine, progress=progress)
+
+    run_packing(target, total_size, pack, quiet=values["quiet"], as_json=as_json)
 
 
 def _pack_options(values: dict[str, Any]) -> PackOptions:
-    from gompfs.codec import Codec, CodecOptions
     from gompfs.options import PackOptions
 
-    codec = CodecOptions(
-        Codec.from_label(values["codec"]), values["level"], not values["no_dependency_elimination"]
-    )
     same_names = ("jobs", "grammar_builder", "mtime_ns", "owner", "group", "block_size", "words", "force")
     same = {name: values[name] for name in same_names if name in values}
-    return PackOptions(codec=codec, stats=not values["no_stats"], **same)
+    return PackOptions(codec=codec_options(values), stats=not values["no_stats"], **same)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
@@ -228,20 +187,3 @@ def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:
                 "--sort name is not possible: the entries of this source keep their own order", path=source.name
             )
     return sources
-
-
-def _print_summary(target: Path, report: PackReport) -> None:
-    """Print what was packed, in one to three lines."""
-    rate = report.size / report.seconds if report.seconds else 0.0
-    sizes = f"{human_size(report.size)} -> {human_size(report.added_size)}"
-    speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
-    factor = f"ratio {ratio(report.size, report.added_size):.2f}"
-    lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
-    if report.added_size != report.archive_size:
-        lines.append(f"  the archive now has {human_size(report.archive_size)}")
-    if report.grammar_size:
-        lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
-    if report.num_duplicates:
-        lines.append(f"  {report.num_duplicates:,} duplicate files, stored once")
-    for line in lines:
-        print_line(line.encode())

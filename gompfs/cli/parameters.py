@@ -39,10 +39,12 @@ def complete_engine(_ctx: click.Context, _param: click.Parameter, incomplete: st
     return [name for name in _ENGINES if name.startswith(incomplete)]
 
 
-def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
+def parse_size_option(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
     """Callback of an option that takes a number of bytes with an optional unit: 65536, 64K, 1M."""
     from gompfs.options import parse_size
 
+    if value is None:
+        return None
     try:
         return parse_size(value)
     except OptionError as error:

@@ -122,7 +122,7 @@ def read_footer(file: ArchiveFile, superblock: Superblock, link: Link, copy: int
     return footer
 
 
-def read_copy(file: ArchiveFile, superblock: Superblock, footer: TrailerFooter) -> bytes:
+def read_copy(file: ArchiveFile, superblock: Superblock, footer: TrailerFooter) -> memoryview:
     """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
     stored = read_image(file, footer.index_offset, footer.index_size)
     return decode_image(stored, footer.image_size, footer.image_xxh3, superblock.block_size)
@@ -131,10 +131,12 @@ def read_copy(file: ArchiveFile, superblock: Superblock, footer: TrailerFooter) 
 def check_copies(file: ArchiveFile, superblock: Superblock) -> Iterator[str]:
     """Yields the damage of all copies of the indexes of all generations."""
     for link in walk_chain(file, superblock, file.size()):
-        images: set[bytes] = set()
+        images = set()
         for copy in range(NUM_COPIES):
             try:
-                images.add(read_copy(file, superblock, read_footer(file, superblock, link, copy)))
+                footer = read_footer(file, superblock, link, copy)
+                read_copy(file, superblock, footer)
+                images.add((footer.image_size, footer.image_xxh3))
             except CorruptIndexError as error:
                 yield f"generation {link.generation}: copy {copy} of the index: {error.message}"
         if len(images) > 1:

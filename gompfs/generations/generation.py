@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gompfs.codec.block import Buffer
 from gompfs.format import Footer, Superblock, TrailerFooter
 
 
@@ -22,7 +23,7 @@ class Newest:
     end: int
     data_end: int
     size: int
-    image: bytes = field(repr=False)
+    image: Buffer = field(repr=False)
     damage: str | None = None
 
     @property

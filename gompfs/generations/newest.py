@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gompfs.codec.block import Buffer
 from gompfs.format import (
     SUPERBLOCK_SIZE,
     ArchiveFile,
@@ -27,7 +28,7 @@ def find_newest(file: ArchiveFile) -> Newest:
     return survey.find_newest(file, superblock) if superblock.version == 1 else chain.find_newest(file, superblock)
 
 
-def read_image(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> bytes:
+def read_image(file: ArchiveFile, superblock: Superblock, footer: Footer | TrailerFooter) -> Buffer:
     """Returns the image of the index that a footer describes. Raises CorruptIndexError."""
     if isinstance(footer, Footer):
         return read_index(file, footer)

@@ -6,8 +6,10 @@ import sqlite3
 import tempfile
 from urllib.parse import quote
 
+from gompfs.codec.block import Buffer
 
-def connect_to_file(image: bytes) -> sqlite3.Connection:
+
+def connect_to_file(image: Buffer) -> sqlite3.Connection:
     """Returns a connection to the database in `image`. Raises sqlite3.Error, or OSError if the disk is full."""
     with tempfile.NamedTemporaryFile(prefix="gompfs-", suffix=".sqlite") as file:
         file.write(image)

@@ -8,6 +8,7 @@ from operator import ge
 from typing import Any
 
 from gompfs._native.index import check_pages
+from gompfs.codec.block import Buffer
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.forks import ForkLock
 from gompfs.index.block_rows import BlockRowError, BlockRows
@@ -65,7 +66,7 @@ _MAX_MODE = 0xFFFF
 class IndexReader:
     """Queries on the entries of an archive. Thread-safe. Methods raise CorruptIndexError if the index is damaged."""
 
-    def __init__(self, image: bytes, archive: str, version: int, data_end: int, block_size: int) -> None:
+    def __init__(self, image: Buffer, archive: str, version: int, data_end: int, block_size: int) -> None:
         """Open the SQLite `image` of an archive of format version `version`. All blocks must lie before `data_end`.
 
         Raises CorruptIndexError, with `archive`, if the image is not a valid index.
@@ -98,7 +99,7 @@ class IndexReader:
         with self._lock:
             self._connection.close()
 
-    def _check_pages(self, image: bytes, roots: list[tuple[int, int]]) -> None:
+    def _check_pages(self, image: Buffer, roots: list[tuple[int, int]]) -> None:
         try:
             check_pages(image, roots)
         except ValueError as error:
@@ -392,7 +393,7 @@ def _can_be_target(target: bytes | None) -> bool:
     return target is not None and 0 < len(target) <= MAX_SYMLINK_TARGET_SIZE and b"\0" not in target
 
 
-def _connect(image: bytes) -> sqlite3.Connection:
+def _connect(image: Buffer) -> sqlite3.Connection:
     """Returns a connection to the database in `image`: in memory or, if it is too large for SQLite, in a file."""
     if len(image) <= _MAX_IN_MEMORY:
         connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)

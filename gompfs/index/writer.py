@@ -15,6 +15,7 @@ import numpy as np
 import sqlite_utils
 
 from gompfs._native.index import consecutive_offsets
+from gompfs.codec.block import Buffer
 from gompfs.index.hardening import harden
 from gompfs.index.schemas import SCHEMAS
 from gompfs.model import MAX_OFFSET, Extent, Inode, PartKind, WrittenBlock
@@ -60,7 +61,7 @@ class IndexWriter:
     `base` is the index image to extend, for `add`; it has the schema of format version `version`.
     """
 
-    def __init__(self, path: Path, version: int, base: bytes | None = None) -> None:
+    def __init__(self, path: Path, version: int, base: Buffer | None = None) -> None:
         if base is not None:
             path.write_bytes(base)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=_Connection)

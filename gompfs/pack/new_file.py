@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from gompfs.codec.block import Buffer
 from gompfs.errors import GompfsError, PackError
 from gompfs.index.writer import IndexWriter
 
@@ -163,7 +164,7 @@ class NewFile:
 class TemporaryIndex:
     """A new index, which `writer` writes to an unlinked file in $TMPDIR."""
 
-    def __init__(self, version: int, base: bytes | None = None) -> None:
+    def __init__(self, version: int, base: Buffer | None = None) -> None:
         """`base` is the index image of format version `version` to extend. Raises OSError, which names the folder."""
         folder = tempfile.gettempdir()
         try:

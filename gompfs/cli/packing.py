@@ -1,0 +1,118 @@
+"""What the commands that pack have in common: options, progress, and the summary."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.application import print_error
+from gompfs.cli.output import human_size, print_json, print_line, ratio
+from gompfs.cli.parameters import Decorated, IntegerRange
+from gompfs.cli.progress import progress_bar
+from gompfs.errors import display_path
+
+if TYPE_CHECKING:
+    from gompfs.codec import CodecOptions
+    from gompfs.pack import PackReport
+    from gompfs.pack.packer import ProgressCallback
+
+Options = list[Callable[[Any], Any]]
+
+CODEC_OPTIONS: Options = [
+    click.option(
+        "--codec",
+        type=click.Choice(["gompresso-bit", "gompresso-byte", "stored"]),
+        default="gompresso-bit",
+        show_default=True,
+        help="gompresso-bit compresses better, gompresso-byte decodes faster, stored does not compress.",
+    ),
+    click.option(
+        "-l",
+        "--level",
+        type=IntegerRange(1, 9),
+        default=6,
+        show_default=True,
+        help="Compression level: 1 is fastest, 9 is smallest.",
+    ),
+    click.option(
+        "--no-dependency-elimination",
+        is_flag=True,
+        help="Let matches depend on each other: slightly smaller, slower to decode on a GPU.",
+    ),
+]
+JOBS_OPTIONS: Options = [
+    click.option(
+        "-j", "--jobs", type=IntegerRange(0), default=0, help="Number of threads; 0, the default, is one per core."
+    ),
+]
+GRAMMAR_OPTIONS: Options = [
+    click.option(
+        "--grammar",
+        "grammar_builder",
+        type=click.Choice(["repair", "sequitur"]),
+        default="repair",
+        show_default=True,
+        help="Algorithm that builds the grammar for the statistics.",
+    ),
+]
+QUIET_OPTIONS: Options = [
+    click.option("-q", "--quiet", is_flag=True, help="Do not print progress or a summary."),
+]
+
+
+def with_options(options: Options) -> Callable[[Decorated], Decorated]:
+    """Returns a decorator that gives a command these options, in this order."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def codec_options(values: dict[str, Any]) -> CodecOptions:
+    """Returns what CODEC_OPTIONS say."""
+    from gompfs.codec import Codec, CodecOptions
+
+    return CodecOptions(Codec.from_label(values["codec"]), values["level"], not values["no_dependency_elimination"])
+
+
+def run_packing(
+    target: Path,
+    total_size: Callable[[], int | None],
+    run: Callable[[ProgressCallback | None], PackReport],
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Call `run`, which packs, show its progress, and print its report. `total_size` is called if progress is shown."""
+    with progress_bar(target.name, total_size, quiet=quiet) as bar:
+        report = run((lambda state: bar.update(state.size)) if bar is not None else None)
+    for warning in report.warnings:
+        print_error(f"warning: {warning}")
+    if as_json:
+        print_json({**dataclasses.asdict(report), "ratio": round(ratio(report.size, report.added_size), 4)})
+    elif not quiet:
+        _print_summary(target, report)
+
+
+def _print_summary(target: Path, report: PackReport) -> None:
+    """Print what was packed, in one to three lines."""
+    rate = report.size / report.seconds if report.seconds else 0.0
+    sizes = f"{human_size(report.size)} -> {human_size(report.added_size)}"
+    speed = f"{report.seconds:.1f} s, {human_size(rate)}/s"
+    factor = f"ratio {ratio(report.size, report.added_size):.2f}"
+    lines = [f"{display_path(target)}: {report.num_entries:,} entries, {sizes}, {factor}, {speed}"]
+    if report.added_size != report.archive_size:
+        lines.append(f"  the archive now has {human_size(report.archive_size)}")
+    if report.grammar_size:
+        lines.append(f"  of which grammar for statistics: {human_size(report.grammar_size)}")
+    if report.num_duplicates:
+        lines.append(f"  {report.num_duplicates:,} duplicate files, stored once")
+    for line in lines:
+        print_line(line.encode())

@@ -1,0 +1,83 @@
+"""`gompfs repack`: packs an archive again, as an archive of the latest format version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.packing import (
+    CODEC_OPTIONS,
+    GRAMMAR_OPTIONS,
+    JOBS_OPTIONS,
+    QUIET_OPTIONS,
+    codec_options,
+    run_packing,
+    with_options,
+)
+from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
+
+
+@click.command("repack")
+@archive_argument
+@click.argument("target", type=click.Path())
+@click.option("-f", "--force", is_flag=True, help="Replace TARGET if it exists and is an archive.")
+@click.option(
+    "-b",
+    "--block-size",
+    metavar="SIZE",
+    callback=parse_size_option,
+    help="Size of the units that decompress independently: a power of two from 16K to 1M. Default: as in ARCHIVE.",
+)
+@with_options([*CODEC_OPTIONS, *JOBS_OPTIONS])
+@click.option(
+    "--stats/--no-stats",
+    default=None,
+    help="Store the grammar that the statistics are computed from, or do not. Default: if ARCHIVE has one.",
+)
+@with_options([*GRAMMAR_OPTIONS, *QUIET_OPTIONS])
+@engine_option
+@json_option
+def repack_command(
+    archive: str,
+    target: str,
+    *,
+    force: bool,
+    block_size: int | None,
+    stats: bool | None,
+    as_json: bool,
+    **values: Any,
+) -> None:
+    """Pack the content of ARCHIVE again, into a new archive TARGET of the latest format version.
+
+    ARCHIVE may have any format version. All entries keep their metadata, holes and hard links. Content that earlier
+    generations of ARCHIVE contain, and that later ones have replaced, is not taken over. ARCHIVE is not changed.
+
+    If a file of ARCHIVE is damaged, nothing is written. With --force, TARGET may be ARCHIVE: it is replaced once the
+    new archive is complete.
+    """
+    from gompfs.pack import check_target
+    from gompfs.repack import repack_archive
+
+    leave_on_sigterm()
+    check_target([], Path(target))
+    with opened(archive, engine=values["engine"], num_threads=values["jobs"]) as source:
+        run_packing(
+            Path(target),
+            lambda: source.index.totals()[1],
+            lambda progress: repack_archive(
+                source,
+                Path(target),
+                codec=codec_options(values),
+                block_size=block_size,
+                stats=stats,
+                jobs=values["jobs"],
+                grammar_builder=values["grammar_builder"],
+                force=force,
+                progress=progress,
+            ),
+            quiet=values["quiet"],
+            as_json=as_json,
+        )

@@ -1,0 +1,139 @@
+"""Packs the content of an archive again, into a new archive of the latest format version."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gompfs.archive import Archive
+from gompfs.codec import CodecOptions
+from gompfs.errors import GompfsError, display_path
+from gompfs.model import GRAMMAR_SECTION, WORD_RULES, Inode
+from gompfs.options import PackOptions
+from gompfs.pack import PackReport, pack_archive
+from gompfs.pack.packer import ProgressCallback
+from gompfs.pack.sources import SourceEntry
+
+FORMAT_VERSION = 2
+
+
+def repack_archive(
+    archive: Archive,
+    target: Path,
+    *,
+    codec: CodecOptions,
+    block_size: int | None = None,
+    stats: bool | None = None,
+    jobs: int = 0,
+    grammar_builder: str = "repair",
+    force: bool = False,
+    progress: ProgressCallback | None = None,
+) -> PackReport:
+    """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
+
+    The entries keep all metadata, holes and hard links. Words are split as before. By default, the new archive has the
+    block size of the old one, and a grammar for statistics if the old one has one. With `force`, an existing archive is
+    replaced, which may be the old one. Raises PackError, or the error of a damaged archive.
+    """
+    words = archive.meta.get("words", WORD_RULES[0])
+    has_stats = any(section.kind == GRAMMAR_SECTION for section in archive.sections)
+    options = PackOptions(
+        codec=codec,
+        block_size=block_size or archive.block_size,
+        jobs=jobs,
+        stats=has_stats if stats is None else stats,
+        grammar_builder=grammar_builder,
+        words=words,
+        force=force,
+        version=FORMAT_VERSION,
+    )
+    return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
+
+
+class ArchiveSource:
+    """The entries of an archive. Implements Source."""
+
+    sorted = True
+
+    def __init__(self, archive: Archive) -> None:
+        """`archive` must stay open while entries are read."""
+        self.name = display_path(archive.path)
+        self.warnings: list[str] = []
+        self.skip_inodes: set[tuple[int, int]] = set()
+        self._archive = archive
+
+    @property
+    def total_size(self) -> int:
+        """The size of all files, each counted once."""
+        return self._archive.index.totals()[1]
+
+    def entries(self) -> Iterator[SourceEntry]:
+        """Yield the root, then all entries depth first. Raises CorruptIndexError."""
+        first_paths: dict[int, bytes] = {}
+        for path, inode in self._archive.walk():
+            if stat.S_ISDIR(inode.mode) or inode.nlink < 2:
+                yield self._entry(path, inode)
+            elif inode.ino in first_paths:
+                yield SourceEntry(path, inode.mode, hard_link_to=first_paths[inode.ino])
+            else:
+                first_paths[inode.ino] = path
+                yield self._entry(path, inode)
+
+    def _entry(self, path: bytes, inode: Inode) -> SourceEntry:
+        entry = _ArchiveEntry(
+            path,
+            inode.mode,
+            inode.uid,
+            inode.gid,
+            inode.mtime_ns,
+            inode.size if stat.S_ISREG(inode.mode) or stat.S_ISLNK(inode.mode) else 0,
+            inode.rdev if stat.S_ISCHR(inode.mode) or stat.S_ISBLK(inode.mode) else 0,
+            inode.symlink_target if stat.S_ISLNK(inode.mode) else None,
+            xattrs=self._archive.xattrs(inode.ino),
+            may_be_linked=inode.nlink > 1 and not stat.S_ISDIR(inode.mode),
+            archive=self._archive,
+            ino=inode.ino,
+        )
+        if stat.S_ISREG(inode.mode):
+            entry.data_ranges = self._data_ranges(path, inode)
+        return entry
+
+    def _data_ranges(self, path: bytes, inode: Inode) -> list[tuple[int, int]] | None:
+        """Returns the ranges of a file that are not holes, or None if there are no holes."""
+        ranges: list[tuple[int, int]] = []
+        try:
+            extents = self._archive.extents(inode.ino)
+        except GompfsError as error:
+            error.path = display_path(path)
+            raise
+        for extent in extents:
+            begin, end = extent.file_offset, min(extent.file_offset + extent.size, inode.size)
+            if ranges and sum(ranges[-1]) == begin:
+                begin = ranges.pop()[0]
+            if begin < end:
+                ranges.append((begin, end - begin))
+        return None if ranges == [(0, inode.size)] or not inode.size else ranges
+
+
+@dataclass(slots=True)
+class _ArchiveEntry(SourceEntry):
+    """An entry whose content is in an archive."""
+
+    archive: Archive | None = None
+    ino: int = 0
+
+    @property
+    def can_reopen(self) -> bool:
+        """See SourceEntry.can_reopen."""
+        return True
+
+    def read_at(self, file_offset: int, size: int) -> bytes:
+        """See SourceEntry.read_at. Raises the error of a damaged block, which names the entry."""
+        assert self.archive is not None
+        try:
+            return self.archive.read(self.ino, file_offset, size)
+        except GompfsError as error:
+            error.path = display_path(self.path)
+            raise

@@ -13,6 +13,7 @@ MAX_TIME_NS = (1 << 63) - 1  # the index stores times up to this absolute value
 GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters", "identifiers")
 GRAMMAR_SECTION = "grammar"
+WORD_SECTION = "words"
 NEXT_INO = "next_ino"
 MAX_INO = 1 << 62  # above all inode numbers
 MAX_OFFSET = (1 << 63) - 1  # of a byte in an archive: SQLite stores signed numbers
@@ -89,6 +90,14 @@ class WrittenBlock(NamedTuple):
     archive_offset: int
     compressed_size: int
     codec: int
+
+
+class WrittenPart(NamedTuple):
+    """A part whose blocks were written to an archive. `size` is that of its content in bytes."""
+
+    kind: PartKind
+    size: int
+    head: WrittenBlock | None = None
 
 
 @dataclass(frozen=True, slots=True)

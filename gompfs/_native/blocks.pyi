@@ -9,6 +9,7 @@ from enum import Enum
 from typing_extensions import Buffer
 
 from gompfs._native.codec import DecodeWork
+from gompfs._native.parts import PartHeads
 
 class FailureReason(Enum):
     """Why a file cannot be read."""
@@ -50,12 +51,18 @@ class BlockReader:
         """Returns whether a block is cached."""
 
     def read_from(
-        self, descriptor: int, segments: Sequence[tuple[int, Buffer, Buffer, Buffer]], verify: bool, work: DecodeWork
+        self,
+        descriptor: int,
+        segments: Sequence[tuple[int, Buffer, Buffer, Buffer]],
+        heads: PartHeads,
+        verify: bool,
+        work: DecodeWork,
     ) -> None:
         """Lets reads decode missing blocks from an open file, which is closed with the reader.
 
         Each segment is its first block, and a value for each block in three columns: archive_offset (u64),
-        compressed_size and uncompressed_size (u32). `verify` checks the decoded bytes. `work` counts what is decoded.
+        compressed_size and uncompressed_size (u32). `heads` opens the heads of parts. `verify` checks the decoded
+        bytes. `work` counts what is decoded.
         """
 
     def decode_with(self, decode: Callable[[list[int]], tuple[Sequence[Buffer], bytes]], num_threads: int) -> None:

@@ -5,12 +5,16 @@ from enum import Enum
 
 from typing_extensions import Buffer
 
+from gompfs._native.parts import SymbolTable
+
 class Codec(Enum):
     """The values of gompfs.codec.Codec. Functions take members of either."""
 
     STORED = 0
     GOMPRESSO_BYTE = 1
     GOMPRESSO_BIT = 2
+    GOMPRESSO_TADOC = 3
+    HEAD = 4
 
 class BlockStatus(Enum):
     """The values of gompfs.codec.BlockStatus."""
@@ -74,12 +78,18 @@ def encode_blocks(
     """
 
 def decode_blocks(
-    blocks: Sequence[Buffer], out: Buffer, verify: bool, num_threads: int, sizes: Sequence[int] | None = None
+    blocks: Sequence[Buffer],
+    out: Buffer,
+    verify: bool,
+    num_threads: int,
+    sizes: Sequence[int] | None = None,
+    symbols: Sequence[SymbolTable | None] | None = None,
 ) -> bytes:
     """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
 
-    With `sizes`, a block that should decode to another number of bytes has a bad header and `sizes[i]` zeros. Raises
-    ValueError if `out` is too small.
+    With `sizes`, a block that should decode to another number of bytes has a bad header and `sizes[i]` zeros. A block
+    of gompresso-tadoc needs the symbols of its part; otherwise its header is bad. Raises ValueError if `out` is too
+    small, or if there are not as many sizes or symbols as blocks.
     """
 
 def read_headers(blocks: Sequence[Buffer]) -> bytes:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
+from gompfs._native.parts import PartHeads
 from gompfs.archive.block_service import DEFAULT_CACHE_SIZE, BlockService
+from gompfs.archive.part_heads import open_part_heads
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
@@ -111,7 +113,13 @@ class Archive:
         self.sections: list[Section] = self._opened_index.sections()
         self.num_blocks = sum(len(segment.places) for segment in self.segments)
         self.stored = StoredBlocks(
-            self._file, self.engine, self.block_size, self.segments, self.path, verify=self.verifies_content
+            self._file,
+            self.engine,
+            self.block_size,
+            self.segments,
+            self.path,
+            verify=self.verifies_content,
+            heads=self._open_heads(),
         )
         self._opened_blocks = self._start_blocks()
         self._inodes: dict[int, Inode] = {}
@@ -122,6 +130,9 @@ class Archive:
 
     def _make_index(self, image: Buffer) -> IndexReader:
         return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
+
+    def _open_heads(self) -> PartHeads:
+        return open_part_heads(self._file, self.segments, self.sections, self.block_size)
 
     def _start_blocks(self) -> BlockService:
         blocks = BlockService(
@@ -134,7 +145,8 @@ class Archive:
             self._decode_ahead,
         )
         if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
-            blocks.read_from(self._file.duplicate(), self.segments, verify=self.verifies_content)
+            heads = self.stored.heads
+            blocks.read_from(self._file.duplicate(), self.segments, heads, verify=self.verifies_content)
         return blocks
 
     @property
@@ -173,6 +185,7 @@ class Archive:
                 raise ValueError("the archive is closed")
             try:
                 self._opened_index = self._read_index()
+                self.stored.heads = self._open_heads()
                 self._opened_blocks = self._start_blocks()
             except GompfsError as error:
                 error.archive = error.archive or self.path

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Sequence
 
 from gompfs._native.blocks import BlockReader, ReadFailure
+from gompfs._native.parts import PartHeads
 from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.engine import Engine
 from gompfs.errors import CorruptIndexError
@@ -85,10 +86,10 @@ class BlockService:
         self._process = 0  # the process that has the thread
         self._closed = False
 
-    def read_from(self, descriptor: int, segments: Sequence[Segment], *, verify: bool) -> None:
+    def read_from(self, descriptor: int, segments: Sequence[Segment], heads: PartHeads, *, verify: bool) -> None:
         """Let `reader` decode blocks on the CPU, from the archive open at `descriptor`.
 
-        `reader` closes `descriptor`.
+        `reader` closes `descriptor`. `heads` opens the heads of parts.
         """
         columns = [
             (
@@ -99,7 +100,7 @@ class BlockService:
             )
             for segment in segments
         ]
-        self.reader.read_from(descriptor, columns, verify, self._engine.decode_work["cpu"])
+        self.reader.read_from(descriptor, columns, heads, verify, self._engine.decode_work["cpu"])
 
     @property
     def hits(self) -> int:

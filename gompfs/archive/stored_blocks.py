@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import add
 
 from gompfs._native.codec import BufferPool
+from gompfs._native.parts import PartHeads, SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
@@ -44,11 +45,14 @@ class StoredBlocks:
         archive: str,
         *,
         verify: bool,
+        heads: PartHeads,
     ) -> None:
         """Read the blocks of `segments`, which form the stream, and of sections from `file`.
 
-        `archive` is the path for error messages. `verify` also compares decoded bytes with their checksums.
+        `heads` opens the heads of parts. `archive` is the path for error messages. `verify` also compares decoded bytes
+        with their checksums.
         """
+        self.heads = heads
         self._file = file
         self._engine = engine
         self._block_size = block_size
@@ -61,8 +65,20 @@ class StoredBlocks:
         """Decode blocks of the stream by ascending numbers. A damaged block is returned with its status."""
         decoded: list[Block] = []
         for segment, places in self._parts_of_segments(numbers):
-            decoded += self.decode_places(segment.places, places)
+            decoded += self.decode_segment(segment, places)
         return decoded
+
+    def decode_segment(self, segment: Segment, numbers: Sequence[int], *, verify: bool = False) -> list[Block]:
+        """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
+        if not any(segment.parts.head_sizes):
+            return self.decode_places(segment.places, numbers, verify=verify)
+        symbols, statuses = self.heads.open([segment.first_block + number for number in numbers])
+        blocks = self.decode_places(segment.places, numbers, verify=verify, symbols=symbols)
+        # A block cannot be decoded if the head of its part is damaged.
+        return [
+            block if block.status is BlockStatus.OK or not status else replace(block, status=BlockStatus(status))
+            for block, status in zip(blocks, statuses, strict=True)
+        ]
 
     def decode_for_reader(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
         """Like `decode_stream`, as BlockReader.decode_with needs it: returns the contents and the statuses."""
@@ -79,9 +95,17 @@ class StoredBlocks:
         return blocks, sizes
 
     def decode_places(
-        self, places: BlockPlaces, numbers: Sequence[int], *, verify: bool = False, out: memoryview | None = None
+        self,
+        places: BlockPlaces,
+        numbers: Sequence[int],
+        *,
+        verify: bool = False,
+        out: memoryview | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
     ) -> list[Block]:
         """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block has its status.
+
+        `symbols` are those of each block's part.
 
         The contents returned are views of `out`, which must be large enough for all, or of memory from the engine.
         """
@@ -89,7 +113,9 @@ class StoredBlocks:
         raw = self._read(places, numbers)
         if out is None:
             out = self._engine.allocate(sum(sizes))
-        statuses = self._engine.decode_blocks(raw, out, sizes=sizes, verify=verify or self._verify)
+        statuses = self._engine.decode_blocks(
+            raw, out, sizes=sizes, symbols=symbols, verify=verify or self._verify
+        )
         decoded = out.toreadonly()
         ends = itertools.accumulate(sizes)
         return [

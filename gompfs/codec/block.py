@@ -10,7 +10,13 @@ from typing import NamedTuple
 from xxhash import xxh3_64, xxh3_64_intdigest
 
 from gompfs.codec.codecs import Codec
-from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_BLOCK_SIZE
+from gompfs.codec.constants import (
+    BLOCK_HEADER_SIZE,
+    MAX_BLOCK_SIZE,
+    MAX_HEAD_PAYLOAD,
+    MAX_POOL_SIZE,
+    TADOC_MAX_OVERHEAD,
+)
 from gompfs.errors import ArchiveFormatError
 
 BLOCK_MAGIC = b"GBLK"
@@ -99,10 +105,18 @@ def parse_block_header(block: Buffer) -> BlockHeader:
     known_codec = _CODECS.get(codec)
     if known_codec is None:
         raise ArchiveFormatError(f"unknown codec {codec}")
-    if not 0 < uncompressed_size <= MAX_BLOCK_SIZE or payload_size > uncompressed_size:
+    if not _are_possible(known_codec, payload_size, uncompressed_size):
         raise ArchiveFormatError(f"impossible block sizes: {payload_size} of {uncompressed_size} bytes")
     (block_xxh3,) = _CHECKSUM.unpack_from(block, _FIELDS.size)
     return BlockHeader(known_codec, payload_size, uncompressed_size, content_xxh3, block_xxh3)
+
+
+def _are_possible(codec: Codec, payload_size: int, uncompressed_size: int) -> bool:
+    """Returns whether a block, or a head, may have these sizes."""
+    if codec is Codec.HEAD:
+        return payload_size <= MAX_HEAD_PAYLOAD and uncompressed_size <= MAX_POOL_SIZE
+    overhead = TADOC_MAX_OVERHEAD if codec is Codec.GOMPRESSO_TADOC else 0
+    return 0 < uncompressed_size <= MAX_BLOCK_SIZE and payload_size <= uncompressed_size + overhead
 
 
 def check_block(block: Buffer) -> tuple[BlockHeader | None, BlockStatus]:

@@ -22,6 +22,10 @@ class Codec(IntEnum):
     STORED = 0
     GOMPRESSO_BYTE = 1
     GOMPRESSO_BIT = 2
+    GOMPRESSO_TADOC = 3
+    """Text as a grammar, in format version 2. Blocks need the head of their part; other data is gompresso-bit."""
+    HEAD = 4
+    """The head of a part, which is no block of a stream."""
 
     @property
     def label(self) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gompfs._native.parts import SymbolTable
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -112,13 +113,19 @@ class AutoEngine:
         return self._cpu.encode_blocks(stream, block_size, options)
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        *,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
+        verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         gpu = self._gpu
         if gpu is not None and self._prefers_gpu(len(out)):
-            return gpu.decode_blocks(blocks, out, sizes=sizes, verify=verify)
-        statuses = self._cpu.decode_blocks(blocks, out, sizes=sizes, verify=verify)
+            return gpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
+        statuses = self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         self._start_gpu_in_time()
         return statuses
 

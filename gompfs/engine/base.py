@@ -10,6 +10,7 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 
 if TYPE_CHECKING:  # imported for types only: most uses of an engine need no accelerator
+    from gompfs._native.parts import SymbolTable
     from gompfs.gpu.accelerator import Accelerator
 
 
@@ -60,7 +61,13 @@ class Engine(Protocol):
         """
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        *,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
+        verify: bool = False,
     ) -> list[BlockStatus]:
         """Decodes whole blocks (header and payload) into `out`, a writable view of bytes, one after another.
 
@@ -68,8 +75,10 @@ class Engine(Protocol):
         these are in the headers, and a block whose header cannot be read has no output. With `sizes`, block i should
         decode to `sizes[i]` bytes; a header that says otherwise is damaged.
 
+        `symbols[i]` are those of the part that block i belongs to, which a block of gompresso-tadoc needs.
+
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.
 
-        Raises ValueError if `out` is too small, or if there are not as many sizes as blocks.
+        Raises ValueError if `out` is too small, or if there are not as many sizes or symbols as blocks.
         """

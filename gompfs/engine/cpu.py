@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from gompfs._native import codec as _codec
+from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -44,9 +45,15 @@ class CpuEngine:
         return [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        *,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
+        verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes)
+            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes, symbols)
         return [_STATUSES[status] for status in statuses]

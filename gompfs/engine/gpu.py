@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import cupy
 
+from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -77,10 +78,21 @@ class GpuEngine:
         return pinned_array(size).data
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        *,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
+        verify: bool = False,
     ) -> list[BlockStatus]:
-        """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads."""
+        """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads.
+
+        The CPU engine decodes gompresso-tadoc.
+        """
         _check_process(self._process)
+        if symbols is not None and any(table is not None for table in symbols):
+            return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
         batch = GpuBatch(blocks, out, self.num_threads, sizes)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, CodecOptions, EncodedBlock, check_block
+from gompfs._native.parts import SymbolTable
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, Codec, CodecOptions, EncodedBlock, check_block
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.reference import PayloadError, decode_payload
@@ -39,9 +40,17 @@ class ReferenceEngine:
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], out: memoryview, *, sizes: Sequence[int] | None = None, verify: bool = False
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        *,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
+        verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
+        if symbols is not None and any(table is not None for table in symbols):
+            raise EngineUnavailableError("the reference engine does not decode gompresso-tadoc; use --engine cpu")
         with self.decode_work[self.name].batch(len(blocks), len(out)):
             return self._decode(blocks, out, sizes, verify=verify)
 
@@ -77,7 +86,9 @@ def _check_headers(
     statuses: list[BlockStatus] = []
     for index, block in enumerate(blocks):
         header, status = check_block(block)
-        if header is not None and sizes is not None and header.uncompressed_size != sizes[index]:
+        has_size = header is None or sizes is None or header.uncompressed_size == sizes[index]
+        # Other codecs need the head of a part.
+        if header is not None and not (has_size and header.codec <= Codec.GOMPRESSO_BIT):
             header, status = None, BlockStatus.BAD_HEADER
         headers.append(header)
         statuses.append(status)

@@ -30,7 +30,7 @@ _MIN_PAGE_SIZE, _MAX_PAGE_SIZE = 512, 65536
 # The fields of a block header: magic, codec, reserved bytes, payload size, uncompressed size.
 _BLOCK_FIELDS = struct.Struct("<4sB3sII")
 _NO_RESERVED = bytes(3)
-_MAX_CODEC = max(Codec)
+_MAX_CODEC = Codec.GOMPRESSO_BIT  # of format version 1
 _ZEROS = bytes(INDEX_ALIGNMENT)
 # Bytes to read at once: remote storage answers a few large requests sooner than many small ones.
 _LOCAL_READ_SIZE, _STORE_READ_SIZE = 4096, 1 << 20

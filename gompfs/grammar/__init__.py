@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInText, RuleBuilder
-from gompfs.grammar.collector import GrammarCollector
+from gompfs.grammar.collector import PROBE_SIZE, GrammarCollector, is_text
 from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TokenizedFiles
 
 __all__ = [
     "NO_RULES",
+    "PROBE_SIZE",
     "CountedWords",
     "Grammar",
     "GrammarBuilder",
@@ -17,4 +18,5 @@ __all__ = [
     "PartsInText",
     "RuleBuilder",
     "TokenizedFiles",
+    "is_text",
 ]

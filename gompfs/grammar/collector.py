@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from gompfs.grammar.builder import GrammarBuilder
 from gompfs.grammar.grammar import Grammar
 
-_BINARY_PROBE_SIZE = 8192
+PROBE_SIZE = 8192
 _BATCH_BYTES = 8 << 20
 
 
 def is_text(head: bytes | memoryview) -> bool:
     """Returns whether a file that begins with `head` is text: no NUL in its first 8 KiB."""
-    return b"\0" not in bytes(head[:_BINARY_PROBE_SIZE])
+    return b"\0" not in bytes(head[:PROBE_SIZE])
 
 
 class GrammarCollector:
@@ -53,7 +53,7 @@ class GrammarCollector:
         """Adds the next piece of the file."""
         if self._head is not None:
             self._head += piece
-            if len(self._head) < _BINARY_PROBE_SIZE:
+            if len(self._head) < PROBE_SIZE:
                 return
             piece = self._judge(self._head)
         if self._in_text:

@@ -18,7 +18,7 @@ from gompfs._native.index import consecutive_offsets
 from gompfs.codec.block import Buffer
 from gompfs.index.hardening import harden
 from gompfs.index.schemas import SCHEMAS
-from gompfs.model import MAX_OFFSET, Extent, Inode, PartKind, WrittenBlock
+from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
@@ -122,19 +122,18 @@ class IndexWriter:
         self._connection.execute("INSERT OR REPLACE INTO binary_file VALUES (?)", (ino,))
 
     def add_segment(
-        self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[tuple[PartKind, int]]
+        self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[WrittenPart]
     ) -> None:
-        """Store a segment of these blocks. `parts` has the kind of each part and its uncompressed size in bytes."""
+        """Store a segment of these blocks, which are those of `parts`, in order."""
         row = {"number": number, "first_block": first_block, **self._positions(blocks)}
         row["codecs"] = bytes(block.codec for block in blocks)
         if self._version == 1:
-            row |= {"num_blocks": len(blocks), "uncompressed_size": sum(size for _, size in parts)}
+            row |= {"num_blocks": len(blocks), "uncompressed_size": sum(part.size for part in parts)}
         else:
             row |= {
-                "part_kinds": bytes(kind for kind, _ in parts),
-                "part_sizes": np.array([size for _, size in parts], "<u8").tobytes(),
-                "heads_offset": 0,
-                "head_sizes": bytes(4 * len(parts)),
+                "part_kinds": bytes(part.kind for part in parts),
+                "part_sizes": np.array([part.size for part in parts], "<u8").tobytes(),
+                **self._head_positions(parts),
             }
         self._database.table("segment").insert(row)
 
@@ -153,6 +152,13 @@ class IndexWriter:
         if offsets.tobytes() != consecutive_offsets(first, sizes.tobytes(), MAX_OFFSET):
             raise ValueError("the blocks do not lie one after another")
         return {"archive_offset": first, "compressed_sizes": sizes.tobytes()}
+
+    def _head_positions(self, parts: Sequence[WrittenPart]) -> dict[str, Any]:
+        """Returns the columns that say where heads lie: one after another."""
+        heads = [part.head for part in parts if part.head is not None]
+        positions = self._positions(heads)
+        sizes = np.array([part.head.compressed_size if part.head is not None else 0 for part in parts], "<u4")
+        return {"heads_offset": positions["archive_offset"], "head_sizes": sizes.tobytes()}
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store facts about the archive by name."""

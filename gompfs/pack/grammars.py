@@ -10,8 +10,8 @@ from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.grammar import GrammarCollector
 from gompfs.options import PackOptions
+from gompfs.pack.contents import grammar_codec, grammar_collector, write_grammar
 from gompfs.pack.generation import new_generation
-from gompfs.pack.segment import grammar_codec, grammar_collector, write_grammar
 from gompfs.pack.stream import StreamWriter
 
 

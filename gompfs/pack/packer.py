@@ -185,9 +185,9 @@ def _write_segment(
     return PackReport(
         num_entries=state.num_entries,
         size=state.size,
-        stream_size=builder.stream.size,
-        grammar_size=builder.grammar_size,
-        num_duplicates=builder.num_duplicates,
+        stream_size=builder.contents.size,
+        grammar_size=builder.contents.grammar_size,
+        num_duplicates=builder.contents.num_duplicates,
         warnings=[*builder.warnings, *(warning for source in sources for warning in source.warnings)],
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents
+from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
 from gompfs.errors import CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
@@ -88,7 +89,8 @@ class _Verification:
     def _check_segment(self, segment: Segment) -> None:
         """Check the blocks of a segment's part of the stream."""
         self._check_alignment("", segment.first_block, segment.places)
-        for number, status in self._damaged(segment.places):
+        decode = partial(self._archive.stored.decode_segment, segment, verify=True)
+        for number, status in self._damaged(segment.places, decode):
             self._report.damages.append(Damage(segment.first_block + number, status))
 
     def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
@@ -102,24 +104,28 @@ class _Verification:
             self._report.problems.append(Problem(error.message))
             return
         self._check_alignment(f"section {name}: ", 0, section.places)
-        damaged = self._damaged(section.places, content.extend if is_grammar else None)
+        decode = partial(self._archive.stored.decode_places, section.places, verify=True)
+        damaged = self._damaged(section.places, decode, content.extend if is_grammar else None)
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
         if is_grammar and not damaged:
             self._report.problems += grammars.take_section(section.segment, content)
 
     def _damaged(
-        self, places: BlockPlaces, take: Callable[[memoryview], None] | None = None
+        self,
+        places: BlockPlaces,
+        decode: Callable[[range], list[Block]],
+        take: Callable[[memoryview], None] | None = None,
     ) -> list[tuple[int, BlockStatus]]:
         """Returns the damaged blocks of `places`, and adds all of them to the report.
 
-        `take` gets the content of good blocks.
+        `decode` decodes the blocks of some indexes. `take` gets the content of good blocks.
         """
         archive, report = self._archive, self._report
         damaged: list[tuple[int, BlockStatus]] = []
         batch = max(_BATCH_BYTES // archive.block_size, 1)
         for first in range(0, len(places), batch):
             numbers = range(first, min(first + batch, len(places)))
-            blocks = archive.stored.decode_places(places, numbers, verify=True)
+            blocks = decode(numbers)
             for number, block in enumerate(blocks, first):
                 if block.status is not BlockStatus.OK:
                     damaged.append((number, block.status))

@@ -16,6 +16,10 @@ void bind_grammar(nanobind::module_& grammar);
 void bind_grammar_builder(nanobind::module_& grammar);
 void bind_text_check(nanobind::module_& grammar);
 
+// gompfs._native.parts
+void bind_part_heads(nanobind::module_& parts);
+void bind_parts_builder(nanobind::module_& parts);
+
 // gompfs._native.statistics
 void bind_corpus(nanobind::module_& statistics);
 void bind_counted_section(nanobind::module_& statistics);

@@ -21,6 +21,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "bindings/values.h"
 #include "bindings/columns.h"
 #include "bindings/held_bytes.h"
 #include "blocks/block_source.h"
@@ -65,18 +66,10 @@ void insert(BlockReader& reader, const std::vector<std::uint64_t>& numbers, nb::
 
 using Place = std::tuple<std::uint64_t, nb::object, nb::object, nb::object>;
 
-template <typename Value>
-std::vector<Value> values_of(nb::handle column) {
-    const BufferView view(column, PyBUF_SIMPLE);
-    std::vector<Value> values(view.bytes().size() / sizeof(Value));
-    std::memcpy(values.data(), view.bytes().data(), values.size() * sizeof(Value));
-    return values;
-}
-
 // Each segment: first block, archive_offsets (u64), compressed_sizes and uncompressed_sizes (u32).
 // The columns must have equally many values.
-void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& segments, bool verify,
-               std::shared_ptr<DecodeWork> work) {
+void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& segments,
+               std::shared_ptr<PartHeads> heads, bool verify, std::shared_ptr<DecodeWork> work) {
     std::vector<StoredSegment> stored;
     for (const auto& [first_block, offsets, sizes, uncompressed_sizes] : segments) {
         stored.push_back({first_block, values_of<std::uint64_t>(offsets),
@@ -84,7 +77,8 @@ void read_from(BlockReader& reader, int descriptor, const std::vector<Place>& se
                           values_of<std::uint32_t>(uncompressed_sizes)});
     }
     reader.read_from(std::make_shared<BlockSource>(descriptor, reader.block_size(),
-                                                   std::move(stored), verify, std::move(work)));
+                                                   std::move(stored), std::move(heads), verify,
+                                                   std::move(work)));
 }
 
 // Calls a Python function that decodes blocks: decode(numbers) -> (contents, statuses).
@@ -234,7 +228,7 @@ void bind_block_reader(nb::module_& module) {
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
-        .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "verify"_a, "work"_a)
+        .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "heads"_a, "verify"_a, "work"_a)
         .def("decode_with", &gompfs::decode_with, "decode"_a, "num_threads"_a)
         .def("find_layouts_with", &gompfs::find_layouts_with, "find"_a)
         .def("read", &gompfs::read, "ino"_a, "file_offset"_a, "size"_a)

@@ -11,6 +11,7 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "bindings/shared_symbols.h"
 #include "codec/block_batch.h"
 #include "codec/payload.h"
 
@@ -51,15 +52,29 @@ nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int leve
     return result;
 }
 
+// The symbols of each block's part, null for None.
+std::vector<const SymbolTable*> tables_of(const nb::object& symbols) {
+    std::vector<const SymbolTable*> tables;
+    if (!symbols.is_none()) {
+        for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
+            tables.push_back(
+                each.is_none() ? nullptr : nb::cast<const SharedSymbols&>(each).table.get());
+        }
+    }
+    return tables;
+}
+
 nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_threads,
-                 const std::optional<std::vector<std::uint32_t>>& sizes) {
+                 const std::optional<std::vector<std::uint32_t>>& sizes,
+                 const nb::object& symbols) {
     const BufferView out_view(out, PyBUF_WRITABLE);
     const BlockViews views(blocks);
+    const std::vector<const SymbolTable*> tables = tables_of(symbols);
     std::vector<BlockStatus> statuses;
     {
         const nb::gil_scoped_release release;
-        statuses =
-            decode_blocks(views.blocks(), out_view.mutable_bytes(), sizes, verify, num_threads);
+        statuses = decode_blocks(views.blocks(), out_view.mutable_bytes(), sizes, tables, verify,
+                                 num_threads);
     }
     return to_bytes(statuses);
 }
@@ -121,7 +136,9 @@ void bind_codec_blocks(nb::module_& codec) {
     nb::enum_<Codec>(codec, "Codec")
         .value("STORED", Codec::stored)
         .value("GOMPRESSO_BYTE", Codec::gompresso_byte)
-        .value("GOMPRESSO_BIT", Codec::gompresso_bit);
+        .value("GOMPRESSO_BIT", Codec::gompresso_bit)
+        .value("GOMPRESSO_TADOC", Codec::gompresso_tadoc)
+        .value("HEAD", Codec::head);
     nb::enum_<BlockStatus>(codec, "BlockStatus")
         .value("OK", BlockStatus::ok)
         .value("BAD_HEADER", BlockStatus::bad_header)
@@ -132,7 +149,7 @@ void bind_codec_blocks(nb::module_& codec) {
               "dependency_elimination"_a, "num_threads"_a,
               "group_size_log2"_a = kDefaultGroupSizeLog2);
     codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
-              "sizes"_a = nb::none());
+              "sizes"_a = nb::none(), "symbols"_a = nb::none());
     codec.def("read_headers", &read_headers, "blocks"_a);
     codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a);
     codec.def("gather_payloads", &gather, "blocks"_a, "headers"_a, "offsets"_a, "out"_a,

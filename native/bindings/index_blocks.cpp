@@ -3,11 +3,10 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "bindings/bindings.h"
-#include "bindings/buffer_view.h"
+#include "bindings/values.h"
 #include "index/block_columns.h"
 
 namespace nb = nanobind;
@@ -15,20 +14,6 @@ using namespace nb::literals;
 
 namespace gompfs {
 namespace {
-
-// Copies the values, because Python's bytes need not be aligned.
-template <typename Value>
-std::vector<Value> values_of(nb::handle column) {
-    const BufferView view(column, PyBUF_SIMPLE);
-    std::vector<Value> values(view.bytes().size() / sizeof(Value));
-    if (values.size() * sizeof(Value) != view.bytes().size()) {
-        throw nb::value_error("a column does not have whole values");
-    }
-    if (!values.empty()) {
-        std::memcpy(values.data(), view.bytes().data(), view.bytes().size());
-    }
-    return values;
-}
 
 template <typename Value>
 nb::bytes column_of(const std::vector<Value>& values) {

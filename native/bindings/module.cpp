@@ -50,6 +50,8 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(
         module, "grammar", "Word grammars: built, read and checked on several threads.",
         {gompfs::bind_grammar_builder, gompfs::bind_grammar, gompfs::bind_text_check});
+    gompfs::add_submodule(module, "parts", "Parts of text that are stored as grammars.",
+                          {gompfs::bind_part_heads, gompfs::bind_parts_builder});
     gompfs::add_submodule(module, "statistics", "Statistics of grammars, and their reports.",
                           {gompfs::bind_corpus, gompfs::bind_forest, gompfs::bind_counted_section,
                            gompfs::bind_postings, gompfs::bind_report});

@@ -74,8 +74,8 @@ std::vector<LoadedBlock> BlockSource::load(BlockCache& cache, std::uint64_t firs
     for (std::size_t index = 0; index < places.size(); ++index) {
         const Place& place = places[index];
         BlockCache::Block block = cache.make();
-        const BlockStatus status =
-            decode(block_of(run, place, places[0]), block->resize(place.uncompressed_size));
+        const BlockStatus status = decode(first + index, block_of(run, place, places[0]),
+                                          block->resize(place.uncompressed_size));
         if (status != BlockStatus::ok) {
             block = nullptr;
         }
@@ -104,9 +104,9 @@ ReadFailure BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes o
             BlockStatus status;
             if (begin >= stream_offset && begin + place.uncompressed_size <= stream_end) {
                 const auto target = out.subspan(begin - stream_offset, place.uncompressed_size);
-                status = decode(block, target);
+                status = decode(number - 1, block, target);
             } else {
-                status = decode_part_into(place, block, begin, stream_offset, out);
+                status = decode_part_into(number - 1, place, block, stream_offset, out);
             }
             if (status != BlockStatus::ok) {
                 return {ReadFailure::Reason::damaged_block, number - 1, status};
@@ -118,25 +118,32 @@ ReadFailure BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes o
     return {};
 }
 
-// Decodes the block that begins at `begin` into temporary memory, and copies the part that belongs
-// to `out`.
-BlockStatus BlockSource::decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+// Decodes a block into temporary memory, and copies the part that belongs to `out`.
+BlockStatus BlockSource::decode_part_into(std::uint64_t number, const Place& place, Bytes block,
                                           std::uint64_t stream_offset, MutableBytes out) const {
     std::vector<std::uint8_t> content(place.uncompressed_size);
-    if (const BlockStatus status = decode(block, content); status != BlockStatus::ok) {
+    if (const BlockStatus status = decode(number, block, content); status != BlockStatus::ok) {
         return status;
     }
+    const std::uint64_t begin = number * block_size_;
     const std::uint64_t from = std::max(begin, stream_offset);
     const std::uint64_t to = std::min(begin + block_size_, stream_offset + out.size());
     std::copy_n(content.begin() + (from - begin), to - from, out.begin() + (from - stream_offset));
     return BlockStatus::ok;
 }
 
-BlockStatus BlockSource::decode(Bytes block, MutableBytes content) const {
+BlockStatus BlockSource::decode(std::uint64_t number, Bytes block, MutableBytes content) const {
     const auto header = parse_block_header(block);
-    return header && header->uncompressed_size == content.size()
-               ? decode_block(*header, block, verify_, content)
-               : BlockStatus::bad_header;
+    if (!header || header->uncompressed_size != content.size()) {
+        return BlockStatus::bad_header;
+    }
+    if (header->codec != Codec::gompresso_tadoc) {
+        return decode_block(*header, block, verify_, content);
+    }
+    const PartHeads::Opened head = heads_->open(number);
+    return head.status == BlockStatus::ok
+               ? decode_block(*header, block, verify_, content, head.symbols.get())
+               : head.status;
 }
 
 BlockSource::Place BlockSource::place_of(std::uint64_t number) const {

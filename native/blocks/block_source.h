@@ -17,6 +17,7 @@
 #include "codec/block.h"
 #include "codec/codec.h"
 #include "common/decode_work.h"
+#include "parts/part_heads.h"
 
 namespace gompfs {
 
@@ -39,11 +40,13 @@ class BlockSource {
   public:
     // Takes ownership of the descriptor and closes it in the destructor. Each segment must begin
     // where the one before it ends.
+    // `heads` opens the heads of their parts.
     BlockSource(int descriptor, std::uint64_t block_size, std::vector<StoredSegment> segments,
-                bool verify, std::shared_ptr<DecodeWork> work)
+                std::shared_ptr<PartHeads> heads, bool verify, std::shared_ptr<DecodeWork> work)
         : descriptor_(descriptor),
           block_size_(block_size),
           segments_(std::move(segments)),
+          heads_(std::move(heads)),
           verify_(verify),
           work_(std::move(work)) {}
     ~BlockSource();
@@ -76,13 +79,14 @@ class BlockSource {
     std::vector<Place> neighbours(std::uint64_t first, std::uint64_t end) const;
     Bytes read_run(const std::vector<Place>& places) const;
     static Bytes block_of(Bytes run, const Place& place, const Place& first);
-    BlockStatus decode(Bytes block, MutableBytes content) const;
-    BlockStatus decode_part_into(const Place& place, Bytes block, std::uint64_t begin,
+    BlockStatus decode(std::uint64_t number, Bytes block, MutableBytes content) const;
+    BlockStatus decode_part_into(std::uint64_t number, const Place& place, Bytes block,
                                  std::uint64_t stream_offset, MutableBytes out) const;
 
     const int descriptor_;
     const std::uint64_t block_size_;
     const std::vector<StoredSegment> segments_;
+    const std::shared_ptr<PartHeads> heads_;
     const bool verify_;
     const std::shared_ptr<DecodeWork> work_;
 };

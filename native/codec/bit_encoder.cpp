@@ -6,13 +6,13 @@
 // concatenates them bit by bit after their sizes.
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "codec/bit_codec.h"
 #include "codec/bit_fields.h"
 #include "codec/bit_stream.h"
 #include "codec/huffman.h"
+#include "codec/sub_blocks.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
@@ -44,32 +44,6 @@ struct Codes {
         canonical_codewords(std::span(lengths).subspan(first, count), codewords.data() + first);
     }
 };
-
-using SubBlocks = std::array<BitWriter, kNumSubBlocks>;
-
-// How the sizes of sub-blocks are written: the smallest size, then each size minus it, in `width`
-// bits.
-struct SizeFrame {
-    std::uint32_t base;
-    int width;
-};
-
-SizeFrame size_frame(const SubBlocks& sub_blocks) {
-    std::size_t smallest = sub_blocks[0].num_bits();
-    std::size_t largest = smallest;
-    for (const BitWriter& bits : sub_blocks) {
-        smallest = std::min(smallest, bits.num_bits());
-        largest = std::max(largest, bits.num_bits());
-    }
-    return {static_cast<std::uint32_t>(smallest),
-            static_cast<int>(std::bit_width(largest - smallest))};
-}
-
-void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
-    for (const BitWriter& bits : sub_blocks) {
-        out.put(static_cast<std::uint32_t>(bits.num_bits()) - frame.base, frame.width);
-    }
-}
 
 struct Coder {
     std::vector<CodedSequence> coded;
@@ -108,18 +82,14 @@ void Coder::collect(Bytes content, const std::vector<Sequence>& sequences) {
 constexpr int kMaxSequenceBits = kMaxTokenBits + 8 + 8 + kMaxOffsetBits + 20;
 static_assert(kMaxSequenceBits <= 56, "a sequence is written at once");
 
-std::size_t sub_block_room(std::size_t num_items, int max_item_bits) {
-    return (num_items / kNumSubBlocks + 1) * max_item_bits / 8 + 1 + BitWriter::kSlack;
-}
-
 void Coder::write_sub_blocks() {
-    const std::size_t sequence_room = sub_block_room(coded.size(), kMaxSequenceBits);
-    const std::size_t literal_room = sub_block_room(literals.size(), kMaxLiteralBits);
-    sub_block_bytes.resize(kNumSubBlocks * (sequence_room + literal_room));
+    const std::size_t sequence_capacity = sub_block_capacity(coded.size(), kMaxSequenceBits);
+    const std::size_t literal_capacity = sub_block_capacity(literals.size(), kMaxLiteralBits);
+    sub_block_bytes.resize(kNumSubBlocks * (sequence_capacity + literal_capacity));
     for (int lane = 0; lane < kNumSubBlocks; ++lane) {
-        sequence_bits[lane] = BitWriter(sub_block_bytes.data() + lane * sequence_room);
+        sequence_bits[lane] = BitWriter(sub_block_bytes.data() + lane * sequence_capacity);
         literal_bits[lane] =
-            BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_room + lane * literal_room);
+            BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_capacity + lane * literal_capacity);
     }
     for (std::size_t index = 0; index < coded.size(); ++index) {
         const auto [token, num_token_bits] = codes.bits_of(kFirstToken, coded[index].token);
@@ -158,8 +128,7 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
     const SizeFrame literal_frame = size_frame(coder.literal_bits);
 
     const std::size_t stream_start = kBitHeaderSize + code_lengths.size();
-    constexpr std::size_t kSizesRoom = std::size_t{kNumSubBlocks} * 2 * 3;
-    std::vector<std::uint8_t> payload(stream_start + kSizesRoom + coder.sub_block_bytes.size() +
+    std::vector<std::uint8_t> payload(stream_start + 2 * kMaxSizesBytes + coder.sub_block_bytes.size() +
                                       kBitPadding);
     payload[0] = limits.dependency_elimination ? kFlagDependencyElimination : 0;
     payload[1] = static_cast<std::uint8_t>(limits.group_size_log2);

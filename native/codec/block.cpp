@@ -12,6 +12,7 @@
 #include <array>
 
 #include "codec/payload.h"
+#include "codec/tadoc_codec.h"
 #include "common/little_endian.h"
 #include "shared/format_constants.h"
 
@@ -30,13 +31,35 @@ std::uint64_t block_xxh3(Bytes block) {
     return XXH3_64bits_digest(&state);
 }
 
+// Whether a block or a head may have these fields.
+bool is_possible(std::uint32_t codec, const BlockHeader& header) {
+    if (codec == static_cast<std::uint32_t>(Codec::head)) {
+        return header.payload_size <= kMaxHeadPayload && header.uncompressed_size <= kMaxPoolSize;
+    }
+    const std::uint32_t margin =
+        codec == static_cast<std::uint32_t>(Codec::gompresso_tadoc) ? kTadocMaxOverhead : 0;
+    return codec <= static_cast<std::uint32_t>(Codec::gompresso_tadoc) &&
+           header.uncompressed_size != 0 && header.uncompressed_size <= kMaxBlockSize &&
+           header.payload_size <= header.uncompressed_size + margin;
+}
+
+bool decode_any_payload(const BlockHeader& header, Bytes payload, MutableBytes content,
+                        const SymbolTable* symbols) {
+    return header.codec == Codec::gompresso_tadoc
+               ? decode_tadoc(payload, *symbols, content)
+               : decode_payload(header.codec, payload, content);
+}
+
 BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
-                           MutableBytes content) {
+                           MutableBytes content, const SymbolTable* symbols) {
+    if (header.codec == Codec::head || (header.codec == Codec::gompresso_tadoc && !symbols)) {
+        return BlockStatus::bad_header;
+    }
     const BlockStatus status = check_block(header, block);
     if (status != BlockStatus::ok) {
         return status;
     }
-    if (!decode_payload(header.codec, block.subspan(kBlockHeaderSize), content)) {
+    if (!decode_any_payload(header, block.subspan(kBlockHeaderSize), content, symbols)) {
         return BlockStatus::bad_payload;
     }
     return verify && !is_content(header, content) ? BlockStatus::bad_content : BlockStatus::ok;
@@ -44,19 +67,26 @@ BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
 
 }  // namespace
 
-std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
-    const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
-    const Bytes payload = encoded ? Bytes(*encoded) : content;
+std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
+                                      std::uint64_t content_xxh3) {
     std::vector<std::uint8_t> block(kBlockMagic.begin(), kBlockMagic.end());
     block.reserve(kBlockHeaderSize + payload.size());
-    append(block, static_cast<std::uint32_t>(encoded ? options.codec : Codec::stored));
+    append(block, static_cast<std::uint32_t>(codec));
     append(block, static_cast<std::uint32_t>(payload.size()));
-    append(block, static_cast<std::uint32_t>(content.size()));
-    append(block, std::uint64_t{XXH3_64bits(content.data(), content.size())});
+    append(block, uncompressed_size);
+    append(block, content_xxh3);
     append(block, std::uint64_t{0});
     block.insert(block.end(), payload.begin(), payload.end());
     store(block.data() + kFieldsSize, block_xxh3(block));
     return block;
+}
+
+std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
+    const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
+    return frame_block(encoded ? options.codec : Codec::stored,
+                       encoded ? Bytes(*encoded) : content,
+                       static_cast<std::uint32_t>(content.size()),
+                       XXH3_64bits(content.data(), content.size()));
 }
 
 std::optional<BlockHeader> parse_block_header(Bytes block) {
@@ -69,12 +99,7 @@ std::optional<BlockHeader> parse_block_header(Bytes block) {
     const BlockHeader header{static_cast<Codec>(codec), load<std::uint32_t>(fields + 4),
                              load<std::uint32_t>(fields + 8), load<std::uint64_t>(fields + 12),
                              load<std::uint64_t>(fields + 20)};
-    if (codec > static_cast<std::uint32_t>(Codec::gompresso_bit) || header.uncompressed_size == 0 ||
-        header.uncompressed_size > kMaxBlockSize ||
-        header.payload_size > header.uncompressed_size) {
-        return std::nullopt;
-    }
-    return header;
+    return is_possible(codec, header) ? std::optional(header) : std::nullopt;
 }
 
 BlockStatus check_block(const BlockHeader& header, Bytes block) {
@@ -88,9 +113,9 @@ bool is_content(const BlockHeader& header, Bytes content) {
     return XXH3_64bits(content.data(), content.size()) == header.content_xxh3;
 }
 
-BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify,
-                         MutableBytes content) {
-    const BlockStatus status = decode_checked(header, block, verify, content);
+BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content,
+                         const SymbolTable* symbols) {
+    const BlockStatus status = decode_checked(header, block, verify, content, symbols);
     if (status != BlockStatus::ok) {
         std::fill(content.begin(), content.end(), std::uint8_t{0});
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "codec/symbol_table.h"
 
 namespace gompfs {
 
@@ -24,6 +25,10 @@ struct BlockHeader {
 // would be smaller.
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options);
 
+// Returns a payload with a header before it.
+std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
+                                      std::uint64_t content_xxh3);
+
 // Returns the header at the start of `block`, or nothing if there is no valid one.
 std::optional<BlockHeader> parse_block_header(Bytes block);
 
@@ -35,7 +40,9 @@ bool is_content(const BlockHeader& header, Bytes content);
 
 // Decodes `block`, whose header is given, into `content` of header.uncompressed_size bytes. The
 // compressed bytes are checked before a decoder sees them; the decoded bytes are checked if
-// `verify` is set. If the block is damaged, fills `content` with zeros.
-BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content);
+// `verify` is set. If the block is damaged, fills `content` with zeros. A block of gompresso-tadoc
+// needs the symbols of its part; without them its codec is one that the archive must not use.
+BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content,
+                         const SymbolTable* symbols = nullptr);
 
 }  // namespace gompfs

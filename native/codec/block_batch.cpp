@@ -98,6 +98,9 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
     if (block_size == 0 || block_size > kMaxBlockSize) {
         throw std::invalid_argument("block_size is out of bounds");
     }
+    if (options.codec > Codec::gompresso_bit) {
+        throw std::invalid_argument("this codec needs more than one block");
+    }
     if (options.level < kMinLevel || options.level > kMaxLevel) {
         throw std::invalid_argument("level is out of bounds");
     }
@@ -116,13 +119,18 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
 
 std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,
                                        std::optional<std::span<const std::uint32_t>> sizes,
-                                       bool verify, unsigned num_threads) {
+                                       std::span<const SymbolTable* const> symbols, bool verify,
+                                       unsigned num_threads) {
+    if (!symbols.empty() && symbols.size() != blocks.size()) {
+        throw std::invalid_argument("each block needs the symbols of its part");
+    }
     const std::vector<DecodeJob> jobs = assign_ranges(blocks, out, sizes);
     std::vector<BlockStatus> statuses(jobs.size(), BlockStatus::bad_header);
     parallel_for(jobs.size(), num_threads, [&](std::size_t index) {
         const DecodeJob& job = jobs[index];
         if (job.header) {
-            statuses[index] = decode_block(*job.header, job.block, verify, job.content);
+            statuses[index] = decode_block(*job.header, job.block, verify, job.content,
+                                           symbols.empty() ? nullptr : symbols[index]);
         } else {
             std::fill(job.content.begin(), job.content.end(), std::uint8_t{0});
         }
@@ -136,7 +144,10 @@ BlockFacts read_facts(Bytes block) {
         return {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0, 0};
     }
     const bool has_size = block.size() == kBlockHeaderSize + std::size_t{header->payload_size};
-    const BlockStatus status = has_size ? BlockStatus::ok : BlockStatus::bad_header;
+    const bool stands_alone =
+        header->codec != Codec::gompresso_tadoc && header->codec != Codec::head;
+    const BlockStatus status =
+        has_size && stands_alone ? BlockStatus::ok : BlockStatus::bad_header;
     return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
             header->payload_size, header->uncompressed_size, header->block_xxh3};
 }

@@ -22,14 +22,18 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
 
 // Checks and decodes blocks one after another into `out`. Returns a status for each block. With
 // `sizes`, block i should decode to sizes[i] bytes; otherwise it has the status bad_header and that
-// many zeros. Throws std::invalid_argument if `out` is too small, or if a size is missing.
+// many zeros. `symbols` has the symbols of each block's part, null for none; or it is empty, if no
+// block needs any. Throws std::invalid_argument if `out` is too small, or if a size or symbols are
+// missing.
 std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,
                                        std::optional<std::span<const std::uint32_t>> sizes,
-                                       bool verify, unsigned num_threads);
+                                       std::span<const SymbolTable* const> symbols, bool verify,
+                                       unsigned num_threads);
 
 // What the header of a block says; gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
-    std::uint32_t status;  // a BlockStatus: ok, or bad_header also if the block's size is wrong
+    // A BlockStatus: ok, or bad_header, also for a wrong size and for codecs that need a head.
+    std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;  // 0 if there is no valid header

@@ -7,7 +7,14 @@
 
 namespace gompfs {
 
-enum class Codec : std::uint8_t { stored = 0, gompresso_byte = 1, gompresso_bit = 2 };
+// The head of a part of text has a codec of its own; it is no block of a stream.
+enum class Codec : std::uint8_t {
+    stored = 0,
+    gompresso_byte = 1,
+    gompresso_bit = 2,
+    gompresso_tadoc = 3,
+    head = 4
+};
 
 // Larger groups compress less (docs/decisions/0001-groups-of-four.md).
 constexpr int kDefaultGroupSizeLog2 = 2;

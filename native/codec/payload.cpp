@@ -40,6 +40,9 @@ bool decode_payload(Codec codec, Bytes payload, MutableBytes content) {
             return decode_byte(payload, content);
         case Codec::gompresso_bit:
             return decode_bit(payload, content);
+        case Codec::gompresso_tadoc:
+        case Codec::head:
+            break;  // these do not stand alone
     }
     return false;
 }

@@ -74,6 +74,21 @@ std::size_t Tokenizer::word_character(std::string_view text, std::size_t at) con
     return (word_characters_[code_point / 8] >> (code_point % 8) & 1) != 0 ? length : 0;
 }
 
+bool Tokenizer::begins_word(std::string_view text, std::size_t at) const {
+    if (at == 0 || at >= text.size() || !is_separator(rule_, text[at - 1])) {
+        return false;
+    }
+    return rule_ == WordRule::letters ? word_character(text, at) != 0
+                                      : !is_separator(rule_, text[at]);
+}
+
+std::size_t Tokenizer::next_word_start(std::string_view text, std::size_t from) const {
+    while (from < text.size() && !begins_word(text, from)) {
+        ++from;
+    }
+    return from;
+}
+
 std::size_t Tokenizer::complete_prefix(std::string_view text) const {
     std::size_t size = text.size();
     while (size != 0 && !is_separator(rule_, text[size - 1])) {

@@ -25,6 +25,12 @@ class Tokenizer {
     template <typename Take>
     void for_each_word(std::string_view text, Take&& take) const;
 
+    // Whether a word begins at a position of a text, after a byte that separates words whatever is
+    // around it. The text can be cut there, and no token is cut.
+    bool begins_word(std::string_view text, std::size_t at) const;
+    // The first such position from `from` on, or the size of the text if there is none.
+    std::size_t next_word_start(std::string_view text, std::size_t from) const;
+
     // The length of the longest prefix that ends with a separator (see is_separator), so that no
     // word can continue after it; 0 if there is none.
     std::size_t complete_prefix(std::string_view text) const;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "statistics/corpus.h"
-#include "statistics/spill.h"
+#include "common/spill.h"
 
 namespace gompfs {
 

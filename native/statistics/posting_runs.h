@@ -10,7 +10,7 @@
 #include "common/cancellation.h"
 #include "grammar/numbers.h"
 #include "statistics/corpus.h"
-#include "statistics/spill.h"
+#include "common/spill.h"
 
 namespace gompfs {
 

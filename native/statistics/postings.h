@@ -9,7 +9,7 @@
 #include "statistics/corpus.h"
 #include "statistics/counting.h"
 #include "statistics/posting_runs.h"
-#include "statistics/spill.h"
+#include "common/spill.h"
 
 namespace gompfs {
 

@@ -116,10 +116,10 @@ def test_a_block_is_decoded_once_for_all_waiting_readers(sound_archive: Path) ->
         def decodes_on_cpu(self, num_bytes):
             return False
 
-        def decode_blocks(self, blocks, out, *, sizes=None, verify=False):
+        def decode_blocks(self, blocks, out, **options):
             self.num_decoded += len(blocks)
             threading.Event().wait(0.05)
-            return self._engine.decode_blocks(blocks, out, sizes=sizes, verify=verify)
+            return self._engine.decode_blocks(blocks, out, **options)
 
     engine = SlowEngine()
     with Archive(sound_archive, engine=engine) as archive:

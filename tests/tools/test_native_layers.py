@@ -19,9 +19,10 @@ NATIVE = {
     "grammar": {"common"},
     "index": set(),
     "statistics": {"common", "grammar"},
-    "blocks": {"common", "codec", "shared"},
+    "parts": {"common", "codec", "grammar", "shared"},
+    "blocks": {"common", "codec", "parts", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
-    "bindings": {"common", "codec", "grammar", "index", "statistics", "blocks", "fuse", "shared"},
+    "bindings": {"common", "codec", "grammar", "index", "statistics", "parts", "blocks", "fuse", "shared"},
 }
 KERNELS = {
     "shared": set(),

@@ -1,7 +1,7 @@
 // Implements temporary storage; see spill.h. Offsets are handed out by an atomic counter, so
 // appends run in parallel. An append may straddle the end of the memory. The file has no name
 // (O_TMPFILE, or it is unlinked at once), so nothing is left behind if the process dies.
-#include "statistics/spill.h"
+#include "common/spill.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,0 +1,74 @@
+"""Parts of text that are stored as grammars (native/parts)."""
+
+from collections.abc import Callable, Sequence
+
+from typing_extensions import Buffer
+
+from gompfs._native.grammar import WordRule
+
+class SymbolTable:
+    """The symbols of a part, which its blocks refer to."""
+
+    def __len__(self) -> int:
+        """Returns the number of symbols."""
+
+class PartHeads:
+    """The heads of an archive's parts, decoded when a block needs them. Any number of threads may use it."""
+
+    def __init__(
+        self,
+        segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, Buffer]],
+        file: int | Callable[[int, int], Buffer],
+        capacity: int,
+    ) -> None:
+        """Keeps up to `capacity` bytes of decoded heads.
+
+        Each segment has five columns: the first block of each part and the end of the last (u64), archive_offset (u64)
+        and size (u32) of each head, and archive_offset (u64) and compressed_size (u32) of the blocks of its words.
+        `file` is a descriptor, which is closed with this object, or a function that returns `size` bytes at an offset.
+        Raises ValueError for columns of different lengths.
+        """
+
+    def open(self, blocks: Sequence[int]) -> tuple[list[SymbolTable | None], bytes]:
+        """Returns the symbols of each block's part, and the BlockStatus of its head.
+
+        There are none for a part without a head, nor if the head is damaged. Raises OSError, and what `file` raises.
+        """
+
+class PartsBuilder:
+    """Builds the parts of a segment from the text of files, on several threads. Its methods end on Ctrl-C."""
+
+    def __init__(
+        self,
+        word_rule: WordRule,
+        word_characters: bytes,
+        block_size: int,
+        part_size: int,
+        num_threads: int,
+        directory: str,
+    ) -> None:
+        """Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a temporary file."""
+
+    def add_files(self, files: Sequence[Buffer]) -> None:
+        """Adds whole files. Files are numbered from 0."""
+
+    def add_bytes(self, piece: Buffer) -> None:
+        """Adds a piece of a file."""
+
+    def end_file(self) -> None:
+        """Ends a file that came in pieces."""
+
+    def finish(self) -> None:
+        """Ends the input. The functions below may be called then. Raises OSError if the disk is full."""
+
+    def pieces(self) -> list[tuple[int, int, int, int]]:
+        """Returns where files lie: file, part, offset in the part's text and size of each piece, in order."""
+
+    def part_sizes(self) -> list[int]:
+        """Returns the size of the text of each part in bytes."""
+
+    def word_section(self) -> bytes:
+        """Returns the section `words`; empty if no parts share words."""
+
+    def next_parts(self) -> list[tuple[bytes, list[bytes]]]:
+        """Returns head and blocks of the next parts; empty after the last one. A part without a head has b""."""

@@ -1,0 +1,33 @@
+"""Opens the heads of an archive's parts, for blocks of the codec gompresso-tadoc."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from gompfs._native.parts import PartHeads
+from gompfs.format import ArchiveFile, LocalFile
+from gompfs.model import WORD_SECTION, Section, Segment
+
+_CAPACITY = 64 << 20  # bytes of decoded heads: about 400 parts of 256 KiB
+
+
+def open_part_heads(
+    file: ArchiveFile, segments: Sequence[Segment], sections: Sequence[Section], block_size: int
+) -> PartHeads:
+    """Returns the heads of all segments. They are read from `file` when they are needed."""
+    words = {section.segment: section.places for section in sections if section.kind == WORD_SECTION}
+    columns = []
+    for segment in segments:
+        parts = segment.parts
+        if not any(parts.head_sizes):
+            continue
+        starts = array("Q", [segment.first_block])
+        for size in parts.sizes:
+            starts.append(starts[-1] + -(-size // block_size))
+        places = words.get(segment.number)
+        of_words = (places.archive_offsets, places.compressed_sizes) if places else (b"", b"")
+        columns.append((starts, parts.head_offsets, parts.head_sizes, *of_words))
+    if isinstance(file, LocalFile):
+        return PartHeads(columns, file.duplicate() if columns else -1, _CAPACITY)
+    return PartHeads(columns, lambda offset, size: file.read(size, offset), _CAPACITY)

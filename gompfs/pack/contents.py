@@ -1,0 +1,337 @@
+"""Stores the contents of a segment's regular files: bytes in the stream, words in a grammar, equal files once.
+
+With the codec gompresso-tadoc, text goes to parts that are stored as grammars, and the words of statistics are those of
+the parts. With the other codecs, all bytes go to the same blocks, and words to a grammar of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+from gompfs.codec import MIN_LEVEL, Codec, CodecOptions, EncodedBlock
+from gompfs.engine import Engine
+from gompfs.errors import UnreadableFileError, display_path
+from gompfs.grammar import PROBE_SIZE, GrammarBuilder, GrammarCollector, is_text
+from gompfs.index.writer import IndexWriter
+from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, Extent, WrittenBlock, WrittenPart
+from gompfs.options import PackOptions
+from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.stream import BlockWriter, StreamWriter
+from gompfs.pack.text_parts import TextParts
+
+_WHOLE_FILE_SIZE = 4 << 20
+_PIECE_SIZE = 1 << 20
+_DEFAULT_PART_SIZE = 1 << 18
+
+
+def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
+    """Returns a collector that builds the grammar for `options`, on the engine's device if it has one for that."""
+    how = options.grammar_builder, options.words, options.jobs
+    build_rules = engine.accelerator.build_rules if engine.accelerator else None
+    return GrammarCollector(GrammarBuilder(*how, build_rules, engine.allocate))
+
+
+def grammar_codec(options: PackOptions) -> CodecOptions:
+    """Returns the codec options for grammars: the lowest level. Higher levels take twice as long and save only 3%."""
+    return replace(_data_codec(options), level=MIN_LEVEL)
+
+
+def _data_codec(options: PackOptions) -> CodecOptions:
+    """Returns the codec options for everything that is not text as a grammar."""
+    is_tadoc = options.codec.codec is Codec.GOMPRESSO_TADOC
+    return replace(options.codec, codec=Codec.GOMPRESSO_BIT) if is_tadoc else options.codec
+
+
+def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
+    """Write the grammar of all collected text as a section of a segment. Returns its compressed size in bytes."""
+    for piece in grammar.finish():
+        section.append(piece)
+    for ino in grammar.binary_files:
+        index.add_binary_file(ino)
+    blocks = section.finish()
+    index.add_section(segment, GRAMMAR_SECTION, section.size, blocks)
+    return sum(block.compressed_size for block in blocks)
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where the bytes of a file are: in the stream from an address on, or in the text file of a number."""
+
+    size: int
+    address: int = 0
+    text_file: int | None = None
+
+
+class ContentWriter:
+    """Takes the contents of files in any order. Extents of text are known, and written, only in `finish`."""
+
+    def __init__(
+        self,
+        index: IndexWriter,
+        writer: BlockWriter,
+        engine: Engine,
+        options: PackOptions,
+        block_size: int,
+        first_block: int,
+    ) -> None:
+        """Write extents to `index` and blocks to `writer`. The first block gets the number `first_block`."""
+        self.warnings: list[str] = []
+        self.num_duplicates = 0
+        self.grammar_size = 0
+        self._index = index
+        self._writer = writer
+        self._engine = engine
+        self._options = options
+        self._block_size = block_size
+        self._first_block = first_block
+        self._known: dict[tuple[int, bytes], _Stored] = {}
+        self._sizes: set[int] = set()
+        self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
+        part_size = options.part_size
+        self._text: TextParts | None = None
+        self._grammar: GrammarCollector | None = None
+        if options.codec.codec is Codec.GOMPRESSO_TADOC:
+            self._text = TextParts(
+                options.words, block_size, part_size or _DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
+            )
+            part_size = None
+        elif options.stats:
+            self._grammar = grammar_collector(options, engine)
+        self._stream = StreamWriter(writer, engine, block_size, _data_codec(options), part_size)
+
+    def add(self, ino: int, entry: SourceEntry) -> int:
+        """Store the content of a regular file. Returns the size that was stored."""
+        if entry.size == 0 and entry.can_reopen:
+            return 0
+        if entry.size <= _WHOLE_FILE_SIZE and entry.data_ranges is None:
+            return self._add_whole(ino, entry)
+        key = self._content_key(entry) if entry.can_reopen and entry.size in self._sizes else None
+        known = self._known.get(key) if key is not None else None
+        if known is not None:
+            self.num_duplicates += 1
+            self._refer(ino, known)
+            self._feed_grammar(ino, entry)
+            return entry.size
+        return self._add_pieces(ino, entry)
+
+    @property
+    def size(self) -> int:
+        """The number of bytes stored, each once; complete after `finish`."""
+        return self._stream.size + (self._text.size if self._text is not None else 0)
+
+    def finish(self, segment: int) -> None:
+        """Write what is left, and the rows of the segment and its sections."""
+        blocks = self._stream.finish()
+        parts = [WrittenPart(kind, size) for kind, size in self._stream.parts]
+        if self._text is not None:
+            self._text.finish()
+            self._add_text_extents(self._text)
+            blocks += self._write_text(self._text, parts)
+        self._index.add_segment(segment, self._first_block, blocks, parts)
+        if self._grammar is not None:
+            section = self._section(grammar_codec(self._options))
+            self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
+        elif self._text is not None and (words := self._text.word_section()):
+            section = self._section(_data_codec(self._options))
+            section.append(words)
+            self._index.add_section(segment, WORD_SECTION, section.size, section.finish())
+
+    def _write_text(self, text: TextParts, parts: list[WrittenPart]) -> list[WrittenBlock]:
+        """Write the blocks of all text, then the heads of its parts. Appends to `parts`, and returns the blocks."""
+        blocks: list[WrittenBlock] = []
+        heads: list[EncodedBlock | None] = []
+        first = len(parts)
+        for kind, size, head, encoded in text.encoded():
+            blocks += self._writer.write(encoded)
+            parts.append(WrittenPart(kind, size))
+            heads.append(head)
+        for number, head in enumerate(heads, first):
+            if head is not None:
+                parts[number] = parts[number]._replace(head=self._writer.write([head])[0])
+        return blocks
+
+    def _section(self, codec: CodecOptions) -> StreamWriter:
+        return StreamWriter(self._writer, self._engine, self._block_size, codec)
+
+    def abandon(self) -> None:
+        """Stop all work in progress."""
+        self._stream.abandon()
+
+    def _add_whole(self, ino: int, entry: SourceEntry) -> int:
+        with entry.open() as file:
+            content = _read_fully(file, entry.size + 1)
+        if len(content) != entry.size:
+            self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
+            content = content[: entry.size]
+        key = (len(content), hashlib.sha256(content).digest())
+        known = self._known.get(key)
+        if known is not None:
+            self.num_duplicates += 1
+            self._refer(ino, known)
+        elif content:
+            self._refer(ino, self._store(content), key)
+        if self._grammar is not None:
+            self._grammar.add_file(ino, content)
+        elif self._text is not None and not is_text(content):
+            self._index.add_binary_file(ino)
+        return len(content)
+
+    def _store(self, content: bytes) -> _Stored:
+        """Store the bytes of a whole file."""
+        if self._text is not None and is_text(content):
+            return _Stored(len(content), text_file=self._text.add_file(content))
+        return _Stored(len(content), self._stream.append(content))
+
+    def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
+        """Store a large or sparse file piece by piece."""
+        with entry.open() as file:
+            head = b""
+            if self._text is not None and entry.data_ranges is None:
+                head = _read_fully(file, min(PROBE_SIZE, entry.size))
+                if is_text(head):
+                    return self._add_text(ino, entry, _pieces(file, entry.size, head), self._text)
+            return self._add_data(ino, entry, file, head)
+
+    def _add_text(self, ino: int, entry: SourceEntry, pieces: Iterator[bytes], text: TextParts) -> int:
+        """Store a large file as text, piece by piece."""
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            for piece in pieces:
+                text.add_bytes(piece)
+                digest.update(piece)
+                size += len(piece)
+        finally:
+            number = text.end_file()
+        if size < entry.size:
+            self._warn_of_shrinking(entry)
+        key = (entry.size, digest.digest()) if size == entry.size else None
+        self._refer(ino, _Stored(size, text_file=number), key)
+        return entry.size
+
+    def _add_data(self, ino: int, entry: SourceEntry, file: BinaryIO, head: bytes) -> int:
+        """Store a large or sparse file in the stream, piece by piece. Holes get no extent."""
+        ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
+        has_holes = sum(size for _, size in ranges) < entry.size
+        extents: list[Extent] = []
+        digest = hashlib.sha256()
+        position = 0
+        with self._text_of(ino, has_holes=has_holes) as grammar:
+            for start, size in ranges:
+                if start > position:
+                    file.seek(start - position, os.SEEK_CUR)
+                position, end = start, start + size
+                address = self._stream.address
+                for piece in _pieces(file, size, head):
+                    self._stream.append(piece)
+                    digest.update(piece)
+                    if grammar is not None:
+                        grammar.add_bytes(piece)
+                    position += len(piece)
+                extents += self._extents(start, address, position - start)
+                if position < end:
+                    self._warn_of_shrinking(entry)
+                    break
+        self._index.add_extents(ino, extents)
+        if entry.data_ranges is None and position == entry.size and extents:
+            start = extents[0].stream_offset - self._first_block * self._block_size
+            self._remember((entry.size, digest.digest()), _Stored(entry.size, start))
+        return entry.size
+
+    def _warn_of_shrinking(self, entry: SourceEntry) -> None:
+        self.warnings.append(f"{display_path(entry.path)}: file shrank as we read it; padded with zeros")
+
+    def _content_key(self, entry: SourceEntry) -> tuple[int, bytes]:
+        digest = hashlib.sha256()
+        with entry.open() as file:
+            while piece := file.read(_PIECE_SIZE):
+                digest.update(piece)
+        return entry.size, digest.digest()
+
+    def _feed_grammar(self, ino: int, entry: SourceEntry) -> None:
+        """Add the words of a file whose bytes are stored already."""
+        if self._grammar is None:
+            return
+        with entry.open() as file, self._text_of(ino, has_holes=False) as grammar:
+            while grammar is not None and (piece := file.read(_PIECE_SIZE)):
+                grammar.add_bytes(piece)
+
+    @contextmanager
+    def _text_of(self, ino: int, *, has_holes: bool) -> Iterator[GrammarCollector | None]:
+        """Begin a file in the grammar, if there is one, and end it when the body ends or the file cannot be read on.
+
+        Holes read as NULs, which text does not contain.
+        """
+        grammar = self._grammar
+        if self._text is not None:
+            self._index.add_binary_file(ino)
+        elif grammar is not None and has_holes:
+            grammar.leave_out(ino)
+            grammar = None
+        if grammar is not None:
+            grammar.begin_file(ino)
+        try:
+            yield grammar
+        except UnreadableFileError:
+            if grammar is not None:
+                grammar.end_file()
+            raise
+        if grammar is not None:
+            grammar.end_file()
+
+    # Extents
+
+    def _extents(self, file_offset: int, address: int, size: int) -> list[Extent]:
+        """Returns the extents of `size` bytes of a file that lie in the stream from `address` on: one for each part."""
+        return self._extents_of(file_offset, self._stream.runs(address, size))
+
+    def _extents_of(self, file_offset: int, runs: Iterable[tuple[int, int]]) -> list[Extent]:
+        extents = []
+        for start, count in runs:
+            extents.append(Extent(file_offset, self._first_block * self._block_size + start, count))
+            file_offset += count
+        return extents
+
+    def _remember(self, key: tuple[int, bytes], stored: _Stored) -> None:
+        self._known[key] = stored
+        self._sizes.add(key[0])
+
+    def _refer(self, ino: int, stored: _Stored, key: tuple[int, bytes] | None = None) -> None:
+        """Give a file bytes that are stored. `key` identifies them if other files may have the same."""
+        if stored.text_file is not None:
+            self._text_files.append((ino, stored.text_file))
+        else:
+            self._index.add_extents(ino, self._extents(0, stored.address, stored.size))
+        if key is not None:
+            self._remember(key, stored)
+
+    def _add_text_extents(self, text: TextParts) -> None:
+        """Write the extents of text files. Parts of text follow the last block of the stream."""
+        start = self._stream.address
+        for ino, number in self._text_files:
+            runs = ((start + address, size) for address, size in text.runs(number))
+            self._index.add_extents(ino, self._extents_of(0, runs))
+
+
+def _read_fully(file: BinaryIO, size: int) -> bytes:
+    """Returns `size` bytes, fewer only at the end of the file."""
+    content = file.read(size)
+    while len(content) < size and (more := file.read(size - len(content))):
+        content += more
+    return content
+
+
+def _pieces(file: BinaryIO, size: int, head: bytes = b"") -> Iterator[bytes]:
+    """Yields up to `size` bytes of a file in pieces. The first, `head`, has been read already."""
+    if head:
+        yield head
+        size -= len(head)
+    while size and (piece := file.read(min(_PIECE_SIZE, size))):
+        yield piece
+        size -= len(piece)

@@ -1,0 +1,104 @@
+"""The text of a segment, which is stored as grammars of parts (codec gompresso-tadoc; docs/format.md).
+
+Which words several parts share is known only after the last file. So parts are written at the end of a segment, after
+all other blocks, and the extents of text files are not known before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from gompfs._native.parts import PartsBuilder
+from gompfs.codec import EncodedBlock
+from gompfs.codec.block import parse_block_header
+from gompfs.grammar.grammar import WORD_RULE_KINDS
+from gompfs.grammar.word_characters import word_characters
+from gompfs.model import PartKind
+
+_BATCH_BYTES = 8 << 20
+
+
+class TextParts:
+    """Collects text files, and cuts their text into parts. Parts are built in the background, in bounded memory."""
+
+    def __init__(self, words: str, block_size: int, part_size: int, num_threads: int, directory: str) -> None:
+        """`words` is the word rule. A temporary file in `directory` takes about a third of the text's size."""
+        threads = num_threads or len(os.sched_getaffinity(0))
+        rule = WORD_RULE_KINDS[words], word_characters(words)
+        self._native = PartsBuilder(*rule, block_size, part_size, threads, directory)
+        self._block_size = block_size
+        self._batch: list[bytes | memoryview] = []
+        self._batch_size = 0
+        self._num_files = 0
+        self._pieces: dict[int, list[tuple[int, int]]] = {}
+        self._part_sizes: list[int] = []
+
+    @property
+    def size(self) -> int:
+        """The size of all text in bytes; complete after `finish`."""
+        return sum(self._part_sizes)
+
+    def add_file(self, content: bytes | memoryview) -> int:
+        """Add a whole file. Returns its number."""
+        self._batch.append(content)
+        self._batch_size += len(content)
+        if self._batch_size >= _BATCH_BYTES:
+            self._flush()
+        return self._take_number()
+
+    def add_bytes(self, piece: bytes | memoryview) -> None:
+        """Add a piece of a file that `end_file` ends."""
+        self._flush()
+        self._native.add_bytes(piece)
+
+    def end_file(self) -> int:
+        """End a file that came in pieces. Returns its number."""
+        self._flush()
+        self._native.end_file()
+        return self._take_number()
+
+    def finish(self) -> None:
+        """End the input. The other methods may be called then."""
+        self._flush()
+        self._native.finish()
+        self._part_sizes = self._native.part_sizes()
+        starts = [0]
+        for size in self._part_sizes:
+            starts.append(starts[-1] + -(-size // self._block_size) * self._block_size)
+        for file, part, offset, size in self._native.pieces():
+            self._pieces.setdefault(file, []).append((starts[part] + offset, size))
+
+    def runs(self, file: int) -> Sequence[tuple[int, int]]:
+        """Returns address and size of the runs that hold a file: one run for each part that it is in.
+
+        Addresses are relative to the first part.
+        """
+        return self._pieces.get(file, ())
+
+    def encoded(self) -> Iterator[tuple[PartKind, int, EncodedBlock | None, list[EncodedBlock]]]:
+        """Yields kind, size in bytes, head if there is one, and blocks of each part, in order."""
+        sizes = iter(self._part_sizes)
+        while parts := self._native.next_parts():
+            for head, blocks in parts:
+                kind = PartKind.GRAMMAR if head else PartKind.TEXT
+                yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
+
+    def word_section(self) -> bytes:
+        """Returns the words and separators that several parts use, as the section `words`; empty if there are none."""
+        return self._native.word_section()
+
+    def _take_number(self) -> int:
+        self._num_files += 1
+        return self._num_files - 1
+
+    def _flush(self) -> None:
+        if self._batch:
+            self._native.add_files(self._batch)
+            self._batch = []
+            self._batch_size = 0
+
+
+def _encoded(block: bytes) -> EncodedBlock:
+    header = parse_block_header(block)
+    return EncodedBlock(block, header.codec, header.uncompressed_size)

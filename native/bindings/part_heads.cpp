@@ -1,0 +1,127 @@
+// The classes gompfs._native.parts.PartHeads and SymbolTable.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "bindings/shared_symbols.h"
+#include "bindings/values.h"
+#include "parts/part_heads.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+// An open file, which is closed when nothing refers to it any more.
+class OpenFile {
+  public:
+    explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+    ~OpenFile() { ::close(descriptor_); }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+
+    std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size) const {
+        std::vector<std::uint8_t> bytes(size);
+        std::size_t done = 0;
+        while (done < size) {
+            const ssize_t count = ::pread(descriptor_, bytes.data() + done, size - done,
+                                          static_cast<off_t>(offset + done));
+            if (count < 0 && errno != EINTR) {
+                throw std::system_error(errno, std::generic_category());
+            }
+            if (count == 0) {
+                break;
+            }
+            done += static_cast<std::size_t>(count < 0 ? 0 : count);
+        }
+        bytes.resize(done);
+        return bytes;
+    }
+
+  private:
+    const int descriptor_;
+};
+
+// A Python function read(offset, size) -> bytes.
+std::vector<std::uint8_t> call(const nb::callable& read, std::uint64_t offset, std::uint64_t size) {
+    const nb::gil_scoped_acquire acquire;
+    const nb::object result = read(offset, size);
+    const BufferView view(result, PyBUF_SIMPLE);
+    const Bytes bytes = view.bytes();
+    return {bytes.begin(), bytes.end()};
+}
+
+using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, nb::object>;
+
+void init(PartHeads* self, const std::vector<Columns>& segments,
+          const std::variant<int, nb::callable>& file, std::uint64_t capacity) {
+    std::vector<SegmentHeads> heads;
+    for (const auto& [first_blocks, offsets, sizes, word_offsets, word_sizes] : segments) {
+        heads.push_back({values_of<std::uint64_t>(first_blocks), values_of<std::uint64_t>(offsets),
+                         values_of<std::uint32_t>(sizes), values_of<std::uint64_t>(word_offsets),
+                         values_of<std::uint32_t>(word_sizes)});
+        const SegmentHeads& added = heads.back();
+        if (added.first_blocks.size() != added.head_offsets.size() + 1 ||
+            added.head_sizes.size() != added.head_offsets.size() ||
+            added.word_sizes.size() != added.word_offsets.size()) {
+            throw nb::value_error("the columns of a segment do not have equally many values");
+        }
+    }
+    PartHeads::Fetch fetch;
+    if (const int* const descriptor = std::get_if<int>(&file)) {
+        fetch = [open = std::make_shared<OpenFile>(*descriptor)](
+                    std::uint64_t offset, std::uint64_t size) { return open->read(offset, size); };
+    } else {
+        fetch = [read = std::get<nb::callable>(file)](std::uint64_t offset, std::uint64_t size) {
+            return call(read, offset, size);
+        };
+    }
+    new (self) PartHeads(std::move(heads), std::move(fetch), capacity);
+}
+
+// The symbols of the parts of blocks, None for a part without a head or with a damaged one, and the
+// status of each head.
+nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
+    std::vector<PartHeads::Opened> opened;
+    opened.reserve(blocks.size());
+    {
+        const nb::gil_scoped_release release;
+        for (const std::uint64_t block : blocks) {
+            opened.push_back(heads.open(block));
+        }
+    }
+    nb::list symbols;
+    std::vector<BlockStatus> statuses;
+    for (const PartHeads::Opened& each : opened) {
+        symbols.append(each.symbols ? nb::cast(SharedSymbols{each.symbols}) : nb::none());
+        statuses.push_back(each.status);
+    }
+    return nb::make_tuple(symbols, to_bytes(statuses));
+}
+
+}  // namespace
+
+void bind_part_heads(nb::module_& parts) {
+    nb::class_<SharedSymbols>(parts, "SymbolTable")
+        .def("__len__", [](const SharedSymbols& shared) { return shared.table->expansions.size(); });
+    nb::class_<PartHeads>(parts, "PartHeads")
+        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a)
+        .def("open", &open_all, "blocks"_a);
+}
+
+}  // namespace gompfs

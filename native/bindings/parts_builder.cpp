@@ -1,0 +1,99 @@
+// The class gompfs._native.parts.PartsBuilder.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "bindings/interruptible.h"
+#include "parts/parts_builder.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
+          std::uint32_t block_size, std::uint32_t part_size, unsigned num_threads,
+          std::string directory) {
+    new (self) PartsBuilder(Tokenizer(rule, as_vector(word_characters)),
+                            {block_size, part_size, num_threads, std::move(directory)});
+}
+
+void add_files(PartsBuilder& builder, nb::sequence files) {
+    std::vector<BufferView> views;
+    const std::size_t count = nb::len(files);
+    views.reserve(count);
+    for (std::size_t index = 0; index < count; ++index) {
+        views.emplace_back(files[index], PyBUF_SIMPLE);
+    }
+    run_interruptibly([&] {
+        for (const BufferView& view : views) {
+            builder.add_bytes(as_text(view.bytes()));
+            builder.end_file();
+        }
+    });
+}
+
+void add_bytes(PartsBuilder& builder, nb::handle bytes) {
+    const BufferView view(bytes, PyBUF_SIMPLE);
+    run_interruptibly([&] { builder.add_bytes(as_text(view.bytes())); });
+}
+
+void end_file(PartsBuilder& builder) {
+    run_interruptibly([&] { builder.end_file(); });
+}
+
+void finish(PartsBuilder& builder) {
+    run_interruptibly([&] { builder.finish(); });
+}
+
+// Pieces of files as tuples (file, part, offset, size).
+nb::list pieces(const PartsBuilder& builder) {
+    nb::list result;
+    for (const FilePiece& piece : builder.pieces()) {
+        result.append(nb::make_tuple(piece.file, piece.part, piece.offset, piece.size));
+    }
+    return result;
+}
+
+// The next parts as tuples (head, blocks), with an empty head for a part without one.
+nb::list next_parts(PartsBuilder& builder) {
+    std::vector<EncodedPart> parts;
+    run_interruptibly([&] { parts = builder.next_parts(); });
+    nb::list result;
+    for (const EncodedPart& part : parts) {
+        nb::list blocks;
+        for (const std::vector<std::uint8_t>& block : part.blocks) {
+            blocks.append(to_bytes(block));
+        }
+        result.append(nb::make_tuple(to_bytes(part.head), blocks));
+    }
+    return result;
+}
+
+nb::bytes word_section(const PartsBuilder& builder) { return to_bytes(builder.word_section()); }
+
+}  // namespace
+
+void bind_parts_builder(nb::module_& parts) {
+    nb::class_<PartsBuilder>(parts, "PartsBuilder")
+        .def("__init__", &init, "word_rule"_a, "word_characters"_a, "block_size"_a, "part_size"_a,
+             "num_threads"_a, "directory"_a)
+        .def("add_files", &add_files, "files"_a)
+        .def("add_bytes", &add_bytes, "piece"_a)
+        .def("end_file", &end_file)
+        .def("finish", &finish)
+        .def("pieces", &pieces)
+        .def("part_sizes", &PartsBuilder::part_sizes)
+        .def("word_section", &word_section)
+        .def("next_parts", &next_parts);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,74 @@
+// The 32 bit streams of a payload, one for each lane of a warp, and how their sizes are written.
+//
+// Item i of a payload belongs to sub-block i % 32. A payload gives the size of each sub-block in
+// bits as a base plus a number of fixed width, and then the sub-blocks, without gaps.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "codec/bit_stream.h"
+#include "shared/format_constants.h"
+
+namespace gompfs {
+
+using SubBlocks = std::array<BitWriter, kNumSubBlocks>;
+
+// How the sizes of sub-blocks are written: the smallest size, then each size minus it, in `width`
+// bits.
+struct SizeFrame {
+    std::uint32_t base;
+    int width;
+};
+
+inline SizeFrame size_frame(const SubBlocks& sub_blocks) {
+    std::size_t smallest = sub_blocks[0].num_bits();
+    std::size_t largest = smallest;
+    for (const BitWriter& bits : sub_blocks) {
+        smallest = std::min(smallest, bits.num_bits());
+        largest = std::max(largest, bits.num_bits());
+    }
+    return {static_cast<std::uint32_t>(smallest),
+            static_cast<int>(std::bit_width(largest - smallest))};
+}
+
+inline void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
+    for (const BitWriter& bits : sub_blocks) {
+        out.put(static_cast<std::uint32_t>(bits.num_bits()) - frame.base, frame.width);
+    }
+}
+
+// The most bytes that the sizes of 32 sub-blocks take.
+constexpr std::size_t kMaxSizesBytes = std::size_t{kNumSubBlocks} * kMaxSizeWidth / 8;
+
+// The bytes that one sub-block of a payload with `num_items` items may need while it is written.
+constexpr std::size_t sub_block_capacity(std::size_t num_items, int max_item_bits) {
+    return (num_items / kNumSubBlocks + 1) * max_item_bits / 8 + 1 + BitWriter::kSlack;
+}
+
+// The first and last positions of the sub-blocks in a stream, in bits.
+struct SubBlockBounds {
+    std::array<std::uint32_t, kNumSubBlocks> starts, ends;
+
+    // Reads the sizes at the start of a stream. Returns false if a sub-block ends after the stream,
+    // or the last one does not end in the last byte.
+    bool read(std::span<const std::uint8_t> stream, std::uint32_t base, int width) {
+        BitReader bits(stream.data(), stream.size());
+        std::uint64_t position = std::uint64_t{kNumSubBlocks} * width;
+        for (int lane = 0; lane < kNumSubBlocks; ++lane) {
+            starts[lane] = static_cast<std::uint32_t>(position);
+            position += std::uint64_t{base} + bits.take(width);
+            if (position > stream.size() * 8) {
+                return false;
+            }
+            ends[lane] = static_cast<std::uint32_t>(position);
+        }
+        return (position + 7) / 8 == stream.size();
+    }
+};
+
+}  // namespace gompfs

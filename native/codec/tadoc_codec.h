@@ -1,0 +1,32 @@
+// gompresso-tadoc: the payload of a block of a part that is stored as a grammar (docs/format.md).
+//
+// A block is a row of references to the symbols of its part. Every symbol stands for bytes of the
+// part's pool, so no byte of the output depends on other output.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "codec/class_code.h"
+#include "codec/codec.h"
+#include "codec/symbol_table.h"
+
+namespace gompfs {
+
+// Encodes the symbols of one block, given as ranks. The first `skip` bytes of the first symbol
+// belong to the block before.
+std::vector<std::uint8_t> encode_tadoc(std::span<const std::uint32_t> ranks, std::uint16_t skip,
+                                       const ClassEncoder& code);
+
+// Decodes a payload into exactly content.size() bytes. Returns false if the payload is not valid;
+// content is then undefined, but nothing outside `content` was written and nothing outside
+// `payload` was read.
+bool decode_tadoc(Bytes payload, const SymbolTable& symbols, MutableBytes content);
+
+// Decodes the ranks of a payload, without their bytes, and appends them to `ranks`; leaves out the
+// first one if it belongs to the block before. Returns false if the payload is not valid.
+bool decode_tadoc_ranks(Bytes payload, const SymbolTable& symbols,
+                        std::vector<std::uint32_t>& ranks);
+
+}  // namespace gompfs

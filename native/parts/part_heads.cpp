@@ -1,0 +1,129 @@
+// Opens heads of parts; see part_heads.h.
+//
+// Two threads that need the same head at the same time both decode it: that takes less time than to
+// wait. The section of words is read when the first head is opened. If it is damaged, it counts as
+// empty: heads that use none of its words can still be opened.
+#include "parts/part_heads.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "parts/head.h"
+#include "shared/format_constants.h"
+
+namespace gompfs {
+namespace {
+
+// A section of words stands for at most this many bytes per byte of its payloads, and some more.
+constexpr std::uint64_t kMaxWordExpansion = 128;
+constexpr std::uint64_t kMinWordBytes = 1 << 20;
+
+}  // namespace
+
+PartHeads::PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity)
+    : segments_(std::move(segments)), fetch_(std::move(fetch)), capacity_(capacity) {
+    for (std::size_t number = 0; number < segments_.size(); ++number) {
+        words_.push_back(std::make_unique<Words>());
+    }
+}
+
+PartHeads::Opened PartHeads::open(std::uint64_t block) {
+    const auto segment = std::find_if(
+        segments_.begin(), segments_.end(), [&](const SegmentHeads& each) {
+            return !each.first_blocks.empty() && block < each.first_blocks.back();
+        });
+    if (segment == segments_.end() || block < segment->first_blocks.front()) {
+        return {};
+    }
+    const auto& starts = segment->first_blocks;
+    const auto part = static_cast<std::size_t>(
+        std::upper_bound(starts.begin(), starts.end(), block) - starts.begin() - 1);
+    if (segment->head_sizes[part] == 0) {
+        return {};
+    }
+    const std::uint64_t key = starts[part];
+    {
+        const std::lock_guard lock(mutex_);
+        if (const auto found = entries_.find(key); found != entries_.end()) {
+            uses_.splice(uses_.begin(), uses_, found->second.use);
+            return {found->second.symbols};
+        }
+    }
+    Opened opened = read(static_cast<std::size_t>(segment - segments_.begin()), part);
+    if (opened.symbols) {
+        keep(key, opened.symbols);
+    }
+    return opened;
+}
+
+PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
+    const SegmentHeads& segment = segments_[number];
+    const std::vector<std::uint8_t> bytes =
+        fetch_(segment.head_offsets[part], segment.head_sizes[part]);
+    const std::optional<BlockHeader> header = parse_block_header(bytes);
+    if (!header || header->codec != Codec::head) {
+        return {nullptr, BlockStatus::bad_header};
+    }
+    if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
+        return {nullptr, status};
+    }
+    const std::optional<Head> head = read_head(Bytes(bytes).subspan(kBlockHeaderSize));
+    auto symbols = head ? make_symbol_table(*head, words(number), header->uncompressed_size)
+                        : std::nullopt;
+    if (!symbols) {
+        return {nullptr, BlockStatus::bad_payload};
+    }
+    return {std::make_shared<const SymbolTable>(std::move(*symbols))};
+}
+
+const WordSection& PartHeads::words(std::size_t number) {
+    Words& words = *words_[number];
+    std::call_once(words.is_read, [&] { words.section = read_words(segments_[number]); });
+    return words.section;
+}
+
+WordSection PartHeads::read_words(const SegmentHeads& segment) {
+    std::vector<std::uint8_t> content;
+    std::uint64_t num_stored = 0;
+    for (std::size_t block = 0; block < segment.word_offsets.size(); ++block) {
+        const std::vector<std::uint8_t> bytes =
+            fetch_(segment.word_offsets[block], segment.word_sizes[block]);
+        const std::optional<BlockHeader> header = parse_block_header(bytes);
+        if (!header || header->codec == Codec::head) {
+            return {};
+        }
+        const std::size_t begin = content.size();
+        content.resize(begin + header->uncompressed_size);
+        if (decode_block(*header, bytes, true, MutableBytes(content).subspan(begin)) !=
+            BlockStatus::ok) {
+            return {};
+        }
+        num_stored += header->payload_size;
+    }
+    try {
+        return content.empty()
+                   ? WordSection()
+                   : WordSection(content, kMaxWordExpansion * num_stored + kMinWordBytes);
+    } catch (const std::invalid_argument&) {
+        return {};
+    }
+}
+
+void PartHeads::keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols) {
+    const std::lock_guard lock(mutex_);
+    if (entries_.contains(key)) {
+        return;  // another thread was faster
+    }
+    uses_.push_front(key);
+    entries_.emplace(key, Entry{symbols, uses_.begin()});
+    size_ += symbols->size_in_memory();
+    while (size_ > capacity_ && entries_.size() > 1) {
+        const auto last = entries_.find(uses_.back());
+        size_ -= last->second.symbols->size_in_memory();
+        entries_.erase(last);
+        uses_.pop_back();
+    }
+}
+
+}  // namespace gompfs

@@ -1,0 +1,70 @@
+// The heads of an archive's parts, decoded when a block needs them, and kept while there is space.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "codec/block.h"
+#include "codec/symbol_table.h"
+#include "parts/word_section.h"
+
+namespace gompfs {
+
+// The positions of a segment's heads, and of the blocks of its section of words.
+struct SegmentHeads {
+    std::vector<std::uint64_t> first_blocks;  // of each part, in the stream; then the end of all
+    std::vector<std::uint64_t> head_offsets;  // archive offsets, by part
+    std::vector<std::uint32_t> head_sizes;    // 0 for a part without a head
+    std::vector<std::uint64_t> word_offsets;  // of the blocks of the section
+    std::vector<std::uint32_t> word_sizes;
+};
+
+// Any number of threads may open heads at once.
+class PartHeads {
+  public:
+    // Reads bytes of the archive; fewer at its end. May throw.
+    using Fetch = std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
+
+    // Keeps up to `capacity` bytes of decoded heads. Segments are in the order of their blocks.
+    PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity);
+
+    // The symbols of the part that a block belongs to; none if its part has no head, or if the status
+    // is not ok.
+    struct Opened {
+        std::shared_ptr<const SymbolTable> symbols;
+        BlockStatus status = BlockStatus::ok;
+    };
+    // Throws what `fetch` throws.
+    Opened open(std::uint64_t block);
+
+  private:
+    struct Words {
+        std::once_flag is_read;
+        WordSection section;
+    };
+    struct Entry {
+        std::shared_ptr<const SymbolTable> symbols;
+        std::list<std::uint64_t>::iterator use;  // in uses_
+    };
+
+    Opened read(std::size_t segment, std::size_t part);
+    const WordSection& words(std::size_t segment);
+    WordSection read_words(const SegmentHeads& segment);
+    void keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols);
+
+    const std::vector<SegmentHeads> segments_;
+    const Fetch fetch_;
+    const std::uint64_t capacity_;
+    std::vector<std::unique_ptr<Words>> words_;  // by segment
+    std::mutex mutex_;  // protects what follows
+    std::unordered_map<std::uint64_t, Entry> entries_;  // by the first block of the part
+    std::list<std::uint64_t> uses_;  // the keys of entries_, last used first
+    std::uint64_t size_ = 0;
+};
+
+}  // namespace gompfs

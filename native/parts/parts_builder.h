@@ -1,0 +1,83 @@
+// Builds the parts of a segment from the text of many files, in bounded memory and on several
+// threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "common/cancellation.h"
+#include "common/spill.h"
+#include "grammar/tokenizer.h"
+#include "parts/part_collector.h"
+#include "parts/part_encoder.h"
+#include "parts/shared_tokens.h"
+
+namespace gompfs {
+
+class PartsBuilder {
+  public:
+    struct Options {
+        std::uint32_t block_size;
+        std::uint32_t part_size;
+        unsigned num_threads;
+        std::string directory;  // for a temporary file
+    };
+
+    PartsBuilder(Tokenizer tokenizer, Options options);
+    ~PartsBuilder();
+    PartsBuilder(const PartsBuilder&) = delete;
+    PartsBuilder& operator=(const PartsBuilder&) = delete;
+
+    // Adds the text of files, one after another, each in one or more pieces.
+    void add_bytes(std::string_view bytes) { collector_.add_bytes(bytes); }
+    void end_file() { collector_.end_file(); }
+
+    // Ends the input. Afterwards: the pieces of all files, the size of the text of each part, the
+    // section of words, and the encoded parts in order, some at a time, until there are none.
+    void finish();
+    const std::vector<FilePiece>& pieces() const { return collector_.pieces(); }
+    std::vector<std::uint64_t> part_sizes() const;
+    std::vector<std::uint8_t> word_section() const;
+    std::vector<EncodedPart> next_parts();  // a part without a grammar has an empty head
+
+  private:
+    // Where the grammar of a part, or its blocks, are stored until all parts are known.
+    struct Stored {
+        std::uint64_t offset = 0, size = 0;
+        std::uint64_t text_size = 0;
+        bool is_grammar = true;
+    };
+
+    void dispatch(CollectedPart part);
+    void work();
+    Stored store(const CollectedPart& part, PartGrammarBuilder& builder);
+    EncodedPart load(const Stored& stored);
+
+    Cancellation cancellation_;  // of threads_
+    const Options options_;
+    const Tokenizer tokenizer_;
+    PartCollector collector_;
+    SharedTokens shared_;
+    Spill spill_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<CollectedPart> waiting_;
+    std::size_t num_running_ = 0;
+    bool stopping_ = false;
+    std::exception_ptr failure_;
+    std::vector<std::thread> threads_;
+    std::vector<Stored> parts_;
+    std::size_t next_part_ = 0;
+};
+
+}  // namespace gompfs

@@ -1,0 +1,135 @@
+// Counts in how many parts a token occurs; see shared_tokens.h.
+//
+// A token is kept as a 64-bit hash until a second part has it; so tokens of one part take 12 bytes
+// each. The seed is random, because hostile text could otherwise contain words of equal hashes. If
+// two words have the same hash all the same, one of them is found to differ from the token that is
+// kept and stays in the heads of its parts: the text is the same, and the section has one word less.
+#include "parts/shared_tokens.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <random>
+#include <tuple>
+#include <utility>
+
+namespace gompfs {
+namespace {
+
+constexpr std::size_t kFirstSlots = 1 << 8;  // of a shard
+
+// Two classes per octave: parts that share a class are "about as many".
+int frequency_class(std::uint32_t count) {
+    const int octave = std::bit_width(count) - 1;
+    return 2 * octave + static_cast<int>(octave != 0 ? count >> (octave - 1) & 1 : 0);
+}
+
+}  // namespace
+
+SharedTokens::SharedTokens() {
+    std::random_device random;
+    seed_ = std::uint64_t{random()} << 32 | random();
+    for (Shard& shard : shards_) {
+        shard.hashes.resize(kFirstSlots);
+        shard.indexes.resize(kFirstSlots);
+    }
+}
+
+// 0 marks a free slot.
+std::uint64_t SharedTokens::hash_of(std::string_view token) const {
+    const std::uint64_t hash = XXH3_64bits_withSeed(token.data(), token.size(), seed_);
+    return hash == 0 ? 1 : hash;
+}
+
+std::size_t SharedTokens::Shard::slot_of(std::uint64_t hash) const {
+    const std::size_t mask = hashes.size() - 1;
+    std::size_t slot = hash & mask;
+    while (hashes[slot] != 0 && hashes[slot] != hash) {
+        slot = (slot + 1) & mask;
+    }
+    return slot;
+}
+
+void SharedTokens::Shard::grow() {
+    std::vector<std::uint64_t> old_hashes(hashes.size() * 2);
+    std::vector<std::uint32_t> old_indexes(hashes.size() * 2);
+    hashes.swap(old_hashes);
+    indexes.swap(old_indexes);
+    for (std::size_t index = 0; index < old_hashes.size(); ++index) {
+        if (old_hashes[index] != 0) {
+            const std::size_t slot = slot_of(old_hashes[index]);
+            hashes[slot] = old_hashes[index];
+            indexes[slot] = old_indexes[index];
+        }
+    }
+}
+
+void SharedTokens::Shard::count(std::uint64_t hash, std::string_view token, bool is_word) {
+    const std::size_t slot = slot_of(hash);
+    if (hashes[slot] == 0) {
+        hashes[slot] = hash;
+        if (++num_used * 4 > hashes.size() * 3) {
+            grow();
+        }
+        return;
+    }
+    if (indexes[slot] == 0) {
+        shared.push_back({std::string(token), 1, 0, is_word});
+        indexes[slot] = static_cast<std::uint32_t>(shared.size());
+    }
+    ++shared[indexes[slot] - 1].count;
+}
+
+void SharedTokens::add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words) {
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> hashes;
+    hashes.reserve(tokens.size());
+    for (std::uint32_t token = 0; token < tokens.size(); ++token) {
+        hashes.emplace_back(hash_of(tokens[token]), token);
+    }
+    std::sort(hashes.begin(), hashes.end());  // by shard
+    for (auto next = hashes.begin(); next != hashes.end();) {
+        const std::size_t number = shard_of(next->first);
+        Shard& shard = shards_[number];
+        const std::lock_guard lock(shard.mutex);
+        for (; next != hashes.end() && shard_of(next->first) == number; ++next) {
+            shard.count(next->first, tokens[next->second], are_words[next->second] != 0);
+        }
+    }
+}
+
+void SharedTokens::number() {
+    std::vector<Shared*> all;
+    for (Shard& shard : shards_) {
+        for (Shared& shared : shard.shared) {
+            all.push_back(&shared);
+        }
+    }
+    const auto key = [](const Shared* shared) {
+        return std::tuple(!shared->is_word, -frequency_class(shared->count),
+                          std::string_view(shared->token));
+    };
+    std::sort(all.begin(), all.end(),
+              [&](const Shared* left, const Shared* right) { return key(left) < key(right); });
+    TokenList words, separators;
+    for (Shared* const shared : all) {
+        TokenList& list = shared->is_word ? words : separators;
+        shared->number = list.size();
+        list.append(shared->token);
+    }
+    section_ = WordSection(std::move(words), std::move(separators));
+}
+
+std::optional<std::uint32_t> SharedTokens::find(std::string_view token) const {
+    const std::uint64_t hash = hash_of(token);
+    const Shard& shard = shards_[shard_of(hash)];
+    const std::size_t slot = shard.slot_of(hash);
+    if (shard.hashes[slot] == 0 || shard.indexes[slot] == 0) {
+        return std::nullopt;
+    }
+    const Shared& shared = shard.shared[shard.indexes[slot] - 1];
+    return shared.token == token ? std::optional(shared.number) : std::nullopt;
+}
+
+}  // namespace gompfs

@@ -1,0 +1,61 @@
+// Finds the words and separators that two or more parts of a segment use, and numbers them for the
+// section `words`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "parts/word_section.h"
+
+namespace gompfs {
+
+// Any number of threads may add parts. All must be added before number() is called.
+class SharedTokens {
+  public:
+    SharedTokens();
+
+    // Counts the tokens of a part, which must differ from each other.
+    void add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words);
+    // Numbers the tokens that several parts use: most used first, and in byte order among tokens that
+    // about as many parts use.
+    void number();
+    // The number of a word or separator, or nothing if it was counted once only.
+    std::optional<std::uint32_t> find(std::string_view token) const;
+
+    const WordSection& section() const { return section_; }
+
+  private:
+    // A token that was counted more than once.
+    struct Shared {
+        std::string token;
+        std::uint32_t count;
+        std::uint32_t number;
+        bool is_word;
+    };
+    // Hashes of tokens with their index in `shared` plus 1, or 0 if they were counted once.
+    struct Shard {
+        std::mutex mutex;
+        std::vector<std::uint64_t> hashes;
+        std::vector<std::uint32_t> indexes;
+        std::size_t num_used = 0;
+        std::vector<Shared> shared;
+
+        std::size_t slot_of(std::uint64_t hash) const;
+        void count(std::uint64_t hash, std::string_view token, bool is_word);
+        void grow();
+    };
+
+    std::uint64_t hash_of(std::string_view token) const;
+    static std::size_t shard_of(std::uint64_t hash) { return hash >> 58; }
+
+    std::uint64_t seed_;
+    std::array<Shard, 64> shards_;
+    WordSection section_;
+};
+
+}  // namespace gompfs

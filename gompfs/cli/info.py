@@ -35,7 +35,12 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
     """The facts that `info` prints, by JSON key; sizes in bytes."""
     num_inodes, content_size = archive.index.totals()
     segments = [
-        {"segment": segment.number, "first_block": segment.first_block, **_sizes(segment.places)}
+        {
+            "segment": segment.number,
+            "first_block": segment.first_block,
+            "num_parts": len(segment.parts),
+            **_sizes(segment.places),
+        }
         for segment in archive.segments
     ]
     sections = [
@@ -52,7 +57,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "content_size": content_size,
         "stream_size": sum(segment["uncompressed_size"] for segment in segments),
         "archive_size": archive.size,
-        "index_size": archive.footer.index_size,
+        **_index_sizes(archive),
         "ratio": round(ratio(content_size, archive.size), 4),
         "block_size": archive.block_size,
         "num_blocks": archive.num_blocks,
@@ -62,6 +67,18 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
         "sections": sections,
         "warnings": archive.warnings,
     }
+
+
+def _index_sizes(archive: Archive) -> dict[str, int]:
+    """The size of one copy of the newest index in the archive, the number of copies, and the size of its image."""
+    from gompfs.format import NUM_COPIES, TrailerFooter
+
+    footer = archive.footer
+    if isinstance(footer, TrailerFooter):
+        copies, image_size = NUM_COPIES, footer.image_size
+    else:
+        copies, image_size = 1, footer.index_size
+    return {"index_size": footer.index_size, "index_copies": copies, "index_image_size": image_size}
 
 
 def _sizes(places: BlockPlaces) -> dict[str, int]:
@@ -102,7 +119,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         ("content", _exact(facts["content_size"])),
         ("stream", f"{_exact(facts['stream_size'])}, duplicate files counted once, holes not counted"),
         ("archive size", f"{_exact(facts['archive_size'])}, ratio {facts['ratio']:.2f}"),
-        ("index", _exact(facts["index_size"])),
+        ("index", _index(facts)),
         ("blocks", f"{facts['num_blocks']:,} of {facts['block_size'] // 1024} KiB"),
     ]
     rows += [
@@ -115,9 +132,17 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     return [f"{name:<{width}}  {value}" for name, value in rows]
 
 
+def _index(facts: dict[str, Any]) -> str:
+    size = _exact(facts["index_size"])
+    if facts["index_copies"] == 1:
+        return size
+    return f"{size}, stored twice; {human_size(facts['index_image_size'])} as a database"
+
+
 def _part(part: dict[str, Any]) -> str:
     sizes = f"{human_size(part['uncompressed_size'])} -> {human_size(part['compressed_size'])}"
-    return f"{part['num_blocks']:,} blocks, {sizes}"
+    parts = f" in {part['num_parts']:,} parts" if part.get("num_parts", 1) > 1 else ""
+    return f"{part['num_blocks']:,} blocks{parts}, {sizes}"
 
 
 def _exact(size: int) -> str:

@@ -21,7 +21,8 @@ def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -
     """Repair the end of ARCHIVE after an interrupted add, or after damage.
 
     Every pack and add ends with an index and a footer; together with the blocks before them they are a generation.
-    If the last index is intact but its footer is damaged or missing, repair writes the footer. Then repair cuts off
+    If the last index is intact but its footer is damaged or missing, repair writes the footer. An archive of format
+    version 2 has two copies of each index; repair writes a damaged copy again from the other one. Then repair cuts off
     all bytes after the newest intact generation and saves them in ARCHIVE.cut; `cat ARCHIVE.cut >> ARCHIVE` puts them
     back. So if the newest index is damaged, ARCHIVE goes back to its state before the last add. An archive whose end
     is intact is not changed.

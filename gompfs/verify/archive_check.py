@@ -138,12 +138,14 @@ class _Verification:
         return damaged
 
     def _check_overlaps(self) -> None:
-        """Check that two blocks either are the same or share no bytes."""
+        """Check that two blocks, or heads of parts, either are the same or share no bytes."""
         every = [segment.places for segment in self._archive.segments]
         every += [section.places for section in self._archive.sections]
-        begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.archive_offsets) for places in every)])
-        sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(places.compressed_sizes) for places in every)])
-        blocks = np.unique(np.stack([begins, sizes.astype(np.uint64)], axis=1), axis=0)
+        columns = [(places.archive_offsets, places.compressed_sizes) for places in every]
+        columns += [(segment.parts.head_offsets, segment.parts.head_sizes) for segment in self._archive.segments]
+        begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(offsets) for offsets, _ in columns)])
+        sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(sizes) for _, sizes in columns)])
+        blocks = np.unique(np.stack([begins, sizes.astype(np.uint64)], axis=1)[sizes > 0], axis=0)
         ends = np.maximum.accumulate(blocks.sum(axis=1))
         overlapping = np.flatnonzero(blocks[1:, 0] < ends[:-1])
         if len(overlapping):

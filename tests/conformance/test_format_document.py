@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from pathlib import Path
 
 import pytest
+from format_tables import FormatTables
 from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec
@@ -15,48 +15,19 @@ from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
-ROW = re.compile(r"^\| (\d+) \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
+TABLES = FormatTables("format.md")
 BLOCK_SIZE = 1 << 14
-
-
-def table(heading: str) -> list[tuple[int, int, str]]:
-    """Returns offset, size and text of the fields in the first table after a heading."""
-    first_table = re.search(r"\|---.*?\n\n", DOCUMENT[DOCUMENT.index(f"\n{heading}\n") :], re.DOTALL)
-    assert first_table is not None
-    return [(int(start), int(size), text) for start, size, text in ROW.findall(first_table[0])]
-
-
-def fields(raw: bytes, heading: str) -> dict[str, int]:
-    """Returns each field under the first words of its text, up to a comma, colon or parenthesis.
-
-    Checks magic values.
-    """
-    found: dict[str, int] = {}
-    for start, size, text in table(heading):
-        value = raw[start : start + size]
-        if magic := re.match(r"magic `([^`]+)`", text):
-            assert value == (magic[1].encode() if magic[1] == "GBLK" else bytes.fromhex(magic[1]))
-        elif text == "reserved":
-            assert not any(value)
-        else:
-            found[re.split(r"[,:;(]", text)[0].strip()] = int.from_bytes(value, "little")
-    return found
 
 
 @pytest.mark.parametrize(("heading", "size"), [("### Superblock", 64), ("### Footer", 64), ("## 2. Blocks", 32)])
 def test_tables_have_no_gaps(heading: str, size: int) -> None:
-    position = 0
-    for start, field_size, _ in table(heading):
-        assert start == position
-        position += field_size
-    assert position == size
+    TABLES.check_gaps(heading, size)
 
 
 def decode_block(archive: bytes, start: int, compressed_size: int) -> bytes:
     assert start % 16 == 0
     raw = archive[start : start + compressed_size]
-    header = fields(raw, "## 2. Blocks")
+    header = TABLES.fields(raw, "## 2. Blocks")
     assert header["XXH3-64 of the 24 bytes before and the payload"] == xxh3_64_intdigest(raw[:24] + raw[32:])
     assert header["size of the payload"] == len(raw) - 32
     content = decode_payload(Codec(header["codec"]), raw[32:], header["uncompressed size"])
@@ -78,7 +49,7 @@ def decode_blocks(archive: bytes, offsets: bytes, sizes: bytes, uncompressed_siz
 
 def read_generation(archive: bytes, footer_offset: int) -> tuple[dict[str, int], dict[bytes, bytes], list[bytes]]:
     """Returns the footer, the regular files by path, and the sections of one generation."""
-    footer = fields(archive[footer_offset : footer_offset + 64], "### Footer")
+    footer = TABLES.fields(archive[footer_offset : footer_offset + 64], "### Footer")
     assert footer["XXH3-64 of the 56 bytes before"] == xxh3_64_intdigest(archive[footer_offset : footer_offset + 56])
     start, size = footer["archive offset of the index"], footer["size of the index"]
     assert start % 4096 == 0
@@ -128,7 +99,7 @@ def test_an_archive_of_two_generations_is_read(tmp_path: Path) -> None:
     add_to_archive(target, [open_source(tmp_path / "later")], PackOptions(), engine=engine)
 
     archive = target.read_bytes()
-    superblock = fields(archive[:64], "### Superblock")
+    superblock = TABLES.fields(archive[:64], "### Superblock")
     assert superblock["format version"] == 1
     assert superblock["block size"] == BLOCK_SIZE
     assert superblock["XXH3-64"] == xxh3_64_intdigest(archive[:56])

@@ -18,8 +18,8 @@ def observe(place: Path) -> MountState:
 def observe_anew(place: Path) -> MountState:
     """Returns the state of a serving mount, with metrics computed after this call began."""
     first = observe(place)
-    for _ in range(20):
-        time.sleep(0.4)
+    for _ in range(100):
+        time.sleep(0.1)
         state = observe(place)
         if state.value("gompfs_uptime_seconds") > first.value("gompfs_uptime_seconds"):
             return state

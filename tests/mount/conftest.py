@@ -35,17 +35,21 @@ class Mount:
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
                 self.process.wait()
-                raise AssertionError(f"no mount: {self._log_file.read_text()}")
+                raise AssertionError(f"no mount: {self.logged()}")
             time.sleep(0.005)
         os.stat(path)
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name
 
+    def logged(self) -> str:
+        """Returns what the server has logged so far."""
+        return self._log_file.read_text()
+
     def wait(self) -> int:
         """Waits for the server to end by itself, and returns its exit status."""
         status = self.process.wait(timeout=20)
-        self.log = self._log_file.read_text()
+        self.log = self.logged()
         return status
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
@@ -71,7 +75,10 @@ MountArchive = Callable[..., Mount]
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Runs the tests of modules with `FUSE_APIS = ("low", "high")` with both APIs, other tests with the default one."""
     if "fuse_api" in metafunc.fixturenames:
-        metafunc.parametrize("fuse_api", getattr(metafunc.module, "FUSE_APIS", ("low",)), scope="session")
+        first, *others = getattr(metafunc.module, "FUSE_APIS", ("low",))
+        if metafunc.definition.get_closest_marker("shared_by_apis"):
+            others = [pytest.param(api, marks=pytest.mark.slow) for api in others]
+        metafunc.parametrize("fuse_api", [first, *others], scope="session")
 
 
 @pytest.fixture

@@ -125,6 +125,7 @@ def test_a_directory_per_archive(mount_all, archives: list[Path], tmp_path: Path
         (place / "new").mkdir()
 
 
+@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
 def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path, how: str, fuse_api: str) -> None:
     """The C++ core, not Python, answers lookups, except in merged directories."""
@@ -149,6 +150,7 @@ def test_names_of_many_directories_come_from_the_index(mount_all, tmp_path: Path
     assert (counts["fast"] > 600 and counts["slow"] < 250) or fuse_api == "high"
 
 
+@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("how", ["--union", "--subdir-per-archive"])
 def test_each_archive_has_its_statistics(mount_all, archives: list[Path], how: str) -> None:
     place = mount_all(archives, how, "-o", "stats=visible,cache_size=48M")

@@ -134,6 +134,7 @@ def test_with_a_grammar(mount, protected: Path) -> None:
     check_protected(mount(protected, "allow_other") / "stats")
 
 
+@pytest.mark.shared_by_apis
 def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     mounted = mount(protected, "allow_other")
     assert cat(mounted.path, "group") == "words of a group\n"
@@ -141,6 +142,7 @@ def test_a_group_reads_statistics_of_its_file(mount, protected: Path) -> None:
     assert cat(mounted / "stats", "files/group/wordcount", uid=4242) is None
 
 
+@pytest.mark.shared_by_apis
 def test_other_paths_of_a_hard_link_are_not_disclosed(mount, protected: Path) -> None:
     """A file has one name in a public directory and one in a private directory; the private path is not disclosed."""
     mounted = mount(protected, "allow_other")
@@ -149,6 +151,7 @@ def test_other_paths_of_a_hard_link_are_not_disclosed(mount, protected: Path) ->
     assert line.startswith("public/link\t")
 
 
+@pytest.mark.shared_by_apis
 def test_a_refused_statistic_is_not_computed(mount, tmp_path: Path) -> None:
     """A user who may not read a statistic is refused at once, and the daemon does not compute the statistic."""
     words = " ".join(f"w{number * 7919 % 50_021}" for number in range(2_000_000))
@@ -170,6 +173,7 @@ def test_open_archives_stay_open(mount, open_archive: Path) -> None:
     assert as_user(mounted / "stats", "cat", "word/nowhere").stderr.endswith("No such file or directory\n")
 
 
+@pytest.mark.shared_by_apis
 @pytest.mark.parametrize(
     ("option", "is_open"),
     [
@@ -192,6 +196,7 @@ def test_permissions_follow_the_modes_shown(mount, open_archive: Path, option: s
         assert cat(stats, "files/d/file/wordcount", uid=4242)
 
 
+@pytest.mark.shared_by_apis
 def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None:
     files = {"a": ("words\n", 0o644), "b": ("secret words\n", 0o040)}
     pack(tmp_path / "a.gomp", make_tree(tmp_path / "tree", files, {}))
@@ -200,6 +205,7 @@ def test_an_owner_of_all_must_be_able_to_read_all(mount, tmp_path: Path) -> None
     assert cat(mounted / "stats", "wordcount", uid=4242) is None
 
 
+@pytest.mark.shared_by_apis
 @pytest.mark.parametrize("mode", [0o700, 0o711, 0o744])
 def test_modes_of_directories_matter(mount, tmp_path: Path, mode: int) -> None:
     """A directory that may not be searched or listed hides the names in it, and perhaps the files."""
@@ -209,6 +215,7 @@ def test_modes_of_directories_matter(mount, tmp_path: Path, mode: int) -> None:
     assert "file" not in as_user(mounted / "stats", "ls", "files/d").stdout or mode == 0o744
 
 
+@pytest.mark.shared_by_apis
 def test_statistics_can_be_made_public(mount, protected: Path) -> None:
     for options in (("stats=public",), ("stats=visible", "stats=public")):
         mounted = mount(protected, "allow_other", *options)
@@ -236,6 +243,7 @@ def test_several_archives(
         assert gompfs_command("umount", place).returncode == 0
 
 
+@pytest.mark.shared_by_apis
 def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path) -> None:
     mounted = mount(open_archive, "allow_other", "follow")
     assert cat(mounted / "stats", "wordcount")
@@ -247,6 +255,7 @@ def test_follow_looks_at_each_archive(mount, protected: Path, open_archive: Path
     check_protected(mounted / "stats")
 
 
+@pytest.mark.shared_by_apis
 def test_paths_of_binary_files(mount, tmp_path: Path) -> None:
     """`info` lists these paths, and so must be protected too."""
     root = make_tree(tmp_path / "tree", {"private/key": ("\0binary\0" * 100, 0o600)}, {"private": 0o700})

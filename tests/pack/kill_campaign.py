@@ -6,8 +6,7 @@ The packed tree has a file that contains a whole archive made by an attacker. Af
 exactly as before, or as the command would have made it. `repair` followed by the same command gives the latter. After
 that, no temporary file is left.
 
-Commands run in forks of this process, which has imported everything they need and has no threads. A kill therefore hits
-the work, not the start of an interpreter.
+Commands run in forks of this process, so that a kill hits the work, not the start of an interpreter.
 """
 
 from __future__ import annotations
@@ -23,24 +22,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 
+from command_forks import fork
 from hostile_content import EVIL_NAME, hostile_content, payload_offset
 
 from gompfs.archive import Archive
-from gompfs.cli.application import COMMAND_MODULES, run
+from gompfs.cli.application import run
 from gompfs.engine import select_engine
 from gompfs.format import SUPERBLOCK_SIZE
 
 BLOCK_SIZE = 64 << 10
 COMMANDS = ("pack", "add", "stats")
-for _module in ("pack", "pack.packer", "pack.grammars", "statistics", "engine.cpu", "format.walk"):
-    import_module(f"gompfs.{_module}")
-for _module in set(COMMAND_MODULES.values()):
-    import_module(f"gompfs.cli.{_module}")
 
 
 @dataclass
@@ -128,7 +122,7 @@ class Campaign:
         assert os.listdir(self._temporary) == []
 
     def _start(self, arguments: list[str | Path]) -> int:
-        return fork(lambda: run([*map(str, arguments)]), self._temporary)
+        return fork(lambda: run([*map(str, arguments)]), str(self._temporary))
 
     def _run(self, *arguments: str | Path) -> None:
         status = os.waitpid(self._start([*arguments]), 0)[1]
@@ -143,27 +137,12 @@ class Campaign:
                 pickle.dump(listing(path), file)
             return 0
 
-        process = fork(answer, self._temporary)
+        process = fork(answer, str(self._temporary))
         os.close(writer)
         with open(reader, "rb") as file:
             content = file.read()
         assert os.waitpid(process, 0)[1] == 0
         return tuple(pickle.loads(content))
-
-
-def fork(function: Callable[[], int], temporary: Path) -> int:
-    """Calls a function in a forked process, which exits with the status that the function returns."""
-    process = os.fork()
-    if process:
-        return process
-    try:
-        os.environ["TMPDIR"] = tempfile.tempdir = str(temporary)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os._exit(function())
-    except BaseException as error:
-        os.write(2, f"{error!r}\n".encode())
-    finally:
-        os._exit(70)
 
 
 def listing(path: Path) -> tuple[object, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tree_helpers import PACKAGE_PARENT, list_archive, pack
 from gompfs.archive import Archive
 
 SOURCE = Path(__file__).with_name("failing_calls.c")
+SERVER = Path(__file__).with_name("command_forks.py")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -38,26 +40,44 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def server(shim: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs commands in forks, in which calls can fail."""
+    with subprocess.Popen(
+        [sys.executable, "-P", SERVER],
+        env={**os.environ, "PYTHONPATH": PACKAGE_PARENT, "LD_PRELOAD": str(shim)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.communicate()
+
+
 @pytest.fixture
-def run(folder: Path, shim: Path) -> Run:
+def run(folder: Path, server: subprocess.Popen[str]) -> Run:
     """Runs a command in which the n-th call of a kind fails."""
 
     def start(
         command: list[str | Path], call: str = "none", at: int = 1, code: int = errno.EIO, path: str = "work"
     ) -> subprocess.CompletedProcess[str]:
         environment = {
-            **os.environ,
-            "PYTHONPATH": PACKAGE_PARENT,
             "TMPDIR": str(folder / "tmp"),
-            "LD_PRELOAD": str(shim),
             "FAIL_CALL": call,
             "FAIL_AT": str(at),
             "FAIL_ERRNO": str(code),
             "FAIL_PATH": path,
             "FAIL_LOG": str(folder / "failed"),
         }
-        arguments = [sys.executable, "-P", "-m", "gompfs", *command]
-        return subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=100, check=False)
+        arguments = [*map(str, command)]
+        printed, errors = folder / "printed", folder / "errors"
+        request = {"arguments": arguments, "environment": environment, "output": str(printed), "errors": str(errors)}
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(json.dumps(request) + "\n")
+        server.stdin.flush()
+        status = int(server.stdout.readline())
+        return subprocess.CompletedProcess(arguments, status, printed.read_text(), errors.read_text())
 
     return start
 

@@ -1,10 +1,12 @@
 """Kills `pack -f`, `add` and `stats --build` with SIGKILL at random moments, and checks what is left.
 
-    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED]
+    PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED [VERSION]]
 
-The packed tree has a file that contains a whole archive made by an attacker. After each kill, the archive is either
-exactly as before, or as the command would have made it. `repair` followed by the same command gives the latter. After
-that, no temporary file is left.
+VERSION is the format version of the archives; for version 2, `repack -f` takes the place of `pack -f`.
+
+The packed tree has a file that contains generations made by an attacker. After each kill, the archive is either exactly
+as before, or as the command would have made it. `repair` followed by the same command gives the latter. After that, no
+temporary file is left.
 
 Commands run in forks of this process, so that a kill hits the work, not the start of an interpreter.
 """
@@ -24,14 +26,16 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from uuid import UUID
 
 from command_forks import fork
+from hostile_chain import hostile_chain
 from hostile_content import EVIL_NAME, hostile_content, payload_offset
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
-from gompfs.format import SUPERBLOCK_SIZE
+from gompfs.format import GENERATION_HEADER_SIZE, SUPERBLOCK_SIZE, align
 
 BLOCK_SIZE = 64 << 10
 COMMANDS = ("pack", "add", "stats")
@@ -54,8 +58,9 @@ class Outcome:
 class Campaign:
     """A working folder with the archive, the trees, and a folder for temporary files."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, version: int) -> None:
         self.outcome = Outcome()
+        self._version = version
         self._rng = random.Random(seed)
         self._archive = folder / "work/a.gomp"
         self._archive.parent.mkdir()
@@ -66,16 +71,9 @@ class Campaign:
             tree.mkdir()
             (tree / "noise").write_bytes(self._rng.randbytes(size))
             (tree / "text").write_text(" ".join(self._rng.choices(["to", "be", "or", "not", "that", "is"], k=20_000)))
-        # The attacker knows the offset of the file in the archive, since it is the first of the tree.
-        (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
-        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._before)
-        size = self._before.stat().st_size
-        (self._second / "aaa").write_bytes(
-            hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
-        )
-        (self._second / "aab").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
+        pack = self._prepare_1() if version == 1 else self._prepare_2(folder / "second.gomp")
         self._arguments = {
-            "pack": ["pack", "-q", "-f", "--codec", "stored", self._second, self._archive],
+            "pack": [*pack, self._archive],
             "add": ["add", "-q", "--codec", "stored", self._second, self._archive],
             "stats": ["stats", "--build", self._archive],
         }
@@ -88,6 +86,33 @@ class Campaign:
             self._seconds[command] = time.monotonic() - started
             self._new[command] = self._listing(self._archive)
         assert len({str(state) for state in (self._old, *self._new.values())}) == 4
+
+    def _prepare_1(self) -> list[str | Path]:
+        """Makes the archive before, and the attacker's files. Returns the command that packs the second tree."""
+        # The attacker knows the offset of the file in the archive, since it is the first of the tree.
+        (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
+        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._before)
+        size = self._before.stat().st_size
+        (self._second / "aaa").write_bytes(
+            hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
+        )
+        (self._second / "aab").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
+        return ["pack", "-q", "-f", "--codec", "stored", self._second]
+
+    def _prepare_2(self, second: Path) -> list[str | Path]:
+        """As _prepare_1, for version 2. The second tree is packed first, and then packed again."""
+        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._archive)
+        self._run("repack", "-q", "--codec", "stored", self._archive, self._before)
+        self._archive.unlink()
+        with open(self._before, "rb") as file:
+            uuid = UUID(bytes=file.read(SUPERBLOCK_SIZE)[16:32])
+        size = self._before.stat().st_size
+        start = align(size, GENERATION_HEADER_SIZE)
+        place = payload_offset(start + GENERATION_HEADER_SIZE)
+        chain = hostile_chain(BLOCK_SIZE, place, uuid, first=2, start=start, previous_footer=size - 96)
+        (self._second / "aaa").write_bytes(chain.content)
+        self._run("pack", "--codec", "stored", self._second, second)
+        return ["repack", "-q", "-f", "--codec", "stored", second]
 
     def kill(self, command: str) -> None:
         """Runs a command, kills it, and checks the archive."""
@@ -107,7 +132,8 @@ class Campaign:
             assert command != "pack"
             state = "torn"
             assert content.startswith(self._before.read_bytes())
-            assert not content[-64:].strip(b"\0"), "the end is content, which could be a footer"
+            if self._version == 1:
+                assert not content[-64:].strip(b"\0"), "the end is content, which could be a footer"
         self.outcome.kills[command, state] += 1
         self._run("repair", "-q", "--discard", self._archive)
         assert self._listing(self._archive) in (self._old, self._new[command])
@@ -156,9 +182,9 @@ def listing(path: Path) -> tuple[object, ...]:
         return archive.footer.generation, entries, [(section.segment, section.kind) for section in archive.sections]
 
 
-def run_campaign(folder: Path, number: int, seed: int) -> Outcome:
+def run_campaign(folder: Path, number: int, seed: int, version: int) -> Outcome:
     """Runs commands until `number` of them were killed."""
-    campaign = Campaign(folder, seed)
+    campaign = Campaign(folder, seed, version)
     turn = 0
     while campaign.outcome.num_kills < number:
         campaign.kill(COMMANDS[turn % len(COMMANDS)])
@@ -170,4 +196,4 @@ def run_campaign(folder: Path, number: int, seed: int) -> Outcome:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
-        print(run_campaign(Path(name), int(sys.argv[1]), int((sys.argv[2:] or ["1"])[0])))  # noqa: T201
+        print(run_campaign(Path(name), *map(int, [*sys.argv[1:], "1", "1"][:3])))  # noqa: T201

@@ -25,7 +25,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.tests import abstract
 from range_server import serving
-from tree_helpers import PACKAGE_PARENT, pack
+from tree_helpers import PACKAGE_PARENT, add, pack
 
 from gompfs.archive import Archive
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
@@ -250,6 +250,23 @@ class TestRemote:
         assert len(requests) <= 5
         assert server.bytes_sent <= index_size + (64 << 10) + 64 + 3 * BLOCK_SIZE
         assert large.stat().st_size > 4_000_000
+
+    def test_version_2_takes_no_more_requests(self, tmp_path: Path) -> None:
+        """The second copy of the index is in the end of the file, which is read first. Each add costs one request."""
+        rng = random.Random(9)
+        for number in range(4):
+            tree = tmp_path / f"tree-{number}"
+            tree.mkdir()
+            (tree / f"noise-{number}").write_bytes(rng.randbytes(300_000))
+            if number == 0:
+                pack(tmp_path / "a.gomp", tree, block_size=BLOCK_SIZE, version=2)
+            else:
+                add(tmp_path / "a.gomp", tree)
+            with serving(tmp_path) as server, fsspec.open(f"gompfs://noise-0::{server.url}/a.gomp") as file:
+                opening = len(server.ranges)
+                assert file.read(1000) == (tmp_path / "tree-0/noise-0").read_bytes()[:1000]
+                assert opening == 2 + number
+                assert server.bytes_sent < (64 << 10) + (2 + number) * 64 + 20 * BLOCK_SIZE
 
     def test_blocks_come_whole_and_neighbours_together(self, large: Path, tmp_path: Path) -> None:
         with Archive(large) as archive:

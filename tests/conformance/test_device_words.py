@@ -107,9 +107,13 @@ def test_many_words_are_cut_into_parts(tmp_path: Path, device: HostTextDevice) -
         compare(device, archive, 128 << 20)
 
 
-def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice) -> None:
-    """Results do not depend on the device, for all files, for one file, and for segments with and without a grammar."""
-    path = pack_files(tmp_path, odd_files())
+@pytest.mark.parametrize("part_size", [None, 5000, 40_000])
+def test_all_tasks_of_an_archive(tmp_path: Path, device: HostTextDevice, part_size: int | None) -> None:
+    """Results do not depend on the device, for all files, for one file, and for segments with and without a grammar.
+
+    With parts, a file may lie in several parts, and words may cross from one into the next.
+    """
+    path = pack_files(tmp_path, odd_files(), version=2 if part_size else 1, part_size=part_size)
     (tmp_path / "late").write_bytes(b"text that has a grammar: word word")
     with Archive(path, engine=EngineWithDevice(device)) as found, Archive(path, engine=CpuEngine()) as expected:
         queries = [StatsQuery(), *(StatsQuery(ino=found.resolve(name).ino) for name in ("long", "text", "empty"))]

@@ -128,6 +128,22 @@ class Grammar:
 def read_grammar(section: Buffer, num_threads: int) -> Grammar:
     """Reads and checks a grammar section. Raises ValueError, naming what is wrong."""
 
+def read_parts_grammar(
+    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
+    extents: tuple[NDArray[np.integer], ...],
+    word_section: Buffer,
+    max_word_bytes: int,
+    word_rule: WordRule,
+    word_characters: bytes,
+    num_threads: int,
+) -> Grammar:
+    """Returns the grammar of the words of a segment whose text is stored in parts.
+
+    A part has a head and blocks; or no head (b""), no blocks, and its text. `extents` are columns, by part, offset and
+    inode number: part (u32); offset in the text of the part, size, inode number (u64); and whether the file began in
+    an earlier part (u8). Raises ValueError, naming what is wrong.
+    """
+
 def grammar_of_tokens(
     starts: NDArray[np.uint64],
     content: NDArray[np.uint8],

@@ -122,6 +122,23 @@ class StoredBlocks:
             Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
         ]
 
+    def read_parts(self, segment: Segment) -> list[tuple[memoryview, list[memoryview]]]:
+        """Returns the head and the compressed blocks of each part of a segment, not checked.
+
+        A part without a head has an empty one, and no blocks.
+        """
+        parts = segment.parts
+        heads = [number for number, size in enumerate(parts.head_sizes) if size]
+        read = dict(zip(heads, self._read_at(parts.head_offsets, parts.head_sizes, heads), strict=True))
+        result = []
+        block = 0
+        for number, size in enumerate(parts.sizes):
+            end = block + -(-size // self._block_size)
+            blocks = self._read(segment.places, range(block, end)) if number in read else []
+            result.append((read.get(number, memoryview(b"")), blocks))
+            block = end
+        return result
+
     def read_section(self, section: Section) -> memoryview:
         """Returns the content of a section. Raises CorruptBlockError or CorruptIndexError."""
         from concurrent.futures import ThreadPoolExecutor  # only statistics read sections
@@ -181,8 +198,15 @@ class StoredBlocks:
 
         A block that extends beyond the end of the file is returned in part.
         """
-        offsets = [places.archive_offsets[number] for number in numbers]
-        sizes = [places.compressed_sizes[number] for number in numbers]
+        return self._read_at(places.archive_offsets, places.compressed_sizes, numbers)
+
+    def _read_at(
+        self, archive_offsets: Sequence[int], compressed_sizes: Sequence[int], numbers: Sequence[int]
+    ) -> list[memoryview]:
+        if not numbers:
+            return []
+        offsets = [archive_offsets[number] for number in numbers]
+        sizes = [compressed_sizes[number] for number in numbers]
         start, end = offsets[0], max(map(add, offsets, sizes))
         if offsets == sorted(offsets) and end - start <= sum(sizes) + len(sizes) * BLOCK_HEADER_SIZE:
             run = self._read_run(end - start, start)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Buffer
 
 from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
+from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_RULES
 
 SPLITTER = _grammar.SPLITTER
@@ -80,6 +82,25 @@ class Grammar:
         except ValueError as error:
             raise _damaged(error) from None
         return cls(native)
+
+    @classmethod
+    def of_parts(
+        cls,
+        parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
+        extents: tuple[NDArray[np.integer], ...],
+        words: tuple[Buffer, int],
+        word_rule: str,
+    ) -> Grammar:
+        """Returns the grammar of text that is stored in parts; see read_parts_grammar for `parts` and `extents`.
+
+        `words` is the section `words`, and how many bytes its words may have. Raises ArchiveFormatError.
+        """
+        rule = WORD_RULE_KINDS[word_rule], word_characters(word_rule)
+        columns = tuple(map(np.ndarray.astype, extents, ("<u4", "<u8", "<u8", "<u8", "u1")))
+        try:
+            return cls(_grammar.read_parts_grammar(parts, columns, *words, *rule, len(os.sched_getaffinity(0))))
+        except ValueError as error:
+            raise ArchiveFormatError(f"the text of the archive has no statistics: {error}") from None
 
     @classmethod
     def of_tokens(

@@ -12,8 +12,9 @@ from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import GrammarCollector
-from gompfs.model import GRAMMAR_SECTION, WORD_RULES
+from gompfs.model import WORD_RULES
 from gompfs.statistics.content_layout import TextLayout, locate_text, outside, union
+from gompfs.statistics.grammar_cache import segments_with_grammars
 
 _BATCH_BYTES = 16 << 20
 _WHOLE_FILE_SIZE = 1 << 20
@@ -67,7 +68,7 @@ def text_without_grammar(archive: Archive) -> dict[int, ContentText]:
 
     Files without extents, which consist of one hole, are assigned to the first of these segments.
     """
-    having = {section.segment for section in archive.sections if section.kind == GRAMMAR_SECTION}
+    having = segments_with_grammars(archive)
     inos: dict[int, list[int]] = {s.number: [] for s in archive.segments if s.number not in having}
     if not inos:
         return {}

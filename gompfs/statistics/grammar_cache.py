@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from gompfs.model import GRAMMAR_SECTION, Section
+from gompfs.model import GRAMMAR_SECTION, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -53,11 +53,24 @@ class GrammarCache:
 
 
 def load_grammars(archive: Archive) -> list[Grammar]:
-    """Returns the grammars that the archive holds."""
+    """Returns the grammars that the archive holds: those of its sections, and those of text stored in parts."""
     from gompfs.grammar import Grammar
+    from gompfs.statistics.part_grammars import grammar_of_parts
 
     texts = map(archive.read_section, grammar_sections(archive))
-    return [Grammar.from_bytes(text, archive.word_rules) for text in texts]
+    grammars = [Grammar.from_bytes(text, archive.word_rules) for text in texts]
+    return grammars + [grammar_of_parts(archive, each) for each in archive.segments if has_text_parts(each)]
+
+
+def segments_with_grammars(archive: Archive) -> set[int]:
+    """Returns the numbers of the segments whose words are known without decoding their files."""
+    in_parts = {segment.number for segment in archive.segments if has_text_parts(segment)}
+    return in_parts | {section.segment for section in grammar_sections(archive)}
+
+
+def has_text_parts(segment: Segment) -> bool:
+    """Returns whether the text of a segment is stored in parts, which are its grammar."""
+    return any(kind != PartKind.DATA for kind in segment.parts.kinds)
 
 
 def grammar_sections(archive: Archive) -> list[Section]:

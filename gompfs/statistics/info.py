@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs.errors import display_path
-from gompfs.statistics.grammar_cache import grammar_sections
+from gompfs.statistics.grammar_cache import grammar_sections, segments_with_grammars
 from gompfs.statistics.report import FixedReport, Report
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
 
 def _source_of_stats(archive: Archive) -> str:
     num_segments = len(archive.segments)
-    missing = num_segments - len(grammar_sections(archive))
+    missing = num_segments - len(segments_with_grammars(archive))
     if missing == 0:
         return "computed from the grammar"
     if missing == num_segments:

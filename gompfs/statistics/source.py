@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics.grammar_cache import load_grammars
+from gompfs.statistics.grammar_cache import load_grammars, segments_with_grammars
 from gompfs.statistics.memory import check_memory
 from gompfs.statistics.traversal import Traversal
 
@@ -54,7 +54,7 @@ class StatsSource:
         """
         from gompfs.statistics.content import ContentText
 
-        if len(grammars) == len(self.archive.segments):
+        if len(segments_with_grammars(self.archive)) == len(self.archive.segments):
             return ContentText(self.archive, ())
         known = _inos(grammars).union(self.archive.index.binary_files())
         return ContentText(self.archive, self.counted_inos(query) - known)

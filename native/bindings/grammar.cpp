@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -10,12 +11,14 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "bindings/values.h"
 #include "common/failures.h"
 #include "grammar/rule_sizes.h"
 #include "grammar/section_reader.h"
 #include "grammar/text_check.h"
 #include "grammar/tokenizer.h"
 #include "grammar/tokens.h"
+#include "parts/parts_grammar.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -46,6 +49,44 @@ Grammar* make_of_tokens(const Array<std::uint64_t>& starts, const Array<std::uin
     run_interruptibly([&] {
         *grammar = grammar_of_tokens(make_dictionary(as_span(starts), as_span(bytes)), word_rule,
                                      as_span(ranks), files, num_threads);
+    });
+    return grammar.release();
+}
+
+// `parts` are tuples of (head, blocks, text); `extents` are the columns of TextExtent.
+Grammar* read_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
+                    std::uint64_t max_word_bytes, WordRule word_rule,
+                    const nb::bytes& word_characters, unsigned num_threads) {
+    std::deque<BufferView> views;
+    const auto view = [&](nb::handle bytes) {
+        return views.emplace_back(bytes, PyBUF_SIMPLE).bytes();
+    };
+    std::vector<StoredPart> stored;
+    for (const nb::handle part : parts) {
+        const auto fields = nb::cast<nb::tuple>(part);
+        StoredPart& added = stored.emplace_back();
+        added.head = view(fields[0]);
+        for (const nb::handle block : nb::cast<nb::sequence>(fields[1])) {
+            added.blocks.push_back(view(block));
+        }
+        added.text = view(fields[2]);
+    }
+    const auto numbers = values_of<std::uint32_t>(extents[0]);
+    const auto offsets = values_of<std::uint64_t>(extents[1]);
+    const auto sizes = values_of<std::uint64_t>(extents[2]);
+    const auto inos = values_of<std::uint64_t>(extents[3]);
+    const auto continues = values_of<std::uint8_t>(extents[4]);
+    std::vector<TextExtent> rows;
+    for (std::size_t row = 0; row < numbers.size(); ++row) {
+        rows.push_back({numbers[row], offsets.at(row), sizes.at(row), inos.at(row),
+                        continues.at(row) != 0});
+    }
+    const Bytes words = view(word_section);
+    const Tokenizer tokenizer(word_rule, as_vector(word_characters));
+    auto grammar = std::make_unique<Grammar>();
+    run_interruptibly([&] {
+        *grammar =
+            read_parts_grammar(stored, rows, words, max_word_bytes, tokenizer, num_threads);
     });
     return grammar.release();
 }
@@ -115,6 +156,9 @@ void bind_grammar(nb::module_& grammar) {
     grammar.def("read_grammar", &read, "section"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     grammar.def("grammar_of_tokens", &make_of_tokens, "starts"_a, "content"_a, "word_rule"_a,
                 "ranks"_a, "batches"_a, "num_threads"_a, nb::rv_policy::take_ownership);
+    grammar.def("read_parts_grammar", &read_parts, "parts"_a, "extents"_a, "word_section"_a,
+                "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a,
+                nb::rv_policy::take_ownership);
 }
 
 }  // namespace gompfs

@@ -23,27 +23,6 @@ std::vector<DictionaryRange> merge_words(std::vector<BuiltPart>& parts, unsigned
     return merge_word_lists(lists, num_threads, ranks);
 }
 
-Dictionary expand(const std::vector<DictionaryRange>& ranges) {
-    Dictionary dictionary;
-    for (const DictionaryRange& range : ranges) {
-        const std::uint8_t* length = range.suffix_lengths.data();
-        auto suffix = range.suffixes.begin();
-        std::size_t previous = 0;
-        for (const std::uint8_t shared : range.shared_lengths) {
-            const std::size_t start = dictionary.bytes.size();
-            const auto rest = static_cast<std::ptrdiff_t>(read_number(length));
-            dictionary.bytes.resize(start + shared);
-            std::copy_n(dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(previous), shared,
-                        dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(start));
-            dictionary.bytes.insert(dictionary.bytes.end(), suffix, suffix + rest);
-            suffix += rest;
-            dictionary.starts.push_back(dictionary.bytes.size());
-            previous = start;
-        }
-    }
-    return dictionary;
-}
-
 }  // namespace
 
 std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> parts,
@@ -78,10 +57,31 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
     return pieces;
 }
 
+Dictionary expand_ranges(const std::vector<DictionaryRange>& ranges) {
+    Dictionary dictionary;
+    for (const DictionaryRange& range : ranges) {
+        const std::uint8_t* length = range.suffix_lengths.data();
+        auto suffix = range.suffixes.begin();
+        std::size_t previous = 0;
+        for (const std::uint8_t shared : range.shared_lengths) {
+            const std::size_t start = dictionary.bytes.size();
+            const auto rest = static_cast<std::ptrdiff_t>(read_number(length));
+            dictionary.bytes.resize(start + shared);
+            std::copy_n(dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(previous), shared,
+                        dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(start));
+            dictionary.bytes.insert(dictionary.bytes.end(), suffix, suffix + rest);
+            suffix += rest;
+            dictionary.starts.push_back(dictionary.bytes.size());
+            previous = start;
+        }
+    }
+    return dictionary;
+}
+
 Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads) {
     std::vector<std::vector<std::uint32_t>> ranks;
     const std::vector<DictionaryRange> ranges = merge_words(parts, num_threads, ranks);
-    Grammar grammar{word_rule, BuilderKind::none, expand(ranges), {}};
+    Grammar grammar{word_rule, BuilderKind::none, expand_ranges(ranges), {}};
     for (std::size_t number = 0; number < parts.size(); ++number) {
         Part& part = grammar.parts.emplace_back();
         static_cast<PartHead&>(part) = std::move(parts[number].head);

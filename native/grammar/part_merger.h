@@ -6,6 +6,7 @@
 
 #include "grammar/grammar.h"
 #include "grammar/part_builder.h"
+#include "grammar/word_list.h"
 
 namespace gompfs {
 
@@ -16,5 +17,8 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
 
 // Returns the grammar of parts of the kind `none`.
 Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads);
+
+// Returns all words of the ranges of a dictionary.
+Dictionary expand_ranges(const std::vector<DictionaryRange>& ranges);
 
 }  // namespace gompfs

@@ -1,0 +1,70 @@
+"""The grammar of a segment whose text is stored in parts (codec gompresso-tadoc): its words, without a second copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive.arrays import all_extents
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
+from gompfs.errors import CorruptBlockError
+from gompfs.model import WORD_SECTION, PartKind, Segment
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.grammar import Grammar
+
+# The words of a section have at most this many bytes per byte of its payloads, and some more (docs/format-2.md).
+_MAX_WORD_EXPANSION = 128
+_MIN_WORD_BYTES = 1 << 20
+
+
+def grammar_of_parts(archive: Archive, segment: Segment) -> Grammar:
+    """Returns the grammar of all text of a segment, for the files that the index lists.
+
+    Raises ArchiveFormatError, CorruptIndexError or CorruptBlockError.
+    """
+    from gompfs.grammar import Grammar
+
+    ranges = np.array(list(segment.part_ranges(archive.block_size)), np.int64).reshape(-1, 2)
+    is_text = np.frombuffer(segment.parts.kinds, np.uint8) != PartKind.DATA
+    parts = [
+        (head, blocks, b"" if len(head) else _text(archive, segment, *ranges[number]))
+        for number, (head, blocks) in enumerate(archive.stored.read_parts(segment))
+        if is_text[number]
+    ]
+    extents = _extents_of_parts(all_extents(archive), ranges[is_text])
+    return Grammar.of_parts(parts, extents, _words(archive, segment), archive.meta["words"])
+
+
+def _extents_of_parts(extents: NDArray[np.int64], ranges: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+    """Returns part, offset, size, ino and whether the file began before, of the extents in some parts."""
+    ino, file_offset, stream_offset, size = extents.T
+    part = np.searchsorted(ranges[:, 0], stream_offset, "right") - 1
+    is_inside = (part >= 0) & (stream_offset < ranges[part, 1]) if len(ranges) else np.zeros(len(ino), np.bool_)
+    chosen = np.flatnonzero(is_inside)
+    chosen = chosen[np.lexsort((ino[chosen], stream_offset[chosen]))]
+    part = part[chosen]
+    offset = stream_offset[chosen] - ranges[part, 0]
+    return part, offset, size[chosen], ino[chosen], (file_offset[chosen] > 0).astype(np.int64)
+
+
+def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]:
+    """Returns the section `words` of a segment, and how many bytes its words may have."""
+    for section in archive.sections:
+        if section.kind == WORD_SECTION and section.segment == segment.number:
+            num_stored = section.places.compressed_size - BLOCK_HEADER_SIZE * len(section.places)
+            return archive.read_section(section), _MAX_WORD_EXPANSION * num_stored + _MIN_WORD_BYTES
+    return b"", 0
+
+
+def _text(archive: Archive, segment: Segment, begin: int, end: int) -> bytes:
+    """Returns the text of a part without a head."""
+    first, last = begin // archive.block_size, -(-end // archive.block_size)
+    blocks = archive.stored.decode_segment(segment, range(first - segment.first_block, last - segment.first_block))
+    for number, block in enumerate(blocks, first):
+        if block.status is not BlockStatus.OK:
+            raise CorruptBlockError(block.status.reason, archive=archive.path, block=number)
+    return b"".join(block.content for block in blocks)

@@ -11,6 +11,7 @@ from pathlib import Path
 from tree_helpers import PACKAGE_PARENT
 from word_rules import ONE_WORD_PER_LINE
 
+from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
@@ -74,7 +75,7 @@ def count_with_coreutils(paths: Sequence[Path], word_rule: str = "whitespace") -
 
 
 def pack(target: Path, *specs: Path, **options: object) -> Path:
-    """Packs directories, files and tars with a grammar, or without one for the builder `none`."""
+    """Packs directories, files and tars with a grammar: of `grammar_builder`, or in parts, or none at all."""
     pack_archive([open_source(spec) for spec in specs], target, _options(options), engine=select_engine("cpu"))
     return target
 
@@ -87,4 +88,7 @@ def add(target: Path, *specs: Path, **options: object) -> None:
 def _options(options: dict[str, object]) -> PackOptions:
     if options.get("grammar_builder") == "none":
         options = {**options, "grammar_builder": "repair", "stats": False}
+    elif options.get("grammar_builder") == "parts":
+        codec = CodecOptions(Codec.GOMPRESSO_TADOC)
+        options = {"version": 2, "part_size": 3000, **options, "grammar_builder": "repair", "codec": codec}
     return PackOptions(**options)  # type: ignore[arg-type]

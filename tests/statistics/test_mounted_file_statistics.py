@@ -18,7 +18,7 @@ from gompfs.statistics.tasks import NAMES, compute
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 Mount = Callable[[Path], Path]
-each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none"])
+each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none", "parts"])
 
 # Prints, for every path on standard input, lines of path, tab and n consecutive words.
 _NGRAMS = r"""

@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "corpus"
 MIB = 1 << 20
 
 Mount = Callable[[Path], Path]
-each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none"])
+each_builder = pytest.mark.parametrize("builder", ["repair", "sequitur", "none", "parts"])
 
 
 def make_words(seed: int, size: int) -> bytes:

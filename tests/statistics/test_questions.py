@@ -63,17 +63,18 @@ def tfidf(contents: Mapping[str, bytes], top: int) -> bytes:
     return b"".join(lines)
 
 
-@pytest.fixture(params=["one segment", "two segments", "no grammar"])
+@pytest.fixture(params=["one segment", "two segments", "no grammar", "parts", "two segments of parts"])
 def archive(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, dict[str, bytes]]:
     """An archive and its files; some files of an earlier segment were replaced."""
     contents = contents_of(1)
     write(tmp_path / "tree", contents)
-    builder = "none" if request.param == "no grammar" else "repair"
+    of_first = {"no grammar": "none", "parts": "parts", "two segments of parts": "parts"}
+    builder = of_first.get(request.param, "repair")
     target = pack(tmp_path / "a.gomp", tmp_path / "tree", grammar_builder=builder)
-    if request.param == "two segments":
+    if request.param.startswith("two segments"):
         later = {"dir/sub/3": b"to be or not to be", "late": b"be or not", "one": b""}
         write(tmp_path / "later", later)
-        add(target, tmp_path / "later", grammar_builder="sequitur")
+        add(target, tmp_path / "later", grammar_builder="parts" if builder == "parts" else "sequitur")
         contents |= later
     return target, contents
 

@@ -23,7 +23,7 @@ from gompfs.format import FOOTER_SIZE, Footer
 from gompfs.grammar import Grammar, GrammarBuilder
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_character_bitmap, word_characters
-from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES
+from gompfs.model import WORD_RULES
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
 from gompfs.statistics.tasks import compute
@@ -222,8 +222,17 @@ def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> 
     assert problems_of(tmp_path / "a.gomp") == []
 
 
-@pytest.mark.parametrize("builder", GRAMMAR_BUILDERS)
-@pytest.mark.parametrize(("words", "version"), [("whitespace", 1), ("letters", 1), ("identifiers", 2)])
+@pytest.mark.parametrize(
+    ("words", "version", "builder"),
+    [
+        ("whitespace", 1, "repair"),
+        ("letters", 1, "sequitur"),
+        ("identifiers", 2, "repair"),
+        pytest.param("whitespace", 1, "sequitur", marks=pytest.mark.slow),
+        pytest.param("letters", 1, "repair", marks=pytest.mark.slow),
+        pytest.param("identifiers", 2, "sequitur", marks=pytest.mark.slow),
+    ],
+)
 def test_packed_archives_are_sound(words: str, version: int, builder: str, tmp_path: Path) -> None:
     """Texts that span several parts of a grammar and several blocks; equal, empty, sparse and binary files."""
     rng = random.Random(words)

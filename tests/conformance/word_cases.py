@@ -170,7 +170,7 @@ def main(library: Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = pack_files(Path(folder), odd_files(), words=word_rule, version=2)
             with Archive(path, engine=select_engine("cpu")) as archive:
-                for batch_bytes in BATCH_BYTES[1:]:
+                for batch_bytes in BATCH_BYTES[1:] if word_rule == "whitespace" else BATCH_BYTES[1:2]:
                     compare(device, archive, batch_bytes)
     sys.stdout.write("the device finds the words\n")
 

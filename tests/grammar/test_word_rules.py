@@ -72,8 +72,15 @@ def _stripped(lines: bytes) -> list[bytes]:
     return [line.lstrip(b" ") for line in lines.split(b"\n") if line]
 
 
-@pytest.mark.parametrize("words", ["letters", "identifiers"])
-@pytest.mark.parametrize("builder", BUILDERS)
+@pytest.mark.parametrize(
+    ("words", "builder"),
+    [
+        ("letters", "sequitur"),
+        ("identifiers", "repair"),
+        pytest.param("letters", "repair", marks=pytest.mark.slow),
+        pytest.param("identifiers", "sequitur", marks=pytest.mark.slow),
+    ],
+)
 def test_parts_are_cut_where_words_end(words: str, builder: str) -> None:
     """A file without whitespace is cut into parts at another separator, and never within a word."""
     rng = random.Random(words)

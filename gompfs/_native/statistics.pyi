@@ -134,6 +134,24 @@ def word_count_report(
     Raises ValueError if a source does not have a count for each word, or if the sums could exceed 62 bits.
     """
 
+def parts_word_count_report(
+    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
+    extents: tuple[NDArray[np.integer], ...],
+    word_section: Buffer,
+    max_word_bytes: int,
+    word_rule: WordRule,
+    word_characters: bytes,
+    inos: NDArray[np.uint64] | None,
+    by_count: bool,
+    top: int,
+    num_threads: int,
+) -> Report:
+    """Returns lines of word, tab and count, of text that is stored in parts.
+
+    See gompfs._native.grammar.read_parts_grammar for the first arguments. Only the files `inos` are counted, or all.
+    Raises ValueError, naming what is wrong.
+    """
+
 def task_report(corpus: Corpus, task: PostingsTask, top: int, postings: Postings, num_threads: int) -> Report:
     """Returns the lines of a task. Raises ValueError above the limit of the postings, OSError."""
 

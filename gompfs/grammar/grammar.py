@@ -14,7 +14,6 @@ from typing_extensions import Buffer
 from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
-from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_RULES
 
 SPLITTER = _grammar.SPLITTER
@@ -65,6 +64,22 @@ class TokenizedFiles:
     words: NDArray[np.uint32]
 
 
+class TextInParts(NamedTuple):
+    """Text that is stored in parts: the arguments of read_parts_grammar in gompfs._native.grammar."""
+
+    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]]
+    extents: tuple[NDArray[np.integer], ...]
+    words: Buffer
+    max_word_bytes: int
+    word_rule: _grammar.WordRule
+    word_characters: bytes
+
+    @staticmethod
+    def damaged(error: ValueError) -> ArchiveFormatError:
+        """Returns the error for text of which the C++ core said what is wrong."""
+        return ArchiveFormatError(f"the text of the archive has no statistics: {error}")
+
+
 class Grammar:
     """The dictionary of a segment's text and the parts of its grammar. It is immutable, and checked when it is read."""
 
@@ -84,23 +99,12 @@ class Grammar:
         return cls(native)
 
     @classmethod
-    def of_parts(
-        cls,
-        parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
-        extents: tuple[NDArray[np.integer], ...],
-        words: tuple[Buffer, int],
-        word_rule: str,
-    ) -> Grammar:
-        """Returns the grammar of text that is stored in parts; see read_parts_grammar for `parts` and `extents`.
-
-        `words` is the section `words`, and how many bytes its words may have. Raises ArchiveFormatError.
-        """
-        rule = WORD_RULE_KINDS[word_rule], word_characters(word_rule)
-        columns = tuple(map(np.ndarray.astype, extents, ("<u4", "<u8", "<u8", "<u8", "u1")))
+    def of_parts(cls, text: TextInParts) -> Grammar:
+        """Returns the grammar of text that is stored in parts. Raises ArchiveFormatError if it is damaged."""
         try:
-            return cls(_grammar.read_parts_grammar(parts, columns, *words, *rule, len(os.sched_getaffinity(0))))
+            return cls(_grammar.read_parts_grammar(*text, len(os.sched_getaffinity(0))))
         except ValueError as error:
-            raise ArchiveFormatError(f"the text of the archive has no statistics: {error}") from None
+            raise text.damaged(error) from None
 
     @classmethod
     def of_tokens(

@@ -55,11 +55,13 @@ class GrammarCache:
 def load_grammars(archive: Archive) -> list[Grammar]:
     """Returns the grammars that the archive holds: those of its sections, and those of text stored in parts."""
     from gompfs.grammar import Grammar
-    from gompfs.statistics.part_grammars import grammar_of_parts
+    from gompfs.statistics.text_in_parts import text_in_parts
 
     texts = map(archive.read_section, grammar_sections(archive))
     grammars = [Grammar.from_bytes(text, archive.word_rules) for text in texts]
-    return grammars + [grammar_of_parts(archive, each) for each in archive.segments if has_text_parts(each)]
+    return grammars + [
+        Grammar.of_parts(text_in_parts(archive, segment)) for segment in archive.segments if has_text_parts(segment)
+    ]
 
 
 def segments_with_grammars(archive: Archive) -> set[int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
 from gompfs.errors import StatsUnavailableError
-from gompfs.statistics.grammar_cache import grammar_sections
+from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
 from gompfs.statistics.report import PiecewiseReport, Report
 from gompfs.statistics.traversal import Traversal
 
@@ -32,12 +32,32 @@ def word_counts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Rep
     """Returns the lines `word<TAB>count` for a query."""
     # A device only if the user asked for it: otherwise the CPU counts while it reads.
     how = source.traversal(0)
-    has_all_grammars = len(grammar_sections(source.archive)) == len(source.archive.segments)
+    archive = source.archive
+    if how.device is None and len(archive.segments) == 1 and has_text_parts(archive.segments[0]):
+        return _count_parts(order, source, query)
+    has_all_grammars = len(grammar_sections(archive)) == len(archive.segments)
     if how.device is None and query.ino is None and has_all_grammars:
         counted = _count_sections(source)
     else:
         counted = _count_grammars(source, query, how)
     return word_count_report(counted, order, top=query.top)
+
+
+def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Report:
+    """Counts the words of the only segment, whose text is stored in parts, without making its grammar."""
+    from gompfs.grammar.grammar import ino_array
+    from gompfs.statistics.text_in_parts import text_in_parts
+
+    text = text_in_parts(source.archive, source.archive.segments[0])
+    inos = None if query.ino is None else ino_array(source.counted_inos(query))
+    num_threads = len(os.sched_getaffinity(0))
+    try:
+        native = _statistics.parts_word_count_report(
+            *text, inos, order is SortOrder.BY_COUNT, query.top, num_threads
+        )
+    except ValueError as error:
+        raise text.damaged(error) from None
+    return PiecewiseReport(native, num_threads)
 
 
 def _count_sections(source: StatsSource) -> list[CountedWords]:

@@ -3,15 +3,14 @@
 
 #include <nanobind/nanobind.h>
 
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
+#include "bindings/held_parts.h"
 #include "bindings/interruptible.h"
-#include "bindings/values.h"
 #include "common/failures.h"
 #include "grammar/rule_sizes.h"
 #include "grammar/section_reader.h"
@@ -53,40 +52,15 @@ Grammar* make_of_tokens(const Array<std::uint64_t>& starts, const Array<std::uin
     return grammar.release();
 }
 
-// `parts` are tuples of (head, blocks, text); `extents` are the columns of TextExtent.
+// See HeldParts.
 Grammar* read_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
                     std::uint64_t max_word_bytes, WordRule word_rule,
                     const nb::bytes& word_characters, unsigned num_threads) {
-    std::deque<BufferView> views;
-    const auto view = [&](nb::handle bytes) {
-        return views.emplace_back(bytes, PyBUF_SIMPLE).bytes();
-    };
-    std::vector<StoredPart> stored;
-    for (const nb::handle part : parts) {
-        const auto fields = nb::cast<nb::tuple>(part);
-        StoredPart& added = stored.emplace_back();
-        added.head = view(fields[0]);
-        for (const nb::handle block : nb::cast<nb::sequence>(fields[1])) {
-            added.blocks.push_back(view(block));
-        }
-        added.text = view(fields[2]);
-    }
-    const auto numbers = values_of<std::uint32_t>(extents[0]);
-    const auto offsets = values_of<std::uint64_t>(extents[1]);
-    const auto sizes = values_of<std::uint64_t>(extents[2]);
-    const auto inos = values_of<std::uint64_t>(extents[3]);
-    const auto continues = values_of<std::uint8_t>(extents[4]);
-    std::vector<TextExtent> rows;
-    for (std::size_t row = 0; row < numbers.size(); ++row) {
-        rows.push_back({numbers[row], offsets.at(row), sizes.at(row), inos.at(row),
-                        continues.at(row) != 0});
-    }
-    const Bytes words = view(word_section);
-    const Tokenizer tokenizer(word_rule, as_vector(word_characters));
+    const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
     auto grammar = std::make_unique<Grammar>();
     run_interruptibly([&] {
-        *grammar =
-            read_parts_grammar(stored, rows, words, max_word_bytes, tokenizer, num_threads);
+        *grammar = read_parts_grammar(held.parts, held.extents, held.words, held.max_word_bytes,
+                                      held.tokenizer, num_threads);
     });
     return grammar.release();
 }

@@ -13,8 +13,10 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/counted_section.h"
+#include "bindings/held_parts.h"
 #include "bindings/interruptible.h"
 #include "common/failures.h"
+#include "statistics/parts_word_count_report.h"
 #include "statistics/task_report.h"
 #include "statistics/word_count_report.h"
 #include "statistics/words_report.h"
@@ -73,6 +75,24 @@ Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>
     return report.release();
 }
 
+// Parts as HeldParts takes them; the words of files in `inos` are counted, or of all files.
+Report* of_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
+                 std::uint64_t max_word_bytes, WordRule word_rule,
+                 const nb::bytes& word_characters, const Inos& inos, bool by_count,
+                 std::uint64_t top, unsigned num_threads) {
+    const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
+    const CountedFiles files = counted_files(inos);
+    std::unique_ptr<Report> report;
+    run_interruptibly([&] {
+        auto counts = std::make_shared<const PartsWordCounts>(
+            held.parts, held.extents, held.words, held.max_word_bytes, held.tokenizer, files,
+            num_threads);
+        report = std::make_unique<PartsWordCountReport>(std::move(counts), by_count, top,
+                                                        num_threads);
+    });
+    return report.release();
+}
+
 Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
                  std::uint64_t begin, std::uint64_t end) {
     std::unique_ptr<Report> report;
@@ -98,6 +118,9 @@ void bind_report(nb::module_& statistics) {
     statistics.def("word_count_report", &of_word_counts, "sources"_a, "counts"_a, "by_count"_a,
                    "top"_a, "num_threads"_a, nb::keep_alive<0, 1>(), nb::keep_alive<0, 2>(),
                    nb::rv_policy::take_ownership);
+    statistics.def("parts_word_count_report", &of_parts, "parts"_a, "extents"_a, "word_section"_a,
+                   "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "inos"_a.none(),
+                   "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership);
     statistics.def("words_report", &of_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
                    nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
 }

@@ -10,7 +10,7 @@
 
 #include "codec/block.h"
 #include "codec/tadoc_codec.h"
-#include "grammar/word_head.h"
+#include "grammar/grammar.h"
 
 namespace gompfs {
 namespace {
@@ -65,6 +65,40 @@ std::vector<Expansion> expansions_of(const Head& head, const WordSection& words)
                                 first.begins_with_separator(), before.ends_with_word());
     }
     return expansions;
+}
+
+// Calls take(symbol) for every symbol of the root but the splitter, and end(start, size, goes_on)
+// after each piece of a file.
+template <typename Take, typename End>
+void for_each_piece(const Head& head, const std::vector<Expansion>& expansions,
+                    std::span<const Bytes> blocks, Take&& take, End&& end) {
+    SymbolTable table;
+    table.code = head.code;
+    table.expansions.resize(head.num_symbols());  // their number is the limit of ranks
+    std::vector<std::uint32_t> ranks;
+    for (const Bytes block : blocks) {
+        if (!decode_tadoc_ranks(checked_payload(block, Codec::gompresso_tadoc), table, ranks)) {
+            fail();
+        }
+    }
+    std::uint64_t position = 0, start = 0;
+    Expansion before;
+    for (const std::uint32_t rank : ranks) {
+        const Symbol symbol = head.symbols[rank];
+        const Expansion& expansion = expansions[symbol];
+        position -= expansion.takes_space_of(before);
+        before = expansion;
+        if (head.has_splitter && symbol == 0) {
+            end(start, position - start, false);
+            start = position;
+        } else {
+            position += expansion.size();
+            take(symbol);
+        }
+    }
+    if (position != start) {
+        end(start, position - start, true);
+    }
 }
 
 class GrammarTaker {
@@ -124,36 +158,13 @@ class GrammarTaker {
     }
 
     void take_root(std::span<const Bytes> blocks) {
-        SymbolTable table;
-        table.code = head_.code;
-        table.expansions.resize(head_.num_symbols());  // their number is the limit of ranks
-        std::vector<std::uint32_t> ranks;
-        for (const Bytes block : blocks) {
-            if (!decode_tadoc_ranks(checked_payload(block, Codec::gompresso_tadoc), table, ranks)) {
-                fail();
-            }
-        }
-        std::uint64_t position = 0, start = 0;
         std::size_t begin = 0;
-        Expansion before;
-        for (const std::uint32_t rank : ranks) {
-            const Symbol symbol = head_.symbols[rank];
-            const Expansion& expansion = expansions_[symbol];
-            position -= expansion.takes_space_of(before);
-            before = expansion;
-            if (head_.has_splitter && symbol == 0) {
-                part_.pieces.push_back(
-                    {start, position - start, begin, part_.root.size(), false});
-                start = position;
+        for_each_piece(
+            head_, expansions_, blocks, [&](Symbol symbol) { append(symbol, part_.root); },
+            [&](std::uint64_t start, std::uint64_t size, bool goes_on) {
+                part_.pieces.push_back({start, size, begin, part_.root.size(), goes_on});
                 begin = part_.root.size();
-                continue;
-            }
-            position += expansion.size();
-            append(symbol, part_.root);
-        }
-        if (position != start) {
-            part_.pieces.push_back({start, position - start, begin, part_.root.size(), true});
-        }
+            });
     }
 
     Head head_;
@@ -171,6 +182,48 @@ PartWords words_of_grammar(Bytes head_bytes, std::span<const Bytes> blocks,
         fail();
     }
     return GrammarTaker(std::move(*head), words).take(blocks);
+}
+
+CountedPartWords count_words_of_grammar(Bytes head_bytes, std::span<const Bytes> blocks,
+                                        const WordSection& words,
+                                        std::span<const WeightedRange> ranges) {
+    std::optional<Head> head = read_head(checked_payload(head_bytes, Codec::head));
+    if (!head) {
+        fail();
+    }
+    std::vector<std::uint64_t> weights(head->num_symbols());
+    const auto add = [&](Symbol symbol, std::uint64_t weight) {
+        weights[symbol] = std::min(weights[symbol] + weight, kMaxTokens);
+    };
+    std::vector<Symbol> piece;
+    for_each_piece(
+        *head, expansions_of(*head, words), blocks, [&](Symbol symbol) { piece.push_back(symbol); },
+        [&](std::uint64_t start, std::uint64_t size, bool) {
+            if (!ranges.empty() && ranges.front().offset == start && ranges.front().size == size) {
+                for (const Symbol symbol : piece) {
+                    add(symbol, ranges.front().weight);
+                }
+                ranges = ranges.subspan(1);
+            }
+            piece.clear();
+        });
+    if (!ranges.empty()) {
+        throw std::invalid_argument("an extent of a file is not a piece of a part");
+    }
+    // A rule uses symbols of lower numbers only.
+    for (std::uint32_t rule = head->num_rules(); rule-- > 0;) {
+        const std::uint64_t weight = weights[head->first_rule() + rule];
+        for (auto at = head->rule_starts[rule]; weight != 0 && at < head->rule_starts[rule + 1];
+             ++at) {
+            add(head->rule_symbols[at], weight);
+        }
+    }
+    CountedPartWords counted;
+    counted.counts.assign(weights.begin() + head->first_word(),
+                          weights.begin() + head->first_separator());
+    counted.local_words = std::move(head->local_words);
+    counted.global_words = std::move(head->global_words);
+    return counted;
 }
 
 PartWords words_of_text(std::string_view text, std::span<const std::uint64_t> ends,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -40,5 +41,23 @@ PartWords words_of_grammar(Bytes head, std::span<const Bytes> blocks,
 // The words of a text, without rules. `ends` are the ends of its files and pieces.
 PartWords words_of_text(std::string_view text, std::span<const std::uint64_t> ends,
                               const Tokenizer& tokenizer);
+
+// A range of a part's text that files have, and how many.
+struct WeightedRange {
+    std::uint64_t offset, size, weight;
+};
+
+// How often words occur in a part: local words, and global ones by their numbers.
+struct CountedPartWords {
+    TokenList local_words;
+    std::vector<std::uint32_t> global_words;
+    std::vector<std::uint64_t> counts;  // of the local words, then of the global ones
+};
+
+// Counts the words of a part without making its grammar. Ranges are in the order of their offsets.
+// Throws std::invalid_argument if the part is damaged, or a range is no piece of it.
+CountedPartWords count_words_of_grammar(Bytes head, std::span<const Bytes> blocks,
+                                        const WordSection& words,
+                                        std::span<const WeightedRange> ranges);
 
 }  // namespace gompfs

@@ -221,19 +221,25 @@ std::vector<Part> join(std::vector<MadeParts> made) {
 
 }  // namespace
 
-Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const TextExtent> extents,
-                           Bytes word_section, std::uint64_t max_word_bytes,
-                           const Tokenizer& tokenizer, unsigned num_threads) {
-    const WordSection section =
-        word_section.empty() ? WordSection() : WordSection(word_section, max_word_bytes);
-    // Per part, its extents; and at the end the words of the section.
+std::vector<std::span<const TextExtent>> split_by_part(std::span<const TextExtent> extents,
+                                                       std::size_t num_parts) {
     std::vector<std::span<const TextExtent>> of_part;
-    for (std::uint32_t part = 0; part < stored.size(); ++part) {
+    for (std::size_t part = 0; part < num_parts; ++part) {
         const auto end = std::find_if(extents.begin(), extents.end(),
                                       [&](const TextExtent& each) { return each.part != part; });
         of_part.emplace_back(extents.begin(), end);
         extents = extents.subspan(of_part.back().size());
     }
+    return of_part;
+}
+
+Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const TextExtent> extents,
+                           Bytes word_section, std::uint64_t max_word_bytes,
+                           const Tokenizer& tokenizer, unsigned num_threads) {
+    const WordSection section =
+        word_section.empty() ? WordSection() : WordSection(word_section, max_word_bytes);
+    const std::vector<std::span<const TextExtent>> of_part =
+        split_by_part(extents, stored.size());
     std::vector<PartWords> parts(stored.size());
     std::vector<WordList> lists(stored.size() + 1);
     std::vector<std::uint32_t> section_numbers;  // of the words of the last list

@@ -26,6 +26,10 @@ struct StoredPart {
     Bytes text;
 };
 
+// The extents of each part.
+std::vector<std::span<const TextExtent>> split_by_part(std::span<const TextExtent> extents,
+                                                       std::size_t num_parts);
+
 // Returns the grammar of the words of all files. `word_section` may be empty; its words may have up
 // to max_word_bytes. Extents are in the order of part, offset and inode number; several files may
 // share the same bytes. Throws std::invalid_argument if a part is damaged, or if an extent is not a

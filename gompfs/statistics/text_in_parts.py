@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from gompfs.archive.arrays import all_extents
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.errors import CorruptBlockError
+from gompfs.grammar import TextInParts
+from gompfs.grammar.grammar import WORD_RULE_KINDS
+from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_SECTION, PartKind, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.grammar import Grammar
 
 # The words of a section have at most this many bytes per byte of its payloads, and some more (docs/format-2.md).
 _MAX_WORD_EXPANSION = 128
 _MIN_WORD_BYTES = 1 << 20
 
 
-def grammar_of_parts(archive: Archive, segment: Segment) -> Grammar:
-    """Returns the grammar of all text of a segment, for the files that the index lists.
+def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
+    """Returns all text of a segment, with the files that the index lists.
 
     Raises ArchiveFormatError, CorruptIndexError or CorruptBlockError.
     """
-    from gompfs.grammar import Grammar
-
     ranges = np.array(list(segment.part_ranges(archive.block_size)), np.int64).reshape(-1, 2)
     is_text = np.frombuffer(segment.parts.kinds, np.uint8) != PartKind.DATA
     parts = [
@@ -36,10 +36,11 @@ def grammar_of_parts(archive: Archive, segment: Segment) -> Grammar:
         if is_text[number]
     ]
     extents = _extents_of_parts(all_extents(archive), ranges[is_text])
-    return Grammar.of_parts(parts, extents, _words(archive, segment), archive.meta["words"])
+    rule = archive.meta["words"]
+    return TextInParts(parts, extents, *_words(archive, segment), WORD_RULE_KINDS[rule], word_characters(rule))
 
 
-def _extents_of_parts(extents: NDArray[np.int64], ranges: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+def _extents_of_parts(extents: NDArray[np.int64], ranges: NDArray[np.int64]) -> tuple[NDArray[np.integer], ...]:
     """Returns part, offset, size, ino and whether the file began before, of the extents in some parts."""
     ino, file_offset, stream_offset, size = extents.T
     part = np.searchsorted(ranges[:, 0], stream_offset, "right") - 1
@@ -48,7 +49,9 @@ def _extents_of_parts(extents: NDArray[np.int64], ranges: NDArray[np.int64]) -> 
     chosen = chosen[np.lexsort((ino[chosen], stream_offset[chosen]))]
     part = part[chosen]
     offset = stream_offset[chosen] - ranges[part, 0]
-    return part, offset, size[chosen], ino[chosen], (file_offset[chosen] > 0).astype(np.int64)
+    continues = file_offset[chosen] > 0
+    columns = part, offset, size[chosen], ino[chosen], continues
+    return tuple(map(np.ndarray.astype, columns, ("<u4", "<u8", "<u8", "<u8", "u1")))
 
 
 def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]:

@@ -8,9 +8,10 @@
 //    is known only when all parts are there.
 // 3. After the last file, the shared tokens are numbered, and every part is encoded (part_encoder.h).
 //
-// A part whose grammar would be larger than its text in gompresso-bit is stored in that codec. It is
-// encoded at once, and its tokens are not counted. So is a part with a token that is longer than a
-// part. A part that exceeds a limit of the format falls back to gompresso-bit at the end.
+// A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
+// estimate says that this may happen, the blocks are encoded in step 2 and compared in step 3. A part
+// with a token that is longer than a part has no grammar. One that exceeds a limit of the format falls
+// back to gompresso-bit in step 3.
 //
 // Memory: each worker has a part, and as many wait. Temporary storage begins in memory and continues
 // in an unnamed file; it takes about a third of the text. A failure in a worker is kept and thrown
@@ -34,24 +35,46 @@ constexpr std::uint64_t kStoredInMemory = 64 << 20;
 constexpr std::size_t kPartsAtOnce = 32;
 constexpr int kFallbackLevel = 6;  // of gompresso-bit
 
-// The blocks of a text in gompresso-bit, one after another.
-std::vector<std::vector<std::uint8_t>> encode_blocks(std::string_view text,
-                                                     std::uint32_t block_size) {
-    std::vector<std::vector<std::uint8_t>> blocks;
+using Blocks = std::vector<std::vector<std::uint8_t>>;
+
+// The blocks of a text in gompresso-bit.
+Blocks encode_blocks(std::string_view text, std::uint32_t block_size) {
+    Blocks blocks;
     const Bytes bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     for (std::size_t at = 0; at < bytes.size(); at += block_size) {
-        const Bytes content = bytes.subspan(at, std::min<std::size_t>(block_size, bytes.size() - at));
+        const Bytes content =
+            bytes.subspan(at, std::min<std::size_t>(block_size, bytes.size() - at));
         blocks.push_back(encode_block(content, {Codec::gompresso_bit, kFallbackLevel, false}));
     }
     return blocks;
 }
 
-std::uint64_t total_size(const std::vector<std::vector<std::uint8_t>>& blocks) {
+std::uint64_t total_size(const Blocks& blocks) {
     std::uint64_t size = 0;
     for (const std::vector<std::uint8_t>& block : blocks) {
         size += block.size();
     }
     return size;
+}
+
+std::vector<std::uint8_t> join_blocks(const Blocks& blocks) {
+    std::vector<std::uint8_t> bytes;
+    for (const std::vector<std::uint8_t>& block : blocks) {
+        append(bytes, static_cast<std::uint32_t>(block.size()));
+        bytes.insert(bytes.end(), block.begin(), block.end());
+    }
+    return bytes;
+}
+
+Blocks split_blocks(Bytes bytes) {
+    Blocks blocks;
+    while (!bytes.empty()) {
+        const auto size = load<std::uint32_t>(bytes.data());
+        const Bytes block = bytes.subspan(sizeof size, size);
+        blocks.emplace_back(block.begin(), block.end());
+        bytes = bytes.subspan(sizeof size + size);
+    }
+    return blocks;
 }
 
 // About log2(value) * 16.
@@ -61,8 +84,8 @@ std::uint64_t log2_in_16ths(std::uint64_t value) {
     return static_cast<std::uint64_t>(whole) * 16 + fraction;
 }
 
-// About how many bytes a part takes as a grammar: the entropy of its symbols, and half of the bytes
-// of its tokens.
+// About how many bytes a part takes as a grammar: the entropy of its symbols, and an eighth of the
+// bytes of its tokens. Most parts of source code and prose take 0.9 to 1.1 times as much.
 std::uint64_t estimated_size(const PartGrammar& part) {
     std::vector<std::uint32_t> counts(part.tokens.size() + std::size_t{part.rules.size()});
     for (const Symbol symbol : part.rules.symbols) {
@@ -79,7 +102,7 @@ std::uint64_t estimated_size(const PartGrammar& part) {
     for (std::uint32_t token = 0; token < part.tokens.size(); ++token) {
         token_bytes += part.tokens[token].size();
     }
-    return bits_in_16ths / 128 + token_bytes / 2;
+    return bits_in_16ths / 128 + token_bytes / 8;
 }
 
 }  // namespace
@@ -135,46 +158,44 @@ void PartsBuilder::work() {
         ++num_running_;
         lock.unlock();
         changed_.notify_all();
-        Stored stored;
+        Waiting waiting;
         std::exception_ptr failure;
         try {
-            stored = store(part, builder);
+            waiting = prepare(part, builder);
         } catch (...) {
             failure = std::current_exception();
         }
         lock.lock();
-        parts_[part.number] = stored;
+        parts_[part.number] = waiting;
         failure_ = failure_ ? failure_ : failure;
         --num_running_;
         changed_.notify_all();
     }
 }
 
-PartsBuilder::Stored PartsBuilder::store(const CollectedPart& part, PartGrammarBuilder& builder) {
-    Stored stored{.text_size = part.text.size()};
-    std::vector<std::uint8_t> bytes;
-    stored.is_grammar = part.text.size() <= options_.part_size;
-    if (stored.is_grammar) {
+PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
+                                            PartGrammarBuilder& builder) {
+    Waiting waiting{.text_size = part.text.size()};
+    const bool has_grammar = part.text.size() <= options_.part_size;
+    std::uint64_t estimate = 0;
+    if (has_grammar) {
         const PartGrammar grammar = builder.build(part.text, part.file_ends);
-        const std::uint64_t estimate = estimated_size(grammar);
-        // Text that is not hard to compress is smaller as a grammar.
-        if (estimate > part.text.size() / 3) {
-            stored.is_grammar = total_size(encode_blocks(part.text, options_.block_size)) > estimate;
-        }
-        if (stored.is_grammar) {
-            shared_.add(grammar.tokens, grammar.are_words);
-            bytes = store_grammar(grammar);
+        shared_.add(grammar.tokens, grammar.are_words);
+        waiting.grammar = store(store_grammar(grammar));
+        estimate = estimated_size(grammar);
+    }
+    // A part that is easy to compress is smaller as a grammar.
+    if (!has_grammar || estimate > part.text.size() / 5) {
+        const Blocks blocks = encode_blocks(part.text, options_.block_size);
+        if (!has_grammar || total_size(blocks) < estimate) {
+            waiting.blocks = store(join_blocks(blocks));
         }
     }
-    if (!stored.is_grammar) {
-        for (const auto& block : encode_blocks(part.text, options_.block_size)) {
-            append(bytes, static_cast<std::uint32_t>(block.size()));
-            bytes.insert(bytes.end(), block.begin(), block.end());
-        }
-    }
-    stored.offset = spill_.append(bytes);
-    stored.size = bytes.size();
-    return stored;
+    return waiting;
+}
+
+PartsBuilder::Stored PartsBuilder::store(std::span<const std::uint8_t> bytes) {
+    return {spill_.append(bytes), bytes.size()};
 }
 
 void PartsBuilder::finish() {
@@ -198,7 +219,7 @@ void PartsBuilder::finish() {
 
 std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
     std::vector<std::uint64_t> sizes;
-    for (const Stored& part : parts_) {
+    for (const Waiting& part : parts_) {
         sizes.push_back(part.text_size);
     }
     return sizes;
@@ -215,30 +236,34 @@ std::vector<EncodedPart> PartsBuilder::next_parts() {
     const std::size_t count = std::min(parts_.size() - next_part_, kPartsAtOnce);
     std::vector<EncodedPart> built(count);
     parallel_for_all(count, options_.num_threads,
-                     [&](std::size_t index) { built[index] = load(parts_[next_part_ + index]); });
+                     [&](std::size_t index) { built[index] = encode(parts_[next_part_ + index]); });
     next_part_ += count;
     return built;
 }
 
-EncodedPart PartsBuilder::load(const Stored& stored) {
+std::vector<std::uint8_t> PartsBuilder::load(const Stored& stored) const {
     std::vector<std::uint8_t> bytes(stored.size);
     spill_.read(stored.offset, bytes);
-    EncodedPart encoded;
-    if (stored.is_grammar) {
-        const PartGrammar part = load_grammar(bytes);
-        if (auto of_grammar = encode_part(part, shared_, options_.block_size)) {
-            return std::move(*of_grammar);
-        }
-        encoded.blocks = encode_blocks(text_of(part), options_.block_size);
-        return encoded;
+    return bytes;
+}
+
+EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
+    EncodedPart without_grammar;
+    without_grammar.blocks = split_blocks(load(waiting.blocks));
+    if (waiting.grammar.size == 0) {
+        return without_grammar;
     }
-    for (Bytes rest = bytes; !rest.empty();) {
-        const auto size = gompfs::load<std::uint32_t>(rest.data());
-        const Bytes block = rest.subspan(sizeof size, size);
-        encoded.blocks.emplace_back(block.begin(), block.end());
-        rest = rest.subspan(sizeof size + size);
+    const PartGrammar part = load_grammar(load(waiting.grammar));
+    std::optional<EncodedPart> of_grammar = encode_part(part, shared_, options_.block_size);
+    if (!of_grammar && without_grammar.blocks.empty()) {
+        without_grammar.blocks = encode_blocks(text_of(part), options_.block_size);
     }
-    return encoded;
+    // A grammar is worth 5% more: statistics need not decode its text.
+    const bool is_smaller =
+        of_grammar && (without_grammar.blocks.empty() ||
+                       (of_grammar->head.size() + total_size(of_grammar->blocks)) * 20 <=
+                           total_size(without_grammar.blocks) * 21);
+    return is_smaller ? std::move(*of_grammar) : without_grammar;
 }
 
 }  // namespace gompfs

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -50,17 +51,23 @@ class PartsBuilder {
     std::vector<EncodedPart> next_parts();  // a part without a grammar has an empty head
 
   private:
-    // Where the grammar of a part, or its blocks, are stored until all parts are known.
+    // A range of the temporary storage.
     struct Stored {
         std::uint64_t offset = 0, size = 0;
+    };
+    // The grammar of a part, and its blocks in gompresso-bit, until all parts are known. One of the
+    // two may be missing.
+    struct Waiting {
         std::uint64_t text_size = 0;
-        bool is_grammar = true;
+        Stored grammar, blocks;
     };
 
     void dispatch(CollectedPart part);
     void work();
-    Stored store(const CollectedPart& part, PartGrammarBuilder& builder);
-    EncodedPart load(const Stored& stored);
+    Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
+    Stored store(std::span<const std::uint8_t> bytes);
+    std::vector<std::uint8_t> load(const Stored& stored) const;
+    EncodedPart encode(const Waiting& part) const;
 
     Cancellation cancellation_;  // of threads_
     const Options options_;
@@ -76,7 +83,7 @@ class PartsBuilder {
     bool stopping_ = false;
     std::exception_ptr failure_;
     std::vector<std::thread> threads_;
-    std::vector<Stored> parts_;
+    std::vector<Waiting> parts_;
     std::size_t next_part_ = 0;
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from taken_apart import FOOTER_SIZE, SUPERBLOCK_FIELDS, TakenApart, with_checksum
+from taken_apart_2 import TakenApart2
 
 EXTREMES = (0, 1, 63, 64, 65, 4096, (1 << 31), (1 << 32) - 1, 1 << 40, (1 << 62), (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 
@@ -28,7 +29,9 @@ def superblock(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
 
 
 def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
-    """Changes fields of the newest footer."""
+    """Changes fields of the newest footer. In version 2, also of the generation header, and bytes of one copy."""
+    if isinstance(parts, TakenApart2):
+        return _trailers(parts, rng)
     end = len(parts.data) + -len(parts.data) % 4096
     size = len(parts.image)
     name = rng.choice(
@@ -47,6 +50,31 @@ def footer(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     if name == "index_offset" and rng.random() < 0.3:
         parts.odd_footer["index_size"] = rng.choice(EXTREMES)
     return f"{name} of the footer is {value}", True
+
+
+def _trailers(parts: TakenApart2, rng: random.Random) -> tuple[str, bool]:
+    end, kind = len(parts.data) + -len(parts.data) % 16, rng.choice(("footer", "footer", "pin", "pin", "bytes"))
+    if kind == "bytes":
+        copy, at = rng.randrange(2), rng.random()
+
+        def flip(content: bytes) -> bytes:
+            size = (len(content) - end) // 2
+            position = end + copy * size + int(at * size)
+            return content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+
+        parts.after_image.append(flip)
+        return f"a flipped bit in copy {copy} of the index", True
+    if kind == "pin":
+        name = rng.choice(("index_offset", "index_offset", "index_size", "generation", "reserved"))
+        parts.odd_pin[name] = rng.choice((end + 16, end - 16, end + 1, 112, 1000, *EXTREMES))
+        return f"{name} in the header is {parts.odd_pin[name]}", True
+    names = ("generation", "copy", "start", "index_offset", "index_size", "image_size", "index_xxh3", "previous")
+    name = rng.choice((*names, "reserved"))
+    near = rng.choice((1, -1, 16, 4096))
+    sound = {"index_offset": end, "image_size": len(parts.image), "generation": parts.footer.generation}
+    parts.odd_footer[name] = rng.choice((sound.get(name, 0) + near, *EXTREMES))
+    parts.odd_copies = rng.choice(((0,), (1,), (0, 1)))
+    return f"{name} of the footers {parts.odd_copies} is {parts.odd_footer[name]}", True
 
 
 def cut(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:

@@ -7,6 +7,7 @@ import sqlite3
 
 from grammar_numbers import GrammarNumbers, Part
 from taken_apart import TakenApart
+from taken_apart_2 import TakenApart2
 
 _TIME = 1_500_000_000_000_000_000
 
@@ -148,9 +149,11 @@ def _many_segments(parts: TakenApart, rng: random.Random) -> str:
     count = rng.choice((100, 5000))
 
     def change(index: sqlite3.Connection) -> None:
-        ((number, blocks),) = index.execute("SELECT COUNT(*), COALESCE(SUM(num_blocks), 0) FROM segment").fetchall()
+        query = "SELECT COUNT(*), COALESCE(SUM(length(compressed_sizes) / 4), 0) FROM segment"
+        ((number, blocks),) = index.execute(query).fetchall()
         rows = [(number + n, blocks) for n in range(count)]
-        index.executemany("INSERT INTO segment VALUES (?, ?, 0, 0, x'', x'', x'')", rows)
+        empty = "0, x'', x'', x'', x'', 0, x''" if isinstance(parts, TakenApart2) else "0, 0, x'', x'', x''"
+        index.executemany(f"INSERT INTO segment VALUES (?, ?, {empty})", rows)
 
     parts.change_index(change)
     return f"{count} empty ones"
@@ -162,7 +165,7 @@ def _many_sections(parts: TakenApart, rng: random.Random) -> str:
     kind = rng.choice(("grammar", "kind"))
 
     def change(index: sqlite3.Connection) -> None:
-        sections = index.execute("SELECT uncompressed_size, archive_offsets, compressed_sizes FROM section").fetchall()
+        sections = [row[2:] for row in index.execute("SELECT * FROM section").fetchall()]
         rows = [(n + 1, "grammar") if kind == "grammar" else (0, f"kind {n}") for n in range(count)]
         for row in rows:
             index.execute("INSERT OR REPLACE INTO section VALUES (?, ?, ?, ?, ?)", (*row, *rng.choice(sections)))
@@ -197,7 +200,9 @@ def _large_grammar(parts: TakenApart, rng: random.Random) -> str:
     for part in numbers.parts:
         part.num_words = part.expanded_size()
     content = numbers.to_bytes()
-    parts.change_index(lambda index: index.execute("INSERT OR REPLACE INTO section VALUES (0, 'grammar', 0, x'', x'')"))
+    nowhere = "0" if isinstance(parts, TakenApart2) else "x''"
+    statement = f"INSERT OR REPLACE INTO section VALUES (0, 'grammar', 0, {nowhere}, x'')"
+    parts.change_index(lambda index: index.execute(statement))
     parts.set_section((0, "grammar"), content)
     return f"{shape}, {len(content)} bytes"
 

@@ -153,8 +153,93 @@ def read_archive(content: bytes) -> Reading:
         raise OracleError(str(error)) from error
 
 
+def generation_ends(content: bytes) -> list[int]:
+    """Returns the ends of the generations of an archive, newest first."""
+    if content[8:12] == b"\2\0\0\0":
+        return [end for end, *_ in _chain(content)][::-1]
+    ends = [len(content)]
+    while previous := FOOTER_FIELDS.unpack_from(content, ends[-1] - FOOTER_SIZE)[6]:
+        ends.append(previous + FOOTER_SIZE)
+    return ends
+
+
 def _read(content: bytes) -> Reading:
     _, version, block_size, _, _ = SUPERBLOCK_FIELDS.unpack_from(content)
+    image = _newest_image(content, block_size) if version == 2 else _last_image(content, version)
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(image)
+        steps = iter(range(_MAX_STEPS))
+        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
+        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+            raise OracleError("the pages of the index contradict each other")
+        return _read_tables(connection, content, block_size, version)
+    finally:
+        connection.close()
+
+
+def _chain(content: bytes) -> list[tuple[int, int, int]]:
+    """Returns the end of each generation of an archive of version 2, and offset and size of its stored index."""
+    found: list[tuple[int, int, int]] = []
+    start, (offset, size) = 0, struct.unpack_from("<QQ", content, 32)
+    while offset % 16 == 0 and offset >= start + 64 and size:
+        rounded = -(-size // 16) * 16
+        if offset + rounded + 96 > len(content):
+            break
+        end = offset + 2 * rounded + 192
+        found.append((end, offset, size))
+        start = -(-end // 64) * 64
+        raw = content[start : start + 64]
+        if len(raw) < 64 or xxh3_64_intdigest(raw[:56]) != int.from_bytes(raw[56:], "little"):
+            break
+        magic, generation, reserved, uuid, offset, size, reserved_too = struct.unpack_from("<8sII16sQQQ", raw)
+        if magic != b"\x89GGENER\n" or generation != len(found) + 1 or uuid != content[16:32]:
+            break
+        if reserved or reserved_too:
+            break
+    return found
+
+
+def _newest_image(content: bytes, block_size: int) -> bytes:
+    """Returns the image of the newest index of an archive of version 2."""
+    chain = _chain(content)
+    if not chain:
+        raise OracleError("no generation")
+    _, offset, size = chain[-1]
+    rounded = -(-size // 16) * 16
+    start = -(-chain[-2][0] // 64) * 64 if len(chain) > 1 else 0
+    previous = chain[-2][0] - 96 if len(chain) > 1 else 0
+    for copy in (1, 0):
+        begin = offset + copy * (rounded + 96)
+        raw = content[begin + rounded : begin + rounded + 96]
+        if len(raw) < 96 or xxh3_64_intdigest(raw[:88]) != int.from_bytes(raw[88:], "little"):
+            continue
+        *fields, image_size, image_xxh3, before, reserved = struct.unpack_from("<8sII16sQQQQQQQ", raw)
+        if fields != [b"GOMPEND2", len(chain), copy, content[16:32], start, begin, size]:
+            continue
+        if reserved or before != previous or image_size > 341 * size:
+            continue
+        image = _image_of(content[begin : begin + size], image_size, block_size)
+        if image and xxh3_64_intdigest(image) == image_xxh3:
+            return image
+    raise OracleError("no whole copy of the index")
+
+
+def _image_of(stored: bytes, size: int, block_size: int) -> bytes | None:
+    """Returns the content of blocks that lie one after another, or None if they are not whole or have another size."""
+    image, end = b"", 0
+    while len(image) < size:
+        begin = -(-end // 16) * 16
+        end = begin + BLOCK_HEADER_SIZE + int.from_bytes(stored[begin + 8 : begin + 12], "little")
+        block = _decoded(stored[begin:end], min(block_size, size - len(image)))
+        if block is None or end > len(stored):
+            return None
+        image += block[0]
+    return image if end == len(stored) else None
+
+
+def _last_image(content: bytes, version: int) -> bytes:
+    """Returns the image of the index at the end of an archive of version 1."""
     footer = FOOTER_FIELDS.unpack_from(content, len(content) - FOOTER_SIZE)
     magic, generation, reserved, index_offset, index_size, index_xxh3, _, reserved_too = footer
     if magic != b"GOMPEND\n" or version != 1 or generation == 0 or reserved or reserved_too:
@@ -167,19 +252,10 @@ def _read(content: bytes) -> Reading:
     page_size, page_count = int.from_bytes(image[16:18]), int.from_bytes(image[28:32])
     if (65536 if page_size == 1 else page_size) * page_count != index_size:
         raise OracleError("the footer is not that of the index: another generation is shown, with a warning")
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.deserialize(image)
-        steps = iter(range(_MAX_STEPS))
-        connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-        if connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-            raise OracleError("the pages of the index contradict each other")
-        return _read_tables(connection, content, block_size)
-    finally:
-        connection.close()
+    return image
 
 
-def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int) -> Reading:
+def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int, version: int) -> Reading:
     reading = Reading()
     for row in connection.execute("SELECT ino, mode, uid, gid, size, mtime_ns, nlink, rdev, symlink_target FROM inode"):
         _check(row[:8], int)
@@ -195,6 +271,9 @@ def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int
     reading.binary = {ino for (ino,) in connection.execute("SELECT ino FROM binary_file")}
     meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
     reading.words = meta.get("words", "whitespace")
+    if version == 2:
+        _read_parts(connection, content, block_size, reading)
+        return reading
     start = 0
     for size, offsets, sizes in connection.execute(
         "SELECT uncompressed_size, archive_offsets, compressed_sizes FROM segment ORDER BY number"
@@ -207,6 +286,24 @@ def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int
         start += count * block_size
     reading._starts = [block[0] for block in reading.blocks]
     return reading
+
+
+def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int, reading: Reading) -> None:
+    """Reads the blocks of the stream of an archive of version 2."""
+    start = 0
+    query = "SELECT archive_offset, compressed_sizes, part_sizes FROM segment ORDER BY number"
+    for offset, packed, part_sizes in connection.execute(query):
+        sizes = iter(struct.unpack(f"<{len(packed) // 4}I", packed))
+        for part_size in struct.unpack(f"<{len(part_sizes) // 8}Q", part_sizes):
+            for begin in range(0, part_size, block_size):
+                compressed = next(sizes, None)
+                if compressed is None:
+                    raise OracleError("a part has more blocks than the segment")
+                raw = content[offset : offset + compressed]
+                reading.blocks.append((start, raw, min(part_size - begin, block_size)))
+                start += block_size
+                offset = -(-(offset + compressed) // 16) * 16
+    reading._starts = [block[0] for block in reading.blocks]
 
 
 def _check(values: Iterable[object], *kinds: type) -> None:

@@ -41,10 +41,9 @@ if __name__ == "__main__":
 
 from examine import Examination, remove
 from mutate import STRUCTURES, make_mutant
-from oracle import read_archive
+from oracle import generation_ends, read_archive
 from processes import run_as_processes, run_real_mount
 from seeds import SEEDS, read_seed
-from taken_apart import FOOTER_FIELDS, FOOTER_SIZE
 from watch import Watch
 
 _TESTS = Path(__file__).parents[1]
@@ -152,14 +151,11 @@ def _original_contents(seed: str) -> dict[bytes, set[bytes]]:
     """Returns by path what each file of a seed contains, or contained in an earlier generation."""
     contents: dict[bytes, set[bytes]] = {}
     archive = read_seed(seed)
-    end = len(archive)
-    while end:
+    for end in generation_ends(archive):
         reading = read_archive(archive[:end])
         for path, entry in reading.paths.items():
             if stat.S_ISREG(entry.mode):
                 contents.setdefault(path, set()).add(reading.content(entry.ino, verify=True) or b"")
-        previous = FOOTER_FIELDS.unpack_from(archive, end - FOOTER_SIZE)[6]
-        end = previous + FOOTER_SIZE if previous else 0
     return contents
 
 

@@ -133,6 +133,12 @@ def _built(target: Path) -> None:
     _build_grammars(target)
 
 
+def _parts_of_generations(target: Path) -> None:
+    _pack(target, _texts(9), block_size=_SMALL, codec=_BIT, version=2, part_size=9000, with_all_kinds=True)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, codec=_BYTE, version=2, part_size=_SMALL)
+    _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, codec=_STORED, stats=False)
+
+
 def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], None]:
     return lambda target: _pack(target, files(), **options)  # type: ignore[arg-type]
 
@@ -155,6 +161,9 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "many": _packed(_many_files, codec=_BIT, block_size=_SMALL),
     "generations": _generations,
     "built": _built,
+    "parts": _packed(lambda: _texts(10), codec=_BIT, block_size=_SMALL, version=2, part_size=_SMALL + 77),
+    "parts-of-generations": _parts_of_generations,
+    "one-part": _packed(lambda: _texts(11), codec=_BYTE, block_size=_MIDDLE, version=2, words="letters"),
     "nothing": _packed(dict, block_size=_SMALL),
 }
 _GOLDEN = ("tree", "generations", "foreign", "nothing")

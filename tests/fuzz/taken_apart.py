@@ -89,7 +89,11 @@ class TakenApart:
 
     @classmethod
     def of(cls, content: bytes) -> TakenApart:
-        """Takes apart an archive that ends with its footer."""
+        """Takes apart an archive that ends with its newest generation."""
+        if content[8:12] == b"\2\0\0\0":
+            from taken_apart_2 import TakenApart2
+
+            return TakenApart2.of(content)
         _, generation, _, offset, size, xxh3, previous, _ = FOOTER_FIELDS.unpack_from(content, len(content) - 64)
         footer = Footer(generation, offset, size, xxh3, previous)
         return cls(bytearray(content[:offset]), content[offset : offset + size], footer)
@@ -154,7 +158,7 @@ class TakenApart:
     def places(self, where: Where) -> Places:
         """Returns where the blocks of a row are."""
         columns = "archive_offsets, compressed_sizes, uncompressed_size"
-        ((offsets, sizes, size),) = self.rows(f"SELECT {columns} FROM {_row(where)}", *where)
+        ((offsets, sizes, size),) = self.rows(f"SELECT {columns} FROM {row_condition(where)}", *where)
         count = len(offsets) // 8
         return Places(list(struct.unpack(f"<{count}Q", offsets)), list(struct.unpack(f"<{count}I", sizes)), size)
 
@@ -167,7 +171,7 @@ class TakenApart:
         if len(where) == 1:
             sets += ", num_blocks = ?, codecs = substr(CAST(codecs || zeroblob(?) AS BLOB), 1, ?)"
             values += [len(places.offsets)] * 3
-        statement = _row(where).replace(" WHERE", f" SET {sets} WHERE")
+        statement = row_condition(where).replace(" WHERE", f" SET {sets} WHERE")
         self.change_index(lambda index: index.execute(f"UPDATE {statement}", (*values, *where)))
 
     def block(self, where: Where, number: int) -> bytes:
@@ -204,5 +208,6 @@ class TakenApart:
         self.set_places(where, places)
 
 
-def _row(where: Where) -> str:
+def row_condition(where: Where) -> str:
+    """Returns the table of a row, and the SQL condition that selects the row."""
     return "segment WHERE number = ?" if len(where) == 1 else "section WHERE segment = ? AND kind = ?"

@@ -202,13 +202,12 @@ class Extractor:
         """Write the bytes of a file. Holes stay holes."""
         end = 0
         for extent in self._archive.extents(inode.ino):
-            for start in range(0, extent.size, _COPY_SIZE):
-                size = min(_COPY_SIZE, extent.size - start)
-                position = extent.file_offset + start
-                _write_all(descriptor, self._archive.read_pieces(inode.ino, position, size), position)
+            extent_end = min(extent.file_offset + extent.size, inode.size)  # the index may claim bytes after the end
+            for position in range(extent.file_offset, extent_end, _COPY_SIZE):
+                end = min(position + _COPY_SIZE, extent_end)
+                _write_all(descriptor, self._archive.read_pieces(inode.ino, position, end - position), position)
                 if self._progress is not None:
-                    self._progress(size)
-            end = extent.file_offset + extent.size
+                    self._progress(end - position)
         if end != inode.size:
             os.ftruncate(descriptor, inode.size)
 

@@ -386,6 +386,18 @@ def test_swapped_blocks(forge: Forge) -> None:
         assert [damage.block for damage in verify_archive(archive).damages] == [0]
 
 
+def test_an_extent_after_the_end_of_its_file(forge: Forge, tree: Path, tmp_path: Path) -> None:
+    """Extracting read the extent in pieces up to its end, of which there were 2^42."""
+    path = forge(
+        "INSERT INTO extent SELECT ino, size + 5, 0, 4611686018427387904 FROM inode WHERE ino IN"
+        " (SELECT ino FROM dirent WHERE name IN (x'6c656166', x'737061727365'))"
+    )
+    with Archive(path) as archive:
+        Extractor(archive, tmp_path / "out").extract([b""])
+    for name in ("small/deep/deeper/leaf", "sparse"):
+        assert (tmp_path / "out" / name).read_bytes() == (tree / name).read_bytes()
+
+
 def test_verify_reports_all_forgeries(forge: Forge) -> None:
     pristine = forge().read_bytes()
     for name, statement in USING.items():

@@ -2,12 +2,37 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from gompfs._native.grammar import WordRule
 
 class SymbolTable:
-    """The symbols of a part, which its blocks refer to."""
+    """The symbols of a part, which its blocks refer to. The arrays are views, which keep the symbols alive."""
+
+    @property
+    def number(self) -> int:
+        """A number that no other symbols of this process have or had."""
+
+    @property
+    def expansions(self) -> NDArray[np.uint64]:
+        """What the symbol of each rank stands for.
+
+        Bits 0 to 31 are the offset in the pool, bits 32 to 61 the size. Bit 62 says whether it ends with a word, and
+        bit 63 whether it begins with a separator.
+        """
+
+    @property
+    def pool(self) -> NDArray[np.uint8]:
+        """The bytes of all symbols."""
+
+    @property
+    def code(self) -> NDArray[np.uint64]:
+        """The class code of ranks: for each value of the next bits of a stream, the codeword that they begin with.
+
+        Bits 0 to 7 are the number of bits of the codeword (0 if the code is empty), and bits 24 to 31 the class.
+        """
 
     def __len__(self) -> int:
         """Returns the number of symbols."""

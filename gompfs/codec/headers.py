@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
+from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
 
 _FACTS = np.dtype(
@@ -15,11 +16,12 @@ _FACTS = np.dtype(
 )
 
 
-def read_headers(blocks: Sequence[Buffer]) -> NDArray[np.void]:
+def read_headers(blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | None] | None = None) -> NDArray[np.void]:
     """Returns one record per block, with these fields:
 
-    - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header.
+    - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header, and for a
+      block of gompresso-tadoc without the symbols of its part.
     - codec, payload_size, uncompressed_size: sizes in bytes; 0 if there is no valid header.
     - checksum: the block_xxh3 of the header. This function does not compare it with the block.
     """
-    return np.frombuffer(_codec.read_headers(blocks), _FACTS)
+    return np.frombuffer(_codec.read_headers(blocks, symbols), _FACTS)

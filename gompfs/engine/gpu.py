@@ -88,12 +88,10 @@ class GpuEngine:
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads.
 
-        The CPU engine decodes gompresso-tadoc.
+        Heads of parts stay in device memory until newer ones need the space.
         """
         _check_process(self._process)
-        if symbols is not None and any(table is not None for table in symbols):
-            return self._cpu.decode_blocks(blocks, out, sizes=sizes, symbols=symbols, verify=verify)
-        batch = GpuBatch(blocks, out, self.num_threads, sizes)
+        batch = GpuBatch(blocks, out, self.num_threads, sizes, symbols)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
+from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -26,6 +27,7 @@ from gompfs.gpu.device import KERNELS, LEAST_SLICE_BYTES, PADDING, Device, Slot,
 
 PAYLOAD_ALIGNMENT = 16
 OUTPUT_ALIGNMENT = 32
+NUM_ROWS = 5  # of what `describe` returns; the last one has the counters
 _FIRST_SLICE_BYTES = 8 << 20  # small, so that the device starts early
 _STATUSES = tuple(BlockStatus)
 
@@ -59,10 +61,15 @@ class GpuBatch:
     """A batch of blocks and the host memory that receives their content."""
 
     def __init__(
-        self, blocks: Sequence[Buffer], out: memoryview, num_threads: int, sizes: Sequence[int] | None = None
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        num_threads: int,
+        sizes: Sequence[int] | None = None,
+        symbols: Sequence[SymbolTable | None] | None = None,
     ) -> None:
         """Prepares to decode `blocks` into `out`, see Engine.decode_blocks."""
-        self._take(blocks, num_threads, sizes)
+        self._take(blocks, num_threads, sizes, symbols)
         self._offsets = np.cumsum(self._sizes, dtype=np.uint64) - self._sizes
         total = int(self._sizes.sum())
         if total > len(out):
@@ -72,11 +79,17 @@ class GpuBatch:
         self._is_direct = is_pinned(self._target)
 
     def _take(
-        self, blocks: Sequence[Buffer], num_threads: int, sizes: Sequence[int] | NDArray[np.integer] | None
+        self,
+        blocks: Sequence[Buffer],
+        num_threads: int,
+        sizes: Sequence[int] | NDArray[np.integer] | None,
+        symbols: Sequence[SymbolTable | None] | None,
     ) -> None:
         self._blocks = blocks
         self._num_threads = num_threads
-        self._facts = read_headers(blocks)
+        self._symbols = symbols
+        self._facts = read_headers(blocks, symbols)
+        self._heads = np.zeros(len(blocks), np.uint64)  # device addresses
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
         self._statuses = self._facts["status"].copy()
         if sizes is not None:
@@ -87,17 +100,40 @@ class GpuBatch:
             self._sizes = expected
 
     def decode(self, device: Device, work: Mapping[str, DecodeWork]) -> None:
-        """Decodes the blocks whose headers are valid: stored blocks on the CPU, the others on the device."""
+        """Decodes the blocks whose headers are valid.
+
+        The CPU decodes stored blocks, and those whose head is too large for the memory of the device. The device
+        decodes all others.
+        """
         wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
         is_stored = self._facts["codec"][wanted] == Codec.STORED
-        stored, rest = wanted[is_stored], wanted[~is_stored]
-        if stored.size:
-            with work["cpu"].batch(stored.size, int(self._sizes[stored].sum())):
-                for index in stored.tolist():
-                    self._decode_stored(index)
-        if rest.size:
-            with work["gpu"].batch(rest.size, int(self._sizes[rest].sum())):
-                self._decode_all_slices(device, rest)
+        for_cpu, rest = wanted[is_stored], wanted[~is_stored]
+        while rest.size:
+            has_head = self._load_heads(device, rest)
+            if not has_head.any():
+                for_cpu = np.append(for_cpu, rest)
+                break
+            chosen = rest[has_head]
+            with work["gpu"].batch(chosen.size, int(self._sizes[chosen].sum())):
+                self._decode_all_slices(device, chosen)
+            rest = rest[~has_head]
+        if for_cpu.size:
+            with work["cpu"].batch(for_cpu.size, int(self._sizes[for_cpu].sum())):
+                for index in for_cpu.tolist():
+                    self._decode_on_cpu(index)
+
+    def _load_heads(self, device: Device, indexes: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Loads heads of blocks into device memory, as many as there is space for. Returns which blocks can be decoded.
+
+        These are blocks that need no head, and those whose head was loaded.
+        """
+        can_decode = self._facts["codec"][indexes] != Codec.GOMPRESSO_TADOC
+        in_parts = indexes[~can_decode]
+        if in_parts.size and self._symbols is not None:
+            tables = (self._symbols[index] for index in in_parts.tolist())
+            self._heads[in_parts] = device.heads.load(table for table in tables if table is not None)
+            can_decode[~can_decode] = self._heads[in_parts] != 0
+        return np.asarray(can_decode)
 
     def _decode_all_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Decodes all slices. Each time the device runs out of memory, tries again with less.
@@ -118,9 +154,12 @@ class GpuBatch:
                     raise EngineUnavailableError(f"{device.name} has too little free memory") from error
                 device.release()
 
-    def _decode_stored(self, index: int) -> None:
-        out = self._out[int(self._offsets[index]) :]
-        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], out, False, 1)[0]
+    def _decode_on_cpu(self, index: int) -> None:
+        self._decode_into(index, self._out[int(self._offsets[index]) :])
+
+    def _decode_into(self, index: int, out: memoryview) -> None:
+        symbols = None if self._symbols is None else [self._symbols[index]]
+        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], out, False, 1, None, symbols)[0]
 
     def _decode_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Passes the slices through the slots of the device in turn.
@@ -189,7 +228,7 @@ class GpuBatch:
             facts = self._facts[gpu_slice.indexes]
             # a payload size of 0 makes the kernel refuse the block
             facts["payload_size"][self._statuses[gpu_slice.indexes] != BlockStatus.OK] = 0
-            columns = describe(facts, addresses, gpu_slice.output_offsets)
+            columns = describe(facts, addresses, gpu_slice.output_offsets, self._heads[gpu_slice.indexes])
             fields = slot.pinned("fields", columns.nbytes)
             fields[:] = columns.view(np.uint8)
             on_device = slot.device("fields", columns.nbytes)
@@ -278,18 +317,22 @@ def fetch_statuses(gpu_slice: GpuSlice, statuses: cupy.ndarray) -> None:
 
 
 def describe(
-    facts: NDArray[np.void], addresses: NDArray[np.uint64], output_offsets: NDArray[np.uint64]
+    facts: NDArray[np.void],
+    addresses: NDArray[np.uint64],
+    output_offsets: NDArray[np.uint64],
+    heads: NDArray[np.uint64],
 ) -> NDArray[np.uint64]:
-    """Returns what the kernels need about each block, in four rows of 64 bits per block.
+    """Returns what the kernels need about each block, in NUM_ROWS rows of 64 bits per block.
 
-    The rows are: payload addresses; output offsets; payload sizes, then uncompressed sizes (both 32 bits); zeros for
-    counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
+    The rows are: payload addresses; output offsets; addresses of heads; payload sizes, then uncompressed sizes (both 32
+    bits); zeros for counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
     """
     order = np.argsort(facts["codec"], kind="stable")
-    rows = np.zeros((4, order.size), np.uint64)
+    rows = np.zeros((NUM_ROWS, order.size), np.uint64)
     rows[0] = addresses[order]
     rows[1] = output_offsets[order]
-    sizes = rows[2].view(np.uint32)
+    rows[2] = heads[order]
+    sizes = rows[3].view(np.uint32)
     sizes[: order.size] = facts["payload_size"][order]
     sizes[order.size :] = facts["uncompressed_size"][order]
     return rows.ravel()
@@ -306,16 +349,17 @@ def launch(
     count = codecs.size
     payloads_from = np.uint64(0)  # the offsets are absolute addresses, since payloads may be in several allocations
     rows = fields.view(cupy.uint64)
-    sizes = rows[2 * count : 3 * count].view(cupy.uint32)
-    counters = rows[3 * count :].view(cupy.uint32)
+    sizes = rows[3 * count : 4 * count].view(cupy.uint32)
+    counters = rows[4 * count :].view(cupy.uint32)
     start = 0
     for codec in KERNELS:
         end = start + int(np.count_nonzero(codecs == codec))
         if end > start:
+            heads = (rows[2 * count + start : 2 * count + end],) if codec is Codec.GOMPRESSO_TADOC else ()
             device.launch(
                 codec,
                 (payloads_from, rows[start:end], sizes[start:end], output, rows[count + start : count + end],
-                 sizes[count + start : count + end], statuses[start:end], counters[start:]),
+                 sizes[count + start : count + end], statuses[start:end], counters[start:], *heads),
                 end - start,
             )  # fmt: skip
         start = end

@@ -8,7 +8,6 @@ import cupy
 import numpy as np
 from numpy.typing import NDArray
 
-from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -47,7 +46,7 @@ class DeviceBatch(GpuBatch):
 
     def __init__(self, blocks: Sequence[Buffer], num_threads: int, sizes: NDArray[np.integer]) -> None:
         """Allocates the array (`output`, uint8) with the current allocator."""
-        self._take(blocks, num_threads, sizes)
+        self._take(blocks, num_threads, sizes, None)
         self._is_direct = True
         self.offsets, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
         self.output = cupy.empty(size + PADDING, cupy.uint8)
@@ -57,11 +56,10 @@ class DeviceBatch(GpuBatch):
         """One BlockStatus per block (uint8)."""
         return self._statuses.astype(np.uint8)
 
-    def _decode_stored(self, index: int) -> None:
+    def _decode_on_cpu(self, index: int) -> None:
         content = np.empty(int(self._sizes[index]), np.uint8)
-        status = _codec.decode_blocks([self._blocks[index]], content.data, False, 1)[0]
-        self._statuses[index] = status
-        if status == BlockStatus.OK and content.size:
+        self._decode_into(index, content.data)
+        if self._statuses[index] == BlockStatus.OK and content.size:
             start = int(self.offsets[index])
             self.output[start : start + content.size].set(content)
 

@@ -16,10 +16,16 @@ from numpy.typing import NDArray
 
 from gompfs.codec import Codec
 from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES, compile_options, read_source
 from gompfs.options import GpuOptions
 
-KERNELS = {Codec.GOMPRESSO_BYTE: "codec/decode_byte", Codec.GOMPRESSO_BIT: "codec/decode_bit"}
+# in the order of the codecs' numbers
+KERNELS = {
+    Codec.GOMPRESSO_BYTE: "codec/decode_byte",
+    Codec.GOMPRESSO_BIT: "codec/decode_bit",
+    Codec.GOMPRESSO_TADOC: "codec/decode_tadoc",
+}
 PADDING = 256  # kernels may read this many bytes past the end of their input
 LEAST_SLICE_BYTES = 1 << 20
 _SLICE_BYTES = 32 << 20
@@ -28,8 +34,10 @@ _WARPS_PER_CTA = 4
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
-# half of the usable memory is for the payloads and output of the slots, the other half for resident payloads
+# half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, and the rest for
+# resident payloads
 _SLICES_IN_MEMORY = 4 * _NUM_SLOTS
+_HEADS_SHARE = 8
 
 
 class Slot:
@@ -107,7 +115,7 @@ class PayloadStore:
 
 
 class Device:
-    """One GPU: its kernels, its slots (which work concurrently), its payload store, and a thread that checks blocks."""
+    """One GPU: its kernels, its slots (which work concurrently), its stores, and a thread that checks blocks."""
 
     def __init__(self, number: int, options: GpuOptions) -> None:
         """Uses CUDA device `number`. Raises EngineUnavailableError if its memory is too small for the options."""
@@ -120,6 +128,7 @@ class Device:
             self.slice_bytes = min(_SLICE_BYTES, max(memory // _SLICES_IN_MEMORY, LEAST_SLICE_BYTES))
             if options.memory is not None:
                 cupy.get_default_memory_pool().set_limit(size=options.memory)
+            self.heads = HeadStore(memory // _HEADS_SHARE, self._upload_head)
             self.store = PayloadStore(self._capacity(memory, options))
             self._num_multiprocessors = device.attributes["MultiProcessorCount"]
             self._kernels = {codec: _compile(codec) for codec in KERNELS}
@@ -130,7 +139,7 @@ class Device:
         """Returns how many bytes of payloads may stay in device memory."""
         if options.resident == "off":
             return 0
-        capacity = memory - self.slice_bytes * _SLICES_IN_MEMORY // 2
+        capacity = memory - self.slice_bytes * _SLICES_IN_MEMORY // 2 - memory // _HEADS_SHARE
         if options.resident == "on" and options.archive_size > capacity:
             raise EngineUnavailableError(
                 f"gpu_resident=on: the archive needs {options.archive_size >> 20} MiB, "
@@ -144,10 +153,22 @@ class Device:
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_multiprocessors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
-    def release(self) -> None:
-        """Returns all device memory of the slots to CUDA."""
+    def _upload_head(self, packed: NDArray[np.uint8]) -> cupy.ndarray:
+        """Copies a head to device memory. Its memory may be that of a head that was dropped."""
+        self._synchronize()  # no kernel reads the memory any more, even if a batch before has failed
+        head = cupy.empty(packed.size, cupy.uint8)
+        head.set(packed)
+        cupy.cuda.get_current_stream().synchronize()
+        return head
+
+    def _synchronize(self) -> None:
         for slot in self.slots:
             slot.stream.synchronize()
+
+    def release(self) -> None:
+        """Returns all device memory of the slots to CUDA."""
+        self._synchronize()
+        for slot in self.slots:
             slot.release()
         cupy.get_default_memory_pool().free_all_blocks()
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 from pathlib import Path
 
-SHARED_BYTES = {"codec/decode_byte": (0, 1792), "codec/decode_bit": (1024, 6064)}
+SHARED_BYTES = {
+    "codec/decode_byte": (0, 1792),
+    "codec/decode_bit": (1024, 6064),
+    "codec/decode_tadoc": (0, 2752),
+}
 """Shared memory of each kernel in bytes: (per CTA, per warp of the CTA)."""
 
 _PACKAGE = Path(__file__).parents[1]

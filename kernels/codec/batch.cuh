@@ -32,6 +32,7 @@ struct GpuBatch {
 };
 
 struct BlockTask {
+    u32 index;  // in the batch
     const u8* payload;
     u32 payload_size;
     u8* output;
@@ -49,7 +50,7 @@ __device__ inline void for_each_block(const GpuBatch& batch, Decode&& decode) {
         if (index >= batch.num_blocks) {
             return;
         }
-        const BlockTask task{batch.compressed + batch.payload_offsets[index],
+        const BlockTask task{index, batch.compressed + batch.payload_offsets[index],
                              batch.payload_sizes[index], batch.output + batch.output_offsets[index],
                              batch.output_sizes[index]};
         const bool valid = decode(task);

@@ -17,6 +17,7 @@
 #include "codec/batch.cuh"
 #include "codec/huffman.cuh"
 #include "codec/row.cuh"
+#include "codec/sub_blocks.cuh"
 #include "shared/format_constants.h"
 #include "shared/warp.cuh"
 
@@ -81,17 +82,6 @@ __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* lit
         }
     }
     __syncwarp();
-}
-
-// Reads the sizes of 32 sub-blocks from fields of `width` bits, one per lane. Sets where this
-// lane's sub-block begins and ends. Returns where the last sub-block ends.
-__device__ inline u32 locate_sub_blocks(const u32* words, u32 fields, u32 width, u32 base,
-                                        u32 start, u32& begin, u32& end) {
-    const int lane = lane_id();
-    const u32 size = base + low_bits(load_bits(words, fields + lane * width), width);
-    end = start + inclusive_sum(size, lane);
-    begin = end - size;
-    return __shfl_sync(kAllLanes, end, kWarpSize - 1);
 }
 
 // Reads the header, the code lengths and the sub-block sizes, and builds the decode tables. Returns

@@ -57,8 +57,8 @@ std::vector<const SymbolTable*> tables_of(const nb::object& symbols) {
     std::vector<const SymbolTable*> tables;
     if (!symbols.is_none()) {
         for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
-            tables.push_back(
-                each.is_none() ? nullptr : nb::cast<const SharedSymbols&>(each).table.get());
+            tables.push_back(each.is_none() ? nullptr
+                                            : nb::cast<const SharedSymbols&>(each).table.get());
         }
     }
     return tables;
@@ -79,12 +79,17 @@ nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_
     return to_bytes(statuses);
 }
 
-nb::bytes read_headers(nb::sequence blocks) {
+nb::bytes read_headers(nb::sequence blocks, const nb::object& symbols) {
+    const std::vector<const SymbolTable*> tables = tables_of(symbols);
+    if (!symbols.is_none() && tables.size() != nb::len(blocks)) {
+        throw nb::value_error("each block needs the symbols of its part");
+    }
     std::vector<BlockFacts> facts;
     facts.reserve(nb::len(blocks));
     for (nb::handle block : blocks) {
+        const bool has_symbols = !tables.empty() && tables[facts.size()] != nullptr;
         // One view at a time: there may be 100,000 blocks.
-        facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes()));
+        facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes(), has_symbols));
     }
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
@@ -150,7 +155,7 @@ void bind_codec_blocks(nb::module_& codec) {
               "group_size_log2"_a = kDefaultGroupSizeLog2);
     codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
               "sizes"_a = nb::none(), "symbols"_a = nb::none());
-    codec.def("read_headers", &read_headers, "blocks"_a);
+    codec.def("read_headers", &read_headers, "blocks"_a, "symbols"_a = nb::none());
     codec.def("are_possible_block_ranges", &check_ranges, "offsets"_a, "sizes"_a, "data_end"_a);
     codec.def("gather_payloads", &gather, "blocks"_a, "headers"_a, "offsets"_a, "out"_a,
               "num_threads"_a);

@@ -1,4 +1,6 @@
 // The classes gompfs._native.parts.PartHeads and SymbolTable.
+#include "parts/part_heads.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -9,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -19,7 +22,6 @@
 #include "bindings/buffer_view.h"
 #include "bindings/shared_symbols.h"
 #include "bindings/values.h"
-#include "parts/part_heads.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -114,11 +116,32 @@ nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
     return nb::make_tuple(symbols, to_bytes(statuses));
 }
 
+// Views of a table, which keep it alive. Expansions are as 64-bit numbers.
+nb::object expansions_of(const SharedSymbols& shared) {
+    static_assert(sizeof(Expansion) == sizeof(std::uint64_t));
+    const std::vector<Expansion>& expansions = shared.table->expansions;
+    return to_view(shared, std::span(reinterpret_cast<const std::uint64_t*>(expansions.data()),
+                                     expansions.size()));
+}
+
+nb::object pool_of(const SharedSymbols& shared) {
+    const std::vector<std::uint8_t>& pool = shared.table->pool;
+    return to_view(shared, std::span(pool.data(), pool.size() - SymbolTable::kPoolMargin));
+}
+
+nb::object code_of(const SharedSymbols& shared) {
+    return to_view(shared, shared.table->code.entries);
+}
+
 }  // namespace
 
 void bind_part_heads(nb::module_& parts) {
     nb::class_<SharedSymbols>(parts, "SymbolTable")
-        .def("__len__", [](const SharedSymbols& shared) { return shared.table->expansions.size(); });
+        .def("__len__", [](const SharedSymbols& shared) { return shared.table->expansions.size(); })
+        .def_prop_ro("number", [](const SharedSymbols& shared) { return shared.table->number; })
+        .def_prop_ro("expansions", &expansions_of)
+        .def_prop_ro("pool", &pool_of)
+        .def_prop_ro("code", &code_of);
     nb::class_<PartHeads>(parts, "PartHeads")
         .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a)
         .def("open", &open_all, "blocks"_a);

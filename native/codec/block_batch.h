@@ -32,14 +32,15 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
 
 // What the header of a block says; gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
-    // A BlockStatus: ok, or bad_header, also for a wrong size and for codecs that need a head.
+    // A BlockStatus: ok, or bad_header, also for a wrong size, for a head, and for a block of
+    // gompresso-tadoc without symbols.
     std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;  // 0 if there is no valid header
     std::uint64_t checksum;
 };
-BlockFacts read_facts(Bytes block);
+BlockFacts read_facts(Bytes block, bool has_symbols = false);
 
 // Checks blocks, whose BlockFacts are given, and copies the payload of each intact block to its
 // offset in `out`. Returns a status for each block: bad_header also for a payload that would not

@@ -1,6 +1,7 @@
 // The symbols of a part of text, as blocks of the codec gompresso-tadoc refer to them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
@@ -8,8 +9,8 @@
 
 namespace gompfs {
 
-// What a symbol stands for: bytes of the pool, and what concatenation needs to know (docs/format.md,
-// "Expansion").
+// What a symbol stands for: bytes of the pool, and what concatenation needs to know
+// (docs/format.md, "Expansion").
 class Expansion {
   public:
     Expansion() = default;
@@ -33,16 +34,25 @@ class Expansion {
 
 // The decoded head of a part.
 struct SymbolTable {
-    // After the pool there are this many bytes more, so that a copy of fixed size may begin anywhere.
+    // After the pool there are this many bytes more, so that a copy of fixed size may begin
+    // anywhere.
     static constexpr std::size_t kPoolMargin = 64;
 
     std::vector<Expansion> expansions;  // by rank
     std::vector<std::uint8_t> pool;     // with kPoolMargin bytes at the end
     ClassTable code;                    // of the ranks in blocks
+    // No other table of this process has or had the same number, except copies of this one.
+    std::uint64_t number = next_number();
 
     std::size_t size_in_memory() const {
         return sizeof *this + expansions.capacity() * sizeof(Expansion) + pool.capacity() +
                code.entries.capacity() * sizeof(std::uint64_t);
+    }
+
+  private:
+    static std::uint64_t next_number() {
+        static std::atomic<std::uint64_t> last = 0;
+        return ++last;
     }
 };
 

@@ -83,7 +83,7 @@ class Output {
 
     // Writes the first symbol, without its first `skip` bytes. Returns false if it is not longer.
     bool begin(const Expansion& symbol, std::uint32_t skip) {
-        if (skip != 0 && symbol.size() <= skip) {
+        if (symbol.size() <= skip) {
             return false;
         }
         position_ = std::size_t{symbol.size()} - skip;

@@ -46,6 +46,11 @@ def run_kernels_program() -> Path:
     return _link(sources, [], sanitized=True)
 
 
+def run_tadoc_kernel_program() -> Path:
+    """Returns run_tadoc_kernel.cpp, which decodes with the kernel of gompresso-tadoc, with the same sanitizers."""
+    return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_tadoc_kernel.cpp")], [], sanitized=True)
+
+
 def kernel_library(*, sanitized: bool = False) -> Path:
     """Returns the shared library of host_kernels.cpp, which runs CUDA kernels on the CPU.
 
@@ -142,4 +147,5 @@ if __name__ == "__main__":
     kernel_library()
     kernel_library(sanitized=True)
     run_kernels_program()
+    run_tadoc_kernel_program()
     fuzz_program()

@@ -6,21 +6,32 @@ from collections.abc import Sequence
 
 import cupy
 import numpy as np
+from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
+from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
 from gompfs.codec.headers import read_headers
 from gompfs.engine.gpu import GpuEngine
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
+from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
 from gompfs.gpu.device import PADDING
 
 
 class ResidentBlocks:
     """Blocks whose payloads are in the memory of an engine's first device."""
 
-    def __init__(self, engine: GpuEngine, blocks: Sequence[Buffer]) -> None:
-        """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`."""
-        self._facts = read_headers(blocks)
+    def __init__(
+        self,
+        engine: GpuEngine,
+        blocks: Sequence[Buffer],
+        symbols: Sequence[SymbolTable | None] | None = None,
+        heads: NDArray[np.uint64] | None = None,
+    ) -> None:
+        """Uploads the payloads of `blocks`. Raises ValueError if a block is damaged or has the codec `stored`.
+
+        Blocks of gompresso-tadoc need the symbols of their parts, and the device addresses of their heads.
+        """
+        self._facts = read_headers(blocks, symbols)
         if self._facts["status"].any() or not self._facts["codec"].all():
             raise ValueError("only undamaged, compressed blocks can stay in device memory")
         self._device = engine.first_device
@@ -32,7 +43,9 @@ class ResidentBlocks:
         with cupy.cuda.Device(self._device.number):
             self.payloads = cupy.asarray(staging)
             addresses = offsets + np.uint64(self.payloads.data.ptr)
-            self._fields = cupy.asarray(describe(self._facts, addresses, output_offsets).view(np.uint8))
+            of_heads = np.zeros(len(blocks), np.uint64) if heads is None else heads
+            fields = describe(self._facts, addresses, output_offsets, of_heads)
+            self._fields = cupy.asarray(fields.view(np.uint8))
             self._statuses = cupy.empty(len(blocks), cupy.uint8)
             self.output = cupy.empty(self.output_bytes + PADDING, cupy.uint8)
 
@@ -41,7 +54,7 @@ class ResidentBlocks:
 
         The blocks are decoded into `output`, each at a multiple of 32 bytes.
         """
-        self._fields[24 * self._facts.size :].fill(0)
+        self._fields[8 * (NUM_ROWS - 1) * self._facts.size :].fill(0)
         launch(self._device, self._facts["codec"], self._fields, self.output, self._statuses)
 
     def all_decoded(self) -> bool:

@@ -138,7 +138,7 @@ class ContentWriter:
             section = self._section(grammar_codec(self._options))
             self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
         elif self._text is not None and (words := self._text.word_section()):
-            section = self._section(_data_codec(self._options))
+            section = self._section(replace(_data_codec(self._options), dependency_elimination=False))
             section.append(words)
             self._index.add_section(segment, WORD_SECTION, section.size, section.finish())
 

@@ -18,7 +18,7 @@ NATIVE = {
     "codec": {"common", "shared"},
     "grammar": {"common"},
     "index": set(),
-    "statistics": {"common", "codec", "grammar", "parts"},
+    "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},

@@ -2,6 +2,7 @@
 //
 // The codewords are assigned as in gompresso-bit (huffman.h). A decode table has as many entries as
 // the longest codeword needs: most codes are short, and the head of a part has thirteen of them.
+// The vector of a table keeps its memory when the next code is read.
 #include "codec/class_code.h"
 
 #include <algorithm>
@@ -28,42 +29,33 @@ void ClassEncoder::write_lengths(BitWriter& out) const {
 }
 
 bool ClassTable::read(BitReader& in) {
-    std::array<std::uint8_t, kNumClasses> lengths{};
+    std::array<std::uint8_t, kNumClasses> all_lengths;
     const std::size_t count = in.take(kNumClassLengthsBits);
-    if (count > lengths.size()) {
+    if (count > all_lengths.size()) {
         return false;
     }
+    const std::span<std::uint8_t> lengths(all_lengths.data(), count);
+    index_bits = max_item_bits = 0;
     for (std::size_t index = 0; index < count; ++index) {
-        lengths[index] = static_cast<std::uint8_t>(in.take(kClassLengthBits));
-    }
-    if (in.overrun()) {
-        return false;
-    }
-    index_bits = *std::max_element(lengths.begin(), lengths.end());
-    is_empty = index_bits == 0;
-    entries.assign(std::size_t{1} << index_bits, 0);
-    if (is_empty) {
-        return true;
-    }
-    const SortedSymbols sorted = sort_by_codeword(lengths, kMaxClassBits);
-    if (!sorted.decodable) {
-        return false;
-    }
-    std::array<std::uint16_t, kNumClasses> codewords{};
-    canonical_codewords(lengths, codewords.data());
-    for (std::size_t index = 0; index < sorted.count; ++index) {
-        const int number_class = sorted.symbols[index];
-        const std::uint64_t length = lengths[number_class], extra = class_extra_bits(number_class);
-        const std::uint64_t entry = length | extra << 8 | (length + extra) << 16 |
-                                    static_cast<std::uint64_t>(number_class) << 24 |
-                                    std::uint64_t{class_base(number_class)} << 32;
-        // A single codeword stands for both values of its bit.
-        const std::size_t step = sorted.count == 1 ? 1 : std::size_t{1} << length;
-        for (std::size_t at = codewords[number_class]; at < entries.size(); at += step) {
-            entries[at] = entry;
+        const int length = static_cast<int>(in.take(kClassLengthBits));
+        lengths[index] = static_cast<std::uint8_t>(length);
+        if (length != 0) {
+            index_bits = std::max(index_bits, length);
+            max_item_bits =
+                std::max(max_item_bits, length + class_extra_bits(static_cast<int>(index)));
         }
     }
-    return true;
+    if (in.overrun() || index_bits > kMaxClassBits) {
+        return false;
+    }
+    is_empty = index_bits == 0;
+    entries.resize(std::size_t{1} << index_bits);
+    return build_decode_table(lengths, std::span(entries), [&](std::size_t number_class) {
+        const auto index = static_cast<int>(number_class);
+        const std::uint64_t length = lengths[number_class], extra = class_extra_bits(index);
+        return length | extra << 8 | (length + extra) << 16 | std::uint64_t{number_class} << 24 |
+               std::uint64_t{class_base(index)} << 32;
+    });
 }
 
 }  // namespace gompfs

@@ -43,15 +43,16 @@ class ClassEncoder {
     std::pair<std::uint64_t, int> bits_of_number(std::uint32_t number) const {
         const int number_class = class_of(number);
         const int length = lengths_[number_class];
-        return {codewords_[number_class] |
-                    std::uint64_t{number - class_base(number_class)} << length,
-                length + class_extra_bits(number_class)};
+        return {
+            codewords_[number_class] | std::uint64_t{number - class_base(number_class)} << length,
+            length + class_extra_bits(number_class)};
     }
 
     void write_lengths(BitWriter& out) const;
 
     // The most bytes that write_lengths writes.
-    static constexpr std::size_t kMaxBytes = (kNumClassLengthsBits + kClassLengthBits * kNumClasses + 7) / 8;
+    static constexpr std::size_t kMaxBytes =
+        (kNumClassLengthsBits + kClassLengthBits * kNumClasses + 7) / 8;
 
   private:
     std::array<std::uint32_t, kNumClasses> counts_{};
@@ -64,7 +65,8 @@ struct ClassTable {
     // From the lowest bit, one byte each: codeword bits, extra bits, their sum, the class. The
     // highest 32 bits are the base of the class.
     std::vector<std::uint64_t> entries;
-    int index_bits = 0;  // the length of the longest codeword
+    int index_bits = 0;     // the length of the longest codeword
+    int max_item_bits = 0;  // the most bits of a codeword and its extra bits
     bool is_empty = true;
 
     // Reads the lengths of a code. Returns false if they do not form a code.

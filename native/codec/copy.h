@@ -8,9 +8,11 @@
 #include <span>
 
 // Compiles a hot function twice: for any x86-64 processor, and for processors with BMI2 and AVX2.
-// The dynamic loader chooses.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__)
-#define GOMPFS_TARGET_CLONES __attribute__((target_clones("default", "arch=haswell")))
+// The dynamic loader chooses. (With "arch=haswell" it would choose the second version on processors
+// of that very name only. GCC 12 is the first to know levels.)
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__clang__) && __GNUC__ >= 12
+#define GOMPFS_TARGET_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define GOMPFS_TARGET_CLONES
 #endif

@@ -38,25 +38,25 @@ struct SortedSymbols {
 
 SortedSymbols sort_by_codeword(std::span<const std::uint8_t> lengths, int max_bits);
 
-// Fills a decode table that is indexed by the next bits of the stream: a symbol has the entries
-// whose index has the symbol's codeword in its low bits. entry_of(symbol) returns the entry. All
-// entries of an empty code are 0; a single symbol fills the whole table. Returns false if the
-// lengths do not form a code.
+// Fills a decode table, whose size is a power of 2 and which is indexed by the next bits of the
+// stream: a symbol has the entries whose index has the symbol's codeword in its low bits.
+// entry_of(symbol) returns the entry. All entries of an empty code are 0; a single symbol fills the
+// whole table. Returns false if the lengths do not form a code.
 //
 // Codewords come in the order of their lengths. So the table grows with the length: the entries
 // filled for one length are repeated for the next, in a table twice as long, and no entry is
 // computed twice.
-template <typename Entry, std::size_t Size, typename EntryOf>
-bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry, Size>& table,
+template <typename Entry, std::size_t Extent, typename EntryOf>
+bool build_decode_table(std::span<const std::uint8_t> lengths, std::span<Entry, Extent> table,
                         EntryOf&& entry_of) {
-    constexpr int kTableBits = std::bit_width(Size) - 1;
-    const SortedSymbols sorted = sort_by_codeword(lengths, kTableBits);
+    const std::size_t size = table.size();
+    const SortedSymbols sorted = sort_by_codeword(lengths, std::bit_width(size) - 1);
     if (!sorted.decodable) {
         return false;
     }
     Entry* const entries = table.data();
     if (sorted.count < 2) {
-        std::fill_n(entries, Size, sorted.count == 0 ? Entry{0} : entry_of(sorted.symbols[0]));
+        std::fill_n(entries, size, sorted.count == 0 ? Entry{0} : entry_of(sorted.symbols[0]));
         return true;
     }
     std::size_t filled = 1;  // 2 to the power of the current length
@@ -75,10 +75,16 @@ bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry,
             codeword = (codeword & (highest - 1)) | highest;
         }
     }
-    for (; filled < Size; filled *= 2) {
+    for (; filled < size; filled *= 2) {
         std::memcpy(entries + filled, entries, filled * sizeof(Entry));
     }
     return true;
+}
+
+template <typename Entry, std::size_t Size, typename EntryOf>
+bool build_decode_table(std::span<const std::uint8_t> lengths, std::array<Entry, Size>& table,
+                        EntryOf&& entry_of) {
+    return build_decode_table(lengths, std::span<Entry, Size>(table), entry_of);
 }
 
 // Writes all code lengths of a payload as symbols of a code whose own lengths come first.

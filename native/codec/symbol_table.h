@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codec/class_code.h"
+#include "common/large_vector.h"
 
 namespace gompfs {
 
@@ -39,7 +40,7 @@ struct SymbolTable {
     static constexpr std::size_t kPoolMargin = 64;
 
     std::vector<Expansion> expansions;  // by rank
-    std::vector<std::uint8_t> pool;     // with kPoolMargin bytes at the end
+    LargeVector<std::uint8_t> pool;     // with kPoolMargin bytes at the end
     ClassTable code;                    // of the ranks in blocks
     // No other table of this process has or had the same number, except copies of this one.
     std::uint64_t number = next_number();

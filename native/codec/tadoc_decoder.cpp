@@ -1,24 +1,21 @@
 // Decodes a payload of gompresso-tadoc on one thread; see tadoc_codec.h.
 //
-// On a GPU each lane of a warp decodes one sub-block. Here one thread visits the 32 sub-blocks in
-// turn, one symbol per visit, and then copies the 32 expansions of the row. Neighbouring visits do
-// not depend on each other, so the processor executes them in parallel. Reads past the end of a
-// sub-block are harmless, because the payload ends with padding and a row that goes past the stream
-// is the last one that is decoded. After the last row every sub-block must have ended exactly where
-// its size says.
+// On a GPU each lane of a warp decodes one sub-block. Here one thread decodes some rows of ranks
+// (item_rows.h), and then copies the expansions of their symbols. After the last row every
+// sub-block must have ended exactly where its size says.
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "codec/copy.h"
+#include "codec/item_rows.h"
 #include "codec/sub_blocks.h"
 #include "codec/tadoc_codec.h"
 #include "common/little_endian.h"
 
 namespace gompfs {
 namespace {
-
-using Row = std::array<std::uint32_t, kNumSubBlocks>;  // the rank of the next symbol of each lane
 
 struct Payload {
     std::uint32_t num_symbols;
@@ -51,35 +48,46 @@ bool Payload::read(Bytes bytes) {
     return bounds.read(sub_blocks, base, width);
 }
 
-// Decodes the next symbol of the first `count` lanes. Returns false if a rank is too large or a lane
-// goes past the stream.
-GOMPFS_TARGET_CLONES bool decode_row(const Payload& payload, const ClassTable& code,
-                                     std::size_t num_ranks, std::uint32_t* positions, int count,
-                                     std::uint32_t* row) {
-    const std::uint64_t* const entries = code.entries.data();
-    const std::uint64_t index_mask = (std::uint64_t{1} << code.index_bits) - 1;
-    std::uint32_t farthest = 0, highest = 0;
-    for (int lane = 0; lane < count; ++lane) {
-        const std::uint32_t position = positions[lane];
-        const std::uint64_t window =
-            load<std::uint64_t>(payload.stream + (position >> 3)) >> (position & 7);
-        const std::uint64_t entry = entries[window & index_mask];
-        const std::uint32_t rank =
-            static_cast<std::uint32_t>(entry >> 32) +
-            static_cast<std::uint32_t>(low_bits(window >> (entry & 63), entry >> 8 & 63));
-        positions[lane] = position + static_cast<std::uint32_t>(entry >> 16 & 255);
-        row[lane] = rank;
-        farthest = std::max(farthest, positions[lane]);
-        highest = std::max(highest, rank);
-    }
-    return farthest <= payload.stream_bits && highest < num_ranks;
+// The ranks of a payload, in order, some at a time.
+class Ranks {
+  public:
+    Ranks(const Payload& payload, const SymbolTable& symbols)
+        : payload_(payload),
+          symbols_(symbols),
+          positions_(payload.bounds.starts),
+          num_left_(payload.num_symbols) {}
+
+    // Decodes the next ranks; none after the last one. Returns false if a rank is too large or a
+    // sub-block goes past the stream.
+    bool next(std::span<const std::uint32_t>& ranks);
+    // Whether every sub-block has ended where its size says.
+    bool at_end() const { return num_left_ == 0 && positions_ == payload_.bounds.ends; }
+
+  private:
+    const Payload& payload_;
+    const SymbolTable& symbols_;
+    std::array<std::uint32_t, kNumSubBlocks> positions_;
+    std::size_t num_left_;
+    std::array<std::uint32_t, 32 * kNumSubBlocks> ranks_;
+};
+
+bool Ranks::next(std::span<const std::uint32_t>& ranks) {
+    const std::size_t count = std::min(num_left_, ranks_.size());
+    const ItemStream stream{payload_.stream, payload_.stream_bits, positions_.data()};
+    num_left_ -= count;
+    ranks = std::span(ranks_).first(count);
+    return decode_numbers(stream, symbols_.code, std::span(ranks_).first(count)) &&
+           highest_of(ranks_.data(), count) < symbols_.expansions.size();
 }
 
 // Writes expansions to the content, one after another.
 class Output {
   public:
     Output(MutableBytes content, const SymbolTable& symbols)
-        : start_(content.data()), size_(content.size()), pool_(symbols.pool.data()) {}
+        : start_(content.data()),
+          size_(content.size()),
+          pool_(symbols.pool.data()),
+          expansions_(symbols.expansions.data()) {}
 
     // Writes the first symbol, without its first `skip` bytes. Returns false if it is not longer.
     bool begin(const Expansion& symbol, std::uint32_t skip) {
@@ -93,18 +101,22 @@ class Output {
     }
 
     // Writes the following symbols. Returns false if one begins after the end of the content.
-    bool append(const std::uint32_t* ranks, int count, const Expansion* expansions);
+    bool append(std::span<const std::uint32_t> ranks);
 
     bool is_full() const { return position_ >= size_; }
 
   private:
+    std::size_t append_fast(const std::uint32_t* ranks, std::size_t count);
     bool append_slowly(const Expansion& symbol);
 
-    static constexpr std::size_t kFastSize = 32;
+    // A copy may read and write this many bytes in vain.
+    static constexpr std::size_t kCopySize = 32;
+    static_assert(kCopySize <= SymbolTable::kPoolMargin);
 
     std::uint8_t* const start_;
     const std::size_t size_;
     const std::uint8_t* const pool_;
+    const Expansion* const expansions_;
     std::size_t position_ = 0;  // may be after the end, after the last symbol
     Expansion before_;
 };
@@ -124,80 +136,83 @@ class Output {
     return true;
 }
 
-bool Output::append(const std::uint32_t* ranks, int count, const Expansion* expansions) {
+// Writes symbols while the content has space for whole copies. Returns the number of symbols
+// written.
+GOMPFS_TARGET_CLONES std::size_t Output::append_fast(const std::uint32_t* ranks,
+                                                     std::size_t count) {
     // Local copies stay in registers.
     const std::uint8_t* const pool = pool_;
+    const Expansion* const expansions = expansions_;
     std::uint8_t* const start = start_;
-    for (int lane = 0; lane < count; ++lane) {
-        std::size_t position = position_;
-        Expansion before = before_;
-        for (; lane < count; ++lane) {
-            const Expansion symbol = expansions[ranks[lane]];
-            if (position + kFastSize > size_ || symbol.size() > kFastSize) [[unlikely]] {
-                break;
-            }
-            position -= symbol.takes_space_of(before);
-            copy_fixed<16>(start + position, pool + symbol.offset());
-            copy_fixed<16>(start + position + 16, pool + symbol.offset() + 16);
-            position += symbol.size();
-            before = symbol;
+    const std::size_t size = size_;
+    std::size_t position = position_;
+    Expansion before = before_;
+    std::size_t index = 0;
+    for (; index < count; ++index) {
+        const Expansion symbol = expansions[ranks[index]];
+        if (position + symbol.size() + kCopySize > size) [[unlikely]] {
+            break;
         }
-        position_ = position;
-        before_ = before;
-        if (lane < count && !append_slowly(expansions[ranks[lane]])) {
-            return false;
+        const std::size_t space = symbol.takes_space_of(before);
+        const std::uint8_t* const source = pool + symbol.offset();
+        std::uint8_t* const target = start + position - space;
+        copy_fixed<kCopySize>(target, source);
+        for (std::size_t done = kCopySize; done < symbol.size(); done += kCopySize) [[unlikely]] {
+            copy_fixed<kCopySize>(target + done, source + done);
         }
+        position += symbol.size() - space;
+        before = symbol;
     }
-    return true;
+    position_ = position;
+    before_ = before;
+    return index;
+}
+
+bool Output::append(std::span<const std::uint32_t> ranks) {
+    const std::size_t num_fast = append_fast(ranks.data(), ranks.size());
+    return std::all_of(ranks.begin() + static_cast<std::ptrdiff_t>(num_fast), ranks.end(),
+                       [&](std::uint32_t rank) { return append_slowly(expansions_[rank]); });
 }
 
 }  // namespace
 
 bool decode_tadoc(Bytes bytes, const SymbolTable& symbols, MutableBytes content) {
     Payload payload;
+    std::span<const std::uint32_t> next;
     if (!payload.read(bytes) || symbols.code.is_empty) {
         return false;
     }
-    auto positions = payload.bounds.starts;
-    Row row;
+    Ranks ranks(payload, symbols);
     Output output(content, symbols);
-    for (std::uint32_t first = 0; first < payload.num_symbols; first += kNumSubBlocks) {
-        const int count =
-            static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, payload.num_symbols - first));
-        if (!decode_row(payload, symbols.code, symbols.expansions.size(), positions.data(), count,
-                        row.data())) {
-            return false;
-        }
-        const int num_begun = first == 0 ? 1 : 0;
-        if (num_begun != 0 && !output.begin(symbols.expansions[row[0]], payload.skip)) {
-            return false;
-        }
-        if (!output.append(row.data() + num_begun, count - num_begun, symbols.expansions.data())) {
+    if (!ranks.next(next) || !output.begin(symbols.expansions[next[0]], payload.skip)) {
+        return false;
+    }
+    for (next = next.subspan(1); !next.empty();) {
+        if (!output.append(next) || !ranks.next(next)) {
             return false;
         }
     }
-    return output.is_full() && positions == payload.bounds.ends;
+    return output.is_full() && ranks.at_end();
 }
 
-bool decode_tadoc_ranks(Bytes bytes, const SymbolTable& symbols,
-                        std::vector<std::uint32_t>& ranks) {
+bool decode_tadoc_ranks(Bytes bytes, const SymbolTable& symbols, std::vector<std::uint32_t>& all) {
     Payload payload;
+    std::span<const std::uint32_t> next;
     if (!payload.read(bytes) || symbols.code.is_empty) {
         return false;
     }
-    auto positions = payload.bounds.starts;
-    Row row;
-    for (std::uint32_t first = 0; first < payload.num_symbols; first += kNumSubBlocks) {
-        const int count =
-            static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, payload.num_symbols - first));
-        if (!decode_row(payload, symbols.code, symbols.expansions.size(), positions.data(), count,
-                        row.data())) {
+    Ranks ranks(payload, symbols);
+    if (!ranks.next(next)) {
+        return false;
+    }
+    next = next.subspan(payload.skip != 0 ? 1 : 0);
+    while (!next.empty()) {
+        all.insert(all.end(), next.begin(), next.end());
+        if (!ranks.next(next)) {
             return false;
         }
-        const int num_dropped = first == 0 && payload.skip != 0 ? 1 : 0;
-        ranks.insert(ranks.end(), row.begin() + num_dropped, row.begin() + count);
     }
-    return positions == payload.bounds.ends;
+    return ranks.at_end();
 }
 
 }  // namespace gompfs

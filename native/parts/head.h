@@ -1,7 +1,8 @@
 // The head of a part of text: its symbols, as an archive stores them (docs/format.md).
 //
-// Reading has two steps. read_head() decodes and checks the payload, and gives the part's grammar:
-// statistics need no more. make_symbol_table() then expands all symbols into the pool, for blocks.
+// There are two ways to read a head. read_head() gives the part's grammar, which statistics need.
+// read_symbols() expands all symbols into the pool, for blocks, and takes less time. Both check
+// everything that they read.
 #pragma once
 
 #include <cstdint>
@@ -47,10 +48,10 @@ struct Head {
 // Reads the payload of a head. Returns nothing if it is not valid.
 std::optional<Head> read_head(Bytes payload);
 
-// Expands the symbols of a head. Returns nothing if a global word or separator does not exist, or
-// the pool does not have exactly pool_size bytes.
-std::optional<SymbolTable> make_symbol_table(const Head& head, const WordSection& words,
-                                             std::size_t pool_size);
+// Reads the payload of a head, and expands its symbols. Returns nothing if it is not valid, a
+// global word or separator does not exist, or the pool does not have exactly pool_size bytes.
+std::optional<SymbolTable> read_symbols(Bytes payload, const WordSection& words,
+                                        std::size_t pool_size);
 
 // What a head that is to be written consists of, besides its local and global tokens: rules as
 // ranks, level by level, and sorted by the rank of the first symbol within a level.
@@ -60,8 +61,8 @@ struct HeadRules {
     std::vector<std::uint32_t> ranks;
 };
 
-// Returns the payload of a head. `head` needs no rules, no symbols and no code. `code` has counted all
-// ranks in rules and blocks and is built here.
+// Returns the payload of a head. `head` needs no rules, no symbols and no code. `code` has counted
+// all ranks in rules and blocks and is built here.
 std::vector<std::uint8_t> write_head(const Head& head, const HeadRules& rules, ClassEncoder& code);
 
 }  // namespace gompfs

@@ -94,10 +94,9 @@ class PartEncoder {
 };
 
 std::uint32_t PartEncoder::pool_size() const {
-    return std::accumulate(rules_.expansions.begin(), rules_.expansions.end(), std::uint32_t{0},
-                           [](std::uint32_t size, const Expansion& symbol) {
-                               return size + symbol.size();
-                           });
+    return std::accumulate(
+        rules_.expansions.begin(), rules_.expansions.end(), std::uint32_t{0},
+        [](std::uint32_t size, const Expansion& symbol) { return size + symbol.size(); });
 }
 
 bool PartEncoder::is_within_limits() const {
@@ -159,8 +158,7 @@ std::optional<EncodedPart> PartEncoder::encode() {
 
 // Decodes what was encoded, and gives the head its header.
 void PartEncoder::finish(Bytes head_payload) {
-    const std::optional<Head> head = read_head(head_payload);
-    const auto symbols = head ? make_symbol_table(*head, words_, pool_size()) : std::nullopt;
+    const auto symbols = read_symbols(head_payload, words_, pool_size());
     if (!symbols) {
         throw std::logic_error("the head of a part cannot be read back");
     }

@@ -6,9 +6,13 @@
 #include "parts/part_heads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
+#include "common/failures.h"
+#include "common/large_vector.h"
 #include "parts/head.h"
 #include "shared/format_constants.h"
 
@@ -18,6 +22,9 @@ namespace {
 // A section of words stands for at most this many bytes per byte of its payloads, and some more.
 constexpr std::uint64_t kMaxWordExpansion = 128;
 constexpr std::uint64_t kMinWordBytes = 1 << 20;
+
+// More threads do not read the section faster.
+constexpr unsigned kMaxThreads = 8;
 
 }  // namespace
 
@@ -29,8 +36,8 @@ PartHeads::PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint6
 }
 
 PartHeads::Opened PartHeads::open(std::uint64_t block) {
-    const auto segment = std::find_if(
-        segments_.begin(), segments_.end(), [&](const SegmentHeads& each) {
+    const auto segment =
+        std::find_if(segments_.begin(), segments_.end(), [&](const SegmentHeads& each) {
             return !each.first_blocks.empty() && block < each.first_blocks.back();
         });
     if (segment == segments_.end() || block < segment->first_blocks.front()) {
@@ -68,9 +75,8 @@ PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
     if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
         return {nullptr, status};
     }
-    const std::optional<Head> head = read_head(Bytes(bytes).subspan(kBlockHeaderSize));
-    auto symbols = head ? make_symbol_table(*head, words(number), header->uncompressed_size)
-                        : std::nullopt;
+    auto symbols = read_symbols(Bytes(bytes).subspan(kBlockHeaderSize), words(number),
+                                header->uncompressed_size);
     if (!symbols) {
         return {nullptr, BlockStatus::bad_payload};
     }
@@ -84,27 +90,34 @@ const WordSection& PartHeads::words(std::size_t number) {
 }
 
 WordSection PartHeads::read_words(const SegmentHeads& segment) {
-    std::vector<std::uint8_t> content;
-    std::uint64_t num_stored = 0;
-    for (std::size_t block = 0; block < segment.word_offsets.size(); ++block) {
-        const std::vector<std::uint8_t> bytes =
-            fetch_(segment.word_offsets[block], segment.word_sizes[block]);
-        const std::optional<BlockHeader> header = parse_block_header(bytes);
+    const unsigned num_threads = std::min(std::thread::hardware_concurrency(), kMaxThreads);
+    std::vector<std::vector<std::uint8_t>> blocks;
+    std::vector<std::uint64_t> ends;  // of the content of each block
+    std::uint64_t size = 0, num_stored = 0;
+    for (std::size_t number = 0; number < segment.word_offsets.size(); ++number) {
+        blocks.push_back(fetch_(segment.word_offsets[number], segment.word_sizes[number]));
+        const std::optional<BlockHeader> header = parse_block_header(blocks.back());
         if (!header || header->codec == Codec::head) {
             return {};
         }
-        const std::size_t begin = content.size();
-        content.resize(begin + header->uncompressed_size);
-        if (decode_block(*header, bytes, true, MutableBytes(content).subspan(begin)) !=
-            BlockStatus::ok) {
-            return {};
-        }
+        ends.push_back(size += header->uncompressed_size);
         num_stored += header->payload_size;
     }
+    LargeVector<std::uint8_t> content(size);
+    std::atomic<bool> valid = true;
+    parallel_for_all(blocks.size(), num_threads, [&](std::size_t number) {
+        const BlockHeader header = *parse_block_header(blocks[number]);
+        const auto of_block = MutableBytes(content).subspan(ends[number] - header.uncompressed_size,
+                                                            header.uncompressed_size);
+        if (decode_block(header, blocks[number], true, of_block) != BlockStatus::ok) {
+            valid = false;
+        }
+    });
     try {
-        return content.empty()
+        return content.empty() || !valid
                    ? WordSection()
-                   : WordSection(content, kMaxWordExpansion * num_stored + kMinWordBytes);
+                   : WordSection(content, kMaxWordExpansion * num_stored + kMinWordBytes,
+                                 num_threads);
     } catch (const std::invalid_argument&) {
         return {};
     }

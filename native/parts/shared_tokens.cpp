@@ -3,7 +3,8 @@
 // A token is kept as a 64-bit hash until a second part has it; so tokens of one part take 12 bytes
 // each. The seed is random, because hostile text could otherwise contain words of equal hashes. If
 // two words have the same hash all the same, one of them is found to differ from the token that is
-// kept and stays in the heads of its parts: the text is the same, and the section has one word less.
+// kept and stays in the heads of its parts: the text is the same, and the section has one word
+// less.
 #include "parts/shared_tokens.h"
 
 #define XXH_INLINE_ALL
@@ -112,7 +113,7 @@ void SharedTokens::number() {
     };
     std::sort(all.begin(), all.end(),
               [&](const Shared* left, const Shared* right) { return key(left) < key(right); });
-    TokenList words, separators;
+    TokenList words(TokenList::Kind::words), separators;
     for (Shared* const shared : all) {
         TokenList& list = shared->is_word ? words : separators;
         shared->number = list.size();

@@ -1,137 +1,210 @@
 // Expands the symbols of a head into a pool; see head.h. Rules are expanded in the order of their
 // numbers, so every symbol of a rule has its bytes in the pool already.
+//
+// Everything goes to its rank at once. A rank that has no expansion yet is that of a symbol with a
+// higher number. So a rule is valid if the expansions of its symbols begin before those of its
+// level. (A splitter has no bytes and counts as one that has no expansion.)
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "codec/copy.h"
 #include "parts/head.h"
+#include "parts/head_arrays.h"
+#include "parts/word_expander.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
 namespace {
 
+constexpr std::size_t kCopySize = 32;
+static_assert(kCopySize <= SymbolTable::kPoolMargin);
+static_assert(WordExpander::kMargin <= SymbolTable::kPoolMargin);
+
 class PoolBuilder {
   public:
-    PoolBuilder(const Head& head, const WordSection& words, std::size_t pool_size)
-        : head_(head), words_(words), pool_size_(pool_size) {}
+    PoolBuilder(const HeadArrays& head, std::size_t pool_size)
+        : head_(head), pool_size_(pool_size), num_symbols_(head.num_symbols()) {}
 
     // Returns whether the pool has exactly its size and all symbols exist.
-    bool build();
-    SymbolTable take();
+    bool build(const WordSection& words);
+    SymbolTable take() { return std::move(table_); }
 
   private:
-    bool add_tokens(const TokenList& local, const TokenList& global,
-                    const std::vector<std::uint32_t>& numbers, bool are_words);
-    bool add_token(std::string_view token, bool is_word);
-    bool add_rule(std::uint32_t rule);
+    bool add_local_words(Bytes& rest);
+    bool add_local_separators(Bytes rest);
+    bool add_global_tokens(const TokenList& tokens, std::span<const std::uint32_t> numbers,
+                           bool are_words);
+    bool add_rules();
+    bool add_rule(std::uint32_t first_rank, std::span<const std::uint32_t> other_ranks,
+                  std::size_t level_start);
+    bool add_symbol(std::size_t size, bool begins_with_separator, bool ends_with_word);
 
-    const Head& head_;
-    const WordSection& words_;
+    const HeadArrays& head_;
     const std::size_t pool_size_;
-    std::size_t size_ = 0;
-    std::vector<std::uint8_t> pool_;
-    std::vector<Expansion> expansions_;  // by symbol
+    const std::size_t num_symbols_;
+    std::size_t size_ = 0;    // of the pool so far
+    std::size_t symbol_ = 0;  // the next one
+    RankCounter ranks_;
+    SymbolTable table_;
 };
 
-bool PoolBuilder::build() {
+bool PoolBuilder::build(const WordSection& words) {
     if (pool_size_ > kMaxPoolSize) {
         return false;
     }
-    pool_.resize(pool_size_ + SymbolTable::kPoolMargin);
-    expansions_.reserve(head_.num_symbols());
-    if (head_.has_splitter) {
-        expansions_.emplace_back(0, 0, true, false);
-    }
-    if (!add_tokens(head_.local_words, words_.words(), head_.global_words, true) ||
-        !add_tokens(head_.local_separators, words_.separators(), head_.global_separators, false)) {
+    table_.pool.resize(pool_size_ + SymbolTable::kPoolMargin);
+    table_.expansions.resize(num_symbols_);
+    table_.code = head_.rank_code();
+    Bytes rest = head_.token_bytes;
+    if ((head_.has_splitter && !add_symbol(0, true, false)) || !add_local_words(rest) ||
+        !add_global_tokens(words.words(), head_.global_words, true) ||
+        !add_local_separators(rest) ||
+        !add_global_tokens(words.separators(), head_.global_separators, false) || !add_rules()) {
         return false;
     }
-    for (std::uint32_t rule = 0; rule < head_.num_rules(); ++rule) {
-        if (!add_rule(rule)) {
-            return false;
-        }
-    }
-    return size_ == pool_size_;
+    std::fill_n(&table_.pool[pool_size_], SymbolTable::kPoolMargin, std::uint8_t{0});
+    return size_ == pool_size_ && ranks_.is_complete(num_symbols_);
 }
 
-bool PoolBuilder::add_tokens(const TokenList& local, const TokenList& global,
-                             const std::vector<std::uint32_t>& numbers, bool are_words) {
-    for (std::uint32_t index = 0; index < local.size(); ++index) {
-        if (!add_token(local[index], are_words)) {
-            return false;
-        }
-    }
-    for (const std::uint32_t number : numbers) {
-        if (number >= global.size() || !add_token(global[number], are_words)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool PoolBuilder::add_token(std::string_view token, bool is_word) {
-    const std::size_t size = token.size() + (is_word ? 1 : 0);
-    if (size > pool_size_ - size_) {
+// Adds the next symbol, whose bytes are in the pool already.
+[[gnu::always_inline]] inline bool PoolBuilder::add_symbol(std::size_t size,
+                                                           bool begins_with_separator,
+                                                           bool ends_with_word) {
+    const std::uint32_t rank = ranks_.next(head_.classes[symbol_++]);
+    if (rank >= num_symbols_) [[unlikely]] {
         return false;
     }
-    std::memcpy(&pool_[size_], token.data(), token.size());
-    if (is_word) {
-        pool_[size_ + token.size()] = ' ';
-    }
-    expansions_.emplace_back(static_cast<std::uint32_t>(size_), static_cast<std::uint32_t>(size),
-                             !is_word, is_word);
+    table_.expansions[rank] =
+        Expansion(static_cast<std::uint32_t>(size_), static_cast<std::uint32_t>(size),
+                  begins_with_separator, ends_with_word);
     size_ += size;
     return true;
 }
 
-bool PoolBuilder::add_rule(std::uint32_t rule) {
-    constexpr std::size_t kFastSize = 32;
-    static_assert(kFastSize <= SymbolTable::kPoolMargin);
-    const std::uint32_t* const begin = &head_.rule_symbols[head_.rule_starts[rule]];
-    const std::uint32_t* const end = begin + (head_.rule_starts[rule + 1] - head_.rule_starts[rule]);
-    std::uint8_t* const pool = pool_.data();
-    const std::size_t limit = std::min(pool_size_, size_ + kMaxExpansionSize);
-    std::size_t at = size_;
-    Expansion before = expansions_[*begin];
-    const bool begins_with_separator = before.begins_with_separator();
-    for (const std::uint32_t* next = begin; next != end; ++next) {
-        const Expansion symbol = expansions_[*next];
-        at -= next == begin ? 0 : symbol.takes_space_of(before);
-        if (symbol.size() > limit - at) {
+bool PoolBuilder::add_local_words(Bytes& rest) {
+    WordExpander expander(rest);
+    for (const std::uint32_t prefix : head_.prefixes) {
+        const std::size_t size =
+            expander.expand(prefix, table_.pool.data() + size_, pool_size_ - size_);
+        if (size == 0 || !add_symbol(size, false, true)) {
             return false;
         }
-        if (symbol.size() <= kFastSize) [[likely]] {
+    }
+    rest = expander.rest();
+    return true;
+}
+
+// Tokens are far apart in the list, so each of them is fetched to the cache some time before it is
+// used.
+bool PoolBuilder::add_global_tokens(const TokenList& tokens, std::span<const std::uint32_t> numbers,
+                                    bool are_words) {
+    constexpr std::size_t kDistance = 16;
+    // The numbers ascend.
+    if (!numbers.empty() && numbers.back() >= tokens.size()) {
+        return false;
+    }
+    const std::uint8_t* const tokens_end = tokens.bytes_end();
+    for (std::size_t index = 0; index < numbers.size(); ++index) {
+        if (index + 2 * kDistance < numbers.size()) {
+            tokens.prefetch_start(numbers[index + 2 * kDistance]);
+            tokens.prefetch_bytes(numbers[index + kDistance]);
+        }
+        const Bytes token = tokens.stored(numbers[index]);
+        if (token.size() > pool_size_ - size_) {
+            return false;
+        }
+        std::uint8_t* const target = table_.pool.data() + size_;
+        if (token.size() <= kCopySize && tokens_end - token.data() >= std::ptrdiff_t{kCopySize})
+            [[likely]] {
+            copy_fixed<kCopySize>(target, token.data());
+        } else {
+            std::memcpy(target, token.data(), token.size());
+        }
+        if (!add_symbol(token.size(), !are_words, are_words)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool PoolBuilder::add_local_separators(Bytes rest) {
+    for (const std::uint32_t number : head_.separator_sizes) {
+        const std::size_t size = std::size_t{number} + 1;
+        if (size > rest.size() || size > kMaxExpansionSize || size > pool_size_ - size_) {
+            return false;
+        }
+        std::memcpy(&table_.pool[size_], rest.data(), size);
+        rest = rest.subspan(size);
+        if (!add_symbol(size, true, false)) {
+            return false;
+        }
+    }
+    return rest.empty();
+}
+
+bool PoolBuilder::add_rules() {
+    std::span<const std::uint32_t> others = head_.other_ranks;
+    std::size_t rule = 0;
+    for (const std::uint32_t level_size : head_.level_sizes) {
+        const std::size_t level_start = size_;
+        for (const std::size_t end = rule + level_size; rule != end; ++rule) {
+            const std::size_t num_others = std::size_t{head_.rule_sizes[rule]} + 1;
+            if (!add_rule(head_.first_ranks[rule], others.first(num_others), level_start)) {
+                return false;
+            }
+            others = others.subspan(num_others);
+        }
+    }
+    return true;
+}
+
+bool PoolBuilder::add_rule(std::uint32_t first_rank, std::span<const std::uint32_t> other_ranks,
+                           std::size_t level_start) {
+    std::uint8_t* const pool = table_.pool.data();
+    const Expansion* const expansions = table_.expansions.data();
+    const std::size_t limit = std::min(pool_size_, size_ + kMaxExpansionSize);
+    std::size_t at = size_;
+    const auto append = [&](const Expansion& symbol) {
+        if (symbol.size() == 0 || symbol.offset() >= level_start || symbol.size() > limit - at)
+            [[unlikely]] {
+            return false;
+        }
+        if (symbol.size() <= kCopySize) [[likely]] {
             copy_fixed<16>(pool + at, pool + symbol.offset());
             copy_fixed<16>(pool + at + 16, pool + symbol.offset() + 16);
         } else {
             std::memcpy(pool + at, pool + symbol.offset(), symbol.size());
         }
         at += symbol.size();
+        return true;
+    };
+    const Expansion first = expansions[first_rank];
+    Expansion before = first;
+    if (!append(first)) {
+        return false;
+    }
+    for (const std::uint32_t rank : other_ranks) {
+        const Expansion symbol = expansions[rank];
+        at -= symbol.takes_space_of(before);
+        if (!append(symbol)) {
+            return false;
+        }
         before = symbol;
     }
-    expansions_.emplace_back(static_cast<std::uint32_t>(size_),
-                             static_cast<std::uint32_t>(at - size_), begins_with_separator,
-                             before.ends_with_word());
-    size_ = at;
-    return true;
-}
-
-SymbolTable PoolBuilder::take() {
-    SymbolTable table;
-    table.expansions.reserve(expansions_.size());
-    for (const std::uint32_t symbol : head_.symbols) {
-        table.expansions.push_back(expansions_[symbol]);
-    }
-    table.pool = std::move(pool_);
-    table.code = head_.code;
-    return table;
+    return add_symbol(at - size_, first.begins_with_separator(), before.ends_with_word());
 }
 
 }  // namespace
 
-std::optional<SymbolTable> make_symbol_table(const Head& head, const WordSection& words,
-                                             std::size_t pool_size) {
-    PoolBuilder builder(head, words, pool_size);
-    if (!builder.build()) {
+std::optional<SymbolTable> read_symbols(Bytes payload, const WordSection& words,
+                                        std::size_t pool_size) {
+    thread_local const auto arrays = std::make_unique<HeadArrays>();
+    if (!arrays->read(payload)) {
+        return std::nullopt;
+    }
+    PoolBuilder builder(*arrays, pool_size);
+    if (!builder.build(words)) {
         return std::nullopt;
     }
     return builder.take();

@@ -8,24 +8,42 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "common/large_vector.h"
 
 namespace gompfs {
 
-// Byte strings one after another; string i has the bytes [starts[i], starts[i + 1]).
+// Byte strings one after another. A list of words has a space after each of them.
 class TokenList {
   public:
+    enum class Kind : bool { separators, words };
+
+    explicit TokenList(Kind kind = Kind::separators) : space_(kind == Kind::words ? 1 : 0) {}
+
     std::uint32_t size() const { return static_cast<std::uint32_t>(starts_.size() - 1); }
     std::string_view operator[](std::uint32_t number) const {
+        return {reinterpret_cast<const char*>(bytes_.data()) + starts_[number],
+                starts_[number + 1] - starts_[number] - space_};
+    }
+    // A token, with its space if it is a word.
+    Bytes stored(std::uint32_t number) const {
         return {bytes_.data() + starts_[number], starts_[number + 1] - starts_[number]};
     }
+    const std::uint8_t* bytes_end() const { return bytes_.data() + bytes_.size(); }
+    // Fetch to the cache what `stored` reads. The second of them reads what the first one fetches.
+    void prefetch_start(std::uint32_t number) const { __builtin_prefetch(&starts_[number]); }
+    void prefetch_bytes(std::uint32_t number) const {
+        __builtin_prefetch(bytes_.data() + starts_[number]);
+    }
+
     // Throws std::length_error if all tokens have 4 GiB or more.
     void append(std::string_view token);
     void reserve(std::size_t num_tokens, std::size_t num_bytes);
 
   private:
     friend class WordSection;
-    std::vector<std::uint32_t> starts_{0};
-    std::vector<char> bytes_;
+    std::uint32_t space_;  // bytes after each token
+    LargeVector<std::uint32_t> starts_{0};
+    LargeVector<std::uint8_t> bytes_;
 };
 
 class WordSection {
@@ -35,16 +53,16 @@ class WordSection {
         : words_(std::move(words)), separators_(std::move(separators)) {}
     // Reads a section. Throws std::invalid_argument if it is not valid, or if its words together
     // have more than max_bytes.
-    WordSection(Bytes section, std::uint64_t max_bytes);
+    WordSection(Bytes section, std::uint64_t max_bytes, unsigned num_threads = 1);
 
     const TokenList& words() const { return words_; }
     const TokenList& separators() const { return separators_; }
 
   private:
-    void read_words(Bytes prefixes, Bytes& rest, std::uint64_t max_bytes);
+    void read_words(Bytes prefixes, Bytes& rest, std::uint64_t max_bytes, unsigned num_threads);
     void read_separators(Bytes sizes, Bytes rest);
 
-    TokenList words_, separators_;
+    TokenList words_{TokenList::Kind::words}, separators_;
 };
 
 std::vector<std::uint8_t> write_word_section(const WordSection& section);

@@ -1,0 +1,30 @@
+// Decodes numbers and classes from the 32 sub-blocks of a stream of gompresso-tadoc. Item i is the
+// next item of sub-block i % 32; 32 items are a row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "codec/class_code.h"
+
+namespace gompfs {
+
+// A stream, and the position of each sub-block's next item, in bits. The positions must not be
+// after the end of the stream, and 8 bytes after the stream must be readable.
+struct ItemStream {
+    const std::uint8_t* bytes;
+    std::uint32_t num_bits;
+    std::uint32_t* positions;
+};
+
+// Decode as many items as the result has space for. Return false if a sub-block goes past the end
+// of the stream. The code must not be empty.
+bool decode_numbers(const ItemStream& stream, const ClassTable& code,
+                    std::span<std::uint32_t> numbers);
+bool decode_classes(const ItemStream& stream, const ClassTable& code,
+                    std::span<std::uint8_t> classes);
+
+// The largest number of an array, 0 if it is empty.
+std::uint32_t highest_of(const std::uint32_t* numbers, std::size_t count);
+
+}  // namespace gompfs

@@ -1,23 +1,28 @@
-"""Repairs an archive of format version 2: writes damaged copies of an index again, and cuts off what follows."""
+"""Repairs an archive of format version 2: writes damaged headers and copies of indexes again, and cuts off the rest."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from gompfs.errors import ArchiveFormatError, CorruptIndexError
 from gompfs.format import NUM_COPIES, LocalFile, Superblock, TrailerFooter, read_image
 from gompfs.generations.chain import Link, read_copy, read_footer, walk_chain
 from gompfs.pack.cut_off import Leftover, cut_off
+from gompfs.pack.repair_header import damaged_header_after, write_header
 
 
 def repair_copies(descriptor: int, superblock: Superblock, kept: Path | None, *, dry_run: bool) -> Iterator[str]:
     """Repair the archive open at `descriptor`; see repair_archive. Bytes that are cut off are saved in `kept`."""
     file = LocalFile(descriptor)
     newest = damaged = None
-    for link in walk_chain(file, superblock, file.size()):
+    for link in _walk_and_complete(descriptor, superblock, dry_run=dry_run):
+        if isinstance(link, str):
+            yield link
+            continue
         footers = [_intact_footer(file, superblock, link, copy) for copy in range(NUM_COPIES)]
         intact = next(filter(None, footers), None)
         if intact is None:
@@ -32,10 +37,29 @@ def repair_copies(descriptor: int, superblock: Superblock, kept: Path | None, *,
     if newest is None:
         raise ArchiveFormatError(f"no generation can be repaired: {damaged or 'the file ends before the first index'}")
     leftover = Leftover(newest.generation, newest.place.end, file.size())
-    if leftover.size > 0:
+    if leftover.size > 0 and not (dry_run and damaged_header_after(file, superblock, newest)):
         if not dry_run:
             cut_off(descriptor, leftover, kept)
         yield leftover.describe(damaged, kept, dry_run=dry_run)
+
+
+def _walk_and_complete(descriptor: int, superblock: Superblock, *, dry_run: bool) -> Iterator[Link | str]:
+    """Yields the links of the chain, and a line for each damaged header that is written again to continue the chain."""
+    file, num_links = LocalFile(descriptor), 0
+    while True:
+        last = None
+        for last in islice(walk_chain(file, superblock, file.size()), num_links, None):
+            num_links += 1
+            yield last
+        header = damaged_header_after(file, superblock, last) if last is not None else None
+        if last is None or header is None:
+            return
+        if not dry_run:
+            write_header(descriptor, last.next_start, header)
+        done = "would be" if dry_run else "was"
+        yield f"generation {header.generation}: its header is damaged: it {done} written again"
+        if dry_run:
+            return
 
 
 def _intact_footer(file: LocalFile, superblock: Superblock, link: Link, copy: int) -> TrailerFooter | None:

@@ -152,16 +152,42 @@ def test_damage_of_an_earlier_index(added: Path) -> None:
 
 @pytest.mark.parametrize("field", range(0, GENERATION_HEADER_SIZE, 9))
 def test_a_damaged_generation_header(added: Path, field: int) -> None:
-    """The generation before is shown. The later ones are kept in a file of their own by repair."""
+    """The generation before is shown, and repair writes the header again, as the footers tell what it must be."""
     whole = added.read_bytes()
     links = links_of(added)
-    flip(added, links[1].start + field)
+    for damaged in ([1], [2], [1, 2]):
+        for number in damaged:
+            flip(added, links[number].start + field)
+        with Archive(added) as archive:
+            assert archive.footer.generation == damaged[0]
+            assert archive.num_ignored_bytes == len(whole) - links[damaged[0] - 1].place.end
+        before = added.read_bytes()
+        (step,) = repair_archive(added, dry_run=True)
+        assert step == f"generation {damaged[0] + 1}: its header is damaged: it would be written again"
+        assert added.read_bytes() == before
+        assert len(list(repair_archive(added))) == len(damaged)
+        assert added.read_bytes() == whole
+    assert names(added) == {b"file-2", b"file-3"}
+
+
+def test_a_damaged_header_of_a_generation_that_is_not_whole(added: Path) -> None:
+    """Without intact footers up to the end of the file, nothing is written again."""
+    whole = added.read_bytes()
+    links = links_of(added)
+    ends = links[0].place.end
+    flip(added, links[1].start + 3)
+    damaged = added.read_bytes()
+    for size in (len(whole) - 1, len(whole) - 96, links[2].place.copy_end(0), links[1].place.copy_end(0), ends + 100):
+        added.write_bytes(damaged[:size])
+        (step,) = repair_archive(added, discard=True)
+        assert f"{size - ends} bytes after generation 1 are not a complete generation" in step
+        assert added.read_bytes() == whole[:ends]
+    added.write_bytes(damaged)
+    for copy in (0, 1):
+        flip(added, links[1].place.copy_offset(copy) + 40)  # its index is lost, but that of generation 3 is not
+    assert len(list(repair_archive(added))) == 1
     with Archive(added) as archive:
-        assert archive.footer.generation == 1
-        assert archive.num_ignored_bytes == len(whole) - links[0].place.end
-    (step,) = repair_archive(added)
-    assert f"{len(whole) - links[0].place.end} bytes after generation 1 are not a complete generation" in step
-    assert names(added) == set()
+        assert (archive.footer.generation, archive.warnings) == (3, [])
 
 
 def test_a_header_of_another_generation_or_archive(added: Path) -> None:

@@ -1,0 +1,81 @@
+"""Writes a damaged header of a generation again, from the footers of the archive.
+
+Only a header that is damaged is written: not one that `add` left incomplete, nor one that was never written. The file
+must end with a footer, from which the footers of all later generations lead back to the damaged header. So a file that
+is cut off inside a packed file, which may contain such footers, is not completed to what its author wanted.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gompfs.errors import ArchiveFormatError, CorruptIndexError
+from gompfs.format import (
+    GENERATION_HEADER_SIZE,
+    NUM_COPIES,
+    TRAILER_FOOTER_SIZE,
+    GenerationHeader,
+    LocalFile,
+    Superblock,
+    TrailerFooter,
+    TrailerPlace,
+)
+from gompfs.generations.chain import Link, read_footer
+
+
+def damaged_header_after(file: LocalFile, superblock: Superblock, link: Link) -> GenerationHeader | None:
+    """Returns what the header of the generation after `link`, the last one of the chain, must be, if it is damaged."""
+    raw = file.read(GENERATION_HEADER_SIZE, link.next_start)
+    if not raw.strip(b"\0"):
+        return None
+    try:
+        GenerationHeader.from_bytes(raw)
+    except ArchiveFormatError:
+        footer = _first_footer_after(file, superblock, link)
+        return None if footer is None else _header_of(file, superblock, link, footer)
+    return None
+
+
+def write_header(descriptor: int, archive_offset: int, header: GenerationHeader) -> None:
+    """Write a header, and sync it."""
+    os.pwrite(descriptor, header.to_bytes(), archive_offset)
+    os.fsync(descriptor)
+
+
+def _first_footer_after(file: LocalFile, superblock: Superblock, link: Link) -> TrailerFooter | None:
+    """Returns the last footer of the generation after `link`, found by means of the footer at the end of the file."""
+    offset = file.size() - TRAILER_FOOTER_SIZE
+    while offset > link.next_start:
+        try:
+            footer = TrailerFooter.from_bytes(file.read(TRAILER_FOOTER_SIZE, offset))
+        except ArchiveFormatError:
+            return None
+        place = _place_of(footer)
+        is_last_copy = footer.copy == NUM_COPIES - 1 and place.footer_offset(footer.copy) == offset
+        if footer.uuid != superblock.uuid or not is_last_copy or footer.previous_footer >= offset:
+            return None
+        if footer.generation == link.generation + 1:
+            return footer
+        offset = footer.previous_footer
+    return None
+
+
+def _header_of(
+    file: LocalFile, superblock: Superblock, link: Link, footer: TrailerFooter
+) -> GenerationHeader | None:
+    """Returns the header of the generation of `footer` if it follows `link`."""
+    place = _place_of(footer)
+    following = Link(footer.generation, link.next_start, place, link.place.footer_offset(NUM_COPIES - 1))
+    if place.index_offset < link.next_start + GENERATION_HEADER_SIZE:
+        return None
+    try:
+        read_footer(file, superblock, following, footer.copy)
+    except CorruptIndexError:
+        return None
+    return GenerationHeader(footer.generation, superblock.uuid, place.index_offset, place.index_size)
+
+
+def _place_of(footer: TrailerFooter) -> TrailerPlace:
+    """Returns where the trailers of a footer of the last copy are."""
+    size = footer.index_size
+    return TrailerPlace(footer.index_offset - (NUM_COPIES - 1) * TrailerPlace(0, size).copy_size, size)

@@ -13,6 +13,7 @@ from tadoc_blocks import TadocBlock, blocks_of_texts, crafted, damaged, highest_
 from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec, CodecOptions
 from gompfs.engine import Engine, select_engine
+from gompfs.gpu.heads import packed_size
 from gompfs.options import GpuOptions
 
 pytestmark = pytest.mark.gpu
@@ -106,25 +107,33 @@ def test_mixed_codecs_and_blocks_without_symbols(gpu: Engine, cpu: Engine) -> No
         gpu.decode_blocks(blocks, memoryview(bytearray(sum(sizes))), symbols=symbols[:-1])
 
 
+def engine_with_heads(capacity: int) -> Engine:
+    """Returns a GPU engine that keeps at most `capacity` bytes of heads."""
+    engine = select_engine("gpu")
+    engine._devices[0].heads._capacity = capacity  # type: ignore[attr-defined]
+    return engine
+
+
 def test_more_heads_than_fit(cpu: Engine) -> None:
-    """A store of 2 MiB holds some of the heads at a time. The CPU decodes the blocks of heads that it cannot hold."""
+    """A batch is decoded in rounds. The CPU decodes the blocks of heads that do not fit even alone."""
     text = (CORPUS / "carroll" / "alice29.txt").read_bytes()
     blocks = [
         block
-        for number in range(12)
-        for block in packed_blocks([b"%d " % number + text], 1 << 14, 1 << (20 if number % 4 else 15))
+        for number in range(6)
+        for block in packed_blocks([b"%d " % number + text[:100_000]], 1 << 14, 1 << (20 if number % 4 else 15))
     ]
     random.Random(2).shuffle(blocks)
-    small = select_engine("gpu", gpu=GpuOptions(memory=16 << 20))
+    sizes = sorted({block.symbols.number: packed_size(block.symbols) for block in blocks}.values())
     expected = decode_all(cpu, blocks)
+    small = engine_with_heads(2 * sizes[-1])
     for _ in range(2):
         assert decode_all(small, blocks) == expected
     assert small.decode_work["gpu"].num_blocks == 2 * len(blocks)
-    tiny = select_engine("gpu", gpu=GpuOptions(memory=16 << 20))
-    tiny._devices[0].heads._capacity = 150_000  # type: ignore[attr-defined]
+    tiny = engine_with_heads(sizes[-1] - 1)
     assert decode_all(tiny, blocks) == expected
-    assert 0 < tiny.decode_work["cpu"].num_blocks < len(blocks)
-    assert 0 < tiny.decode_work["gpu"].num_blocks < len(blocks)
+    num_large = sum(packed_size(block.symbols) == sizes[-1] for block in blocks)
+    assert tiny.decode_work["cpu"].num_blocks == num_large
+    assert tiny.decode_work["gpu"].num_blocks == len(blocks) - num_large
 
 
 def test_heads_and_payloads_stay_on_the_device(cpu: Engine) -> None:

@@ -1,6 +1,6 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, decode, gpu, experiments, plot, grammar, stats, pack, mount, start.
+Commands: ratio, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, start.
 """
 
 from __future__ import annotations
@@ -120,6 +120,29 @@ def gpu(paths: tuple[Path, ...], block_size: int, every: int, rounds: int, json_
     from .gpu import measure_gpu  # imports CuPy, which may not be installed
 
     finish(measure_gpu(paths, block_size, every, rounds), json_path)
+
+
+@bench.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--block-size", default=1 << 16, show_default=True, type=click.IntRange(1 << 14, 1 << 20))
+@click.option("--part-size", type=click.IntRange(1 << 14), help="Size of parts in bytes.  [default: that of pack]")
+@click.option(
+    "--max-size",
+    default=256 << 20,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Decode about as many bytes of each path at most.",
+)
+@rounds_option(7)
+@json_option
+def tadoc(
+    paths: tuple[Path, ...], block_size: int, part_size: int | None, max_size: int, rounds: int, json_path: Path | None
+) -> None:
+    """Decoding speed of gompresso-tadoc on a GPU: archives of format version 2, or files to pack; needs CuPy."""
+    require_gpu()
+    from .tadoc import measure_tadoc  # imports CuPy, which may not be installed
+
+    finish(measure_tadoc(paths, block_size, part_size, max_size, rounds), json_path)
 
 
 @bench.command()

@@ -125,7 +125,7 @@ nb::object expansions_of(const SharedSymbols& shared) {
 }
 
 nb::object pool_of(const SharedSymbols& shared) {
-    const std::vector<std::uint8_t>& pool = shared.table->pool;
+    const auto& pool = shared.table->pool;
     return to_view(shared, std::span(pool.data(), pool.size() - SymbolTable::kPoolMargin));
 }
 

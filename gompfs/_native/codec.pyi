@@ -88,8 +88,8 @@ def decode_blocks(
     """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
 
     With `sizes`, a block that should decode to another number of bytes has a bad header and `sizes[i]` zeros. A block
-    of gompresso-tadoc needs the symbols of its part; otherwise its header is bad. Raises ValueError if `out` is too
-    small, or if there are not as many sizes or symbols as blocks.
+    of gompresso-tadoc needs the symbols of its part, and no other may have them; otherwise its header is bad. Raises
+    ValueError if `out` is too small, or if there are not as many sizes or symbols as blocks.
     """
 
 def read_headers(blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | None] | None = None) -> bytes:

@@ -7,6 +7,7 @@ import stat
 import threading
 from collections.abc import Iterator
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from gompfs._native.blocks import FailureReason, ReadFailure, StoredSizes
 from gompfs._native.parts import PartHeads
@@ -41,6 +42,9 @@ from gompfs.model import (
     Segment,
     word_rules_of,
 )
+
+if TYPE_CHECKING:
+    from gompfs.archive.part_heads import AnyPartHeads
 
 _MAX_SYMLINKS = 40
 _NEIGHBOURS = 64  # inodes fetched by one query: programs walk a tree in order
@@ -131,8 +135,8 @@ class Archive:
     def _make_index(self, image: Buffer) -> IndexReader:
         return IndexReader(image, self.path, self.superblock.version, self._data_end, self.block_size)
 
-    def _open_heads(self) -> PartHeads:
-        return open_part_heads(self._file, self.segments, self.sections, self.block_size)
+    def _open_heads(self) -> AnyPartHeads:
+        return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size)
 
     def _start_blocks(self) -> BlockService:
         blocks = BlockService(
@@ -144,8 +148,12 @@ class Archive:
             self.engine,
             self._decode_ahead,
         )
-        if isinstance(self._file, LocalFile) and self.engine.decodes_on_cpu(self.block_size):
-            heads = self.stored.heads
+        heads = self.stored.heads
+        if (
+            isinstance(self._file, LocalFile)
+            and isinstance(heads, PartHeads)
+            and self.engine.decodes_on_cpu(self.block_size)
+        ):
             blocks.read_from(self._file.duplicate(), self.segments, heads, verify=self.verifies_content)
         return blocks
 

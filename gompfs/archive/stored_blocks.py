@@ -9,16 +9,20 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import add
+from typing import TYPE_CHECKING
 
 from gompfs._native.codec import BufferPool
-from gompfs._native.parts import PartHeads, SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile
 from gompfs.model import BlockPlaces, Section, Segment
+
+if TYPE_CHECKING:
+    from gompfs.archive.part_heads import AnyPartHeads
+    from gompfs.engine.base import PartSymbols
 
 _SECTION_BATCH = 256  # blocks of a section that are decoded in one call
 _LARGE_RUN = 1 << 20  # larger reads go to pooled buffers: touching fresh memory takes as long as reading
@@ -45,7 +49,7 @@ class StoredBlocks:
         archive: str,
         *,
         verify: bool,
-        heads: PartHeads,
+        heads: AnyPartHeads,
     ) -> None:
         """Read the blocks of `segments`, which form the stream, and of sections from `file`.
 
@@ -74,9 +78,9 @@ class StoredBlocks:
             return self.decode_places(segment.places, numbers, verify=verify)
         symbols, statuses = self.heads.open([segment.first_block + number for number in numbers])
         blocks = self.decode_places(segment.places, numbers, verify=verify, symbols=symbols)
-        # A block cannot be decoded if the head of its part is damaged.
+        # A block is damaged if the head of its part is.
         return [
-            block if block.status is BlockStatus.OK or not status else replace(block, status=BlockStatus(status))
+            Block(memoryview(bytes(len(block.content))), BlockStatus(status)) if status else block
             for block, status in zip(blocks, statuses, strict=True)
         ]
 
@@ -101,7 +105,7 @@ class StoredBlocks:
         *,
         verify: bool = False,
         out: memoryview | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
     ) -> list[Block]:
         """Decode the blocks of `places` that have the ascending indexes `numbers`. A damaged block has its status.
 

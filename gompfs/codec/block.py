@@ -114,7 +114,7 @@ def parse_block_header(block: Buffer) -> BlockHeader:
 def _are_possible(codec: Codec, payload_size: int, uncompressed_size: int) -> bool:
     """Returns whether a block, or a head, may have these sizes."""
     if codec is Codec.HEAD:
-        return payload_size <= MAX_HEAD_PAYLOAD and uncompressed_size <= MAX_POOL_SIZE
+        return payload_size <= MAX_HEAD_PAYLOAD and 0 < uncompressed_size <= MAX_POOL_SIZE
     overhead = TADOC_MAX_OVERHEAD if codec is Codec.GOMPRESSO_TADOC else 0
     return 0 < uncompressed_size <= MAX_BLOCK_SIZE and payload_size <= uncompressed_size + overhead
 

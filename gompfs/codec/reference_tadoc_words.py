@@ -25,6 +25,7 @@ class GlobalWords:
         self.separators = separators
         self._group_number = -1
         self._group: list[bytes] = []
+        self.num_bytes = 0  # of all words, without spaces
         size = 0
         for number, (prefix_length, suffix) in enumerate(zip(prefix_lengths, suffixes, strict=True)):
             if prefix_length > (size if number % WORD_RESTART else 0):
@@ -32,6 +33,7 @@ class GlobalWords:
             size = prefix_length + len(suffix)
             if not 0 < size < MAX_EXPANSION_SIZE:
                 raise PayloadError("a word is empty or too long")
+            self.num_bytes += size
 
     @property
     def num_words(self) -> int:

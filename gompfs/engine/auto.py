@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gompfs._native.parts import SymbolTable
 from gompfs.codec import DEFAULT_BLOCK_SIZE, BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -19,6 +19,9 @@ from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:
+    from gompfs.engine.base import PartSymbols
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +121,7 @@ class AutoEngine:
         out: memoryview,
         *,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""

@@ -10,8 +10,14 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 
 if TYPE_CHECKING:  # imported for types only: most uses of an engine need no accelerator
+    from typing import TypeAlias
+
     from gompfs._native.parts import SymbolTable
+    from gompfs.codec.reference_tadoc import Part
     from gompfs.gpu.accelerator import Accelerator
+
+    PartSymbols: TypeAlias = SymbolTable | Part
+    """The symbols of a part: a Part for the reference engine, a SymbolTable for all others."""
 
 
 class Engine(Protocol):
@@ -66,7 +72,7 @@ class Engine(Protocol):
         out: memoryview,
         *,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
         """Decodes whole blocks (header and payload) into `out`, a writable view of bytes, one after another.
@@ -75,7 +81,8 @@ class Engine(Protocol):
         these are in the headers, and a block whose header cannot be read has no output. With `sizes`, block i should
         decode to `sizes[i]` bytes; a header that says otherwise is damaged.
 
-        `symbols[i]` are those of the part that block i belongs to, which a block of gompresso-tadoc needs.
+        `symbols[i]` are those of the part that block i belongs to, which a block of gompresso-tadoc needs. A block of
+        another codec is damaged if there are some.
 
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from gompfs._native import codec as _codec
-from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
+    from gompfs.engine.base import PartSymbols
 
 _STATUSES = tuple(BlockStatus)
 
@@ -50,10 +54,11 @@ class CpuEngine:
         out: memoryview,
         *,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes, symbols)
+            tables = cast("Sequence[SymbolTable | None] | None", symbols)
+            statuses = _codec.decode_blocks(blocks, out, verify, self.num_threads, sizes, tables)
         return [_STATUSES[status] for status in statuses]

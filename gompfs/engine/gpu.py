@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 import cupy
 
-from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
@@ -20,6 +20,10 @@ from gompfs.gpu.device import Device, pinned_array
 from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
+    from gompfs.engine.base import PartSymbols
 
 
 class GpuEngine:
@@ -83,7 +87,7 @@ class GpuEngine:
         out: memoryview,
         *,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks. The host checks the checksums before it uploads the payloads.
@@ -91,7 +95,8 @@ class GpuEngine:
         Heads of parts stay in device memory until newer ones need the space.
         """
         _check_process(self._process)
-        batch = GpuBatch(blocks, out, self.num_threads, sizes, symbols)
+        tables = cast("Sequence[SymbolTable | None] | None", symbols)
+        batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from xxhash import xxh3_64_intdigest
 
-from gompfs._native.parts import SymbolTable
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockHeader, BlockStatus, Codec, CodecOptions, EncodedBlock, check_block
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.reference import PayloadError, decode_payload
+from gompfs.codec.reference_tadoc import Part, decode_tadoc
 from gompfs.errors import EngineUnavailableError
+
+if TYPE_CHECKING:
+    from gompfs.engine.base import PartSymbols
 
 
 class ReferenceEngine:
@@ -45,26 +49,37 @@ class ReferenceEngine:
         out: memoryview,
         *,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[PartSymbols | None] | None = None,
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        if symbols is not None and any(table is not None for table in symbols):
-            raise EngineUnavailableError("the reference engine does not decode gompresso-tadoc; use --engine cpu")
+        parts = [None] * len(blocks) if symbols is None else cast("Sequence[Part | None]", symbols)
+        if len(parts) != len(blocks):
+            raise ValueError("each block needs the symbols of its part")
         with self.decode_work[self.name].batch(len(blocks), len(out)):
-            return self._decode(blocks, out, sizes, verify=verify)
+            return self._decode(blocks, out, sizes, parts, verify=verify)
 
     def _decode(
-        self, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, *, verify: bool
+        self,
+        blocks: Sequence[Buffer],
+        out: memoryview,
+        sizes: Sequence[int] | None,
+        parts: Sequence[Part | None],
+        *,
+        verify: bool,
     ) -> list[BlockStatus]:
-        headers, statuses = _check_headers(blocks, sizes)
+        headers, statuses = _check_headers(blocks, sizes, parts)
         contents = _cut(out, sizes or [header.uncompressed_size if header else 0 for header in headers])
-        for index, (header, content) in enumerate(zip(headers, contents, strict=True)):
+        for index, (header, content, part) in enumerate(zip(headers, contents, parts, strict=True)):
             if header is None or statuses[index] is not BlockStatus.OK:
                 continue
-            payload = memoryview(blocks[index])[BLOCK_HEADER_SIZE:]
+            payload = bytes(memoryview(blocks[index])[BLOCK_HEADER_SIZE:])
             try:
-                content[:] = decode_payload(header.codec, bytes(payload), header.uncompressed_size)
+                content[:] = (
+                    decode_payload(header.codec, payload, header.uncompressed_size)
+                    if part is None
+                    else decode_tadoc(payload, header.uncompressed_size, part)
+                )
             except PayloadError:
                 statuses[index] = BlockStatus.BAD_PAYLOAD
             else:
@@ -77,18 +92,21 @@ class ReferenceEngine:
 
 
 def _check_headers(
-    blocks: Sequence[Buffer], sizes: Sequence[int] | None
+    blocks: Sequence[Buffer], sizes: Sequence[int] | None, parts: Sequence[Part | None]
 ) -> tuple[list[BlockHeader | None], list[BlockStatus]]:
     """Returns the header (None if unreadable) and the status of each block, after its checksum was compared."""
     if sizes is not None and len(sizes) != len(blocks):
         raise ValueError("each block needs a size")
     headers: list[BlockHeader | None] = []
     statuses: list[BlockStatus] = []
-    for index, block in enumerate(blocks):
+    for index, (block, part) in enumerate(zip(blocks, parts, strict=True)):
         header, status = check_block(block)
         has_size = header is None or sizes is None or header.uncompressed_size == sizes[index]
-        # Other codecs need the head of a part.
-        if header is not None and not (has_size and header.codec <= Codec.GOMPRESSO_BIT):
+        # All blocks of a part that has a head are gompresso-tadoc, and no others.
+        is_allowed = header is None or (
+            header.codec <= Codec.GOMPRESSO_BIT if part is None else header.codec is Codec.GOMPRESSO_TADOC
+        )
+        if not (has_size and is_allowed):
             header, status = None, BlockStatus.BAD_HEADER
         headers.append(header)
         statuses.append(status)

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from gompfs.codec import MIN_LEVEL, Codec, CodecOptions, EncodedBlock
+from gompfs.codec import BLOCK_HEADER_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
+from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
 from gompfs.errors import UnreadableFileError, display_path
 from gompfs.grammar import PROBE_SIZE, GrammarBuilder, GrammarCollector, is_text
@@ -138,9 +139,19 @@ class ContentWriter:
             section = self._section(grammar_codec(self._options))
             self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
         elif self._text is not None and (words := self._text.word_section()):
-            section = self._section(replace(_data_codec(self._options), dependency_elimination=False))
+            self._write_words(segment, words)
+
+    def _write_words(self, segment: int, words: bytes) -> None:
+        codec = replace(_data_codec(self._options), dependency_elimination=False)
+        # Words that share long prefixes with their neighbours may be too many for compressed blocks.
+        for options in (codec, CodecOptions(Codec.STORED)):
+            section = self._section(options)
             section.append(words)
-            self._index.add_section(segment, WORD_SECTION, section.size, section.finish())
+            blocks = section.finish()
+            num_stored = sum(block.compressed_size - BLOCK_HEADER_SIZE for block in blocks)
+            if num_word_bytes(words) <= max_word_bytes(num_stored):
+                break
+        self._index.add_section(segment, WORD_SECTION, section.size, blocks)
 
     def _write_text(self, text: TextParts, parts: list[WrittenPart]) -> list[WrittenBlock]:
         """Write the blocks of all text, then the heads of its parts. Appends to `parts`, and returns the blocks."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gompfs.archive.arrays import all_extents
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
+from gompfs.codec.words import max_word_bytes
 from gompfs.errors import CorruptBlockError
 from gompfs.grammar import TextInParts
 from gompfs.grammar.grammar import WORD_RULE_KINDS
@@ -18,9 +19,6 @@ from gompfs.model import WORD_SECTION, PartKind, Segment
 if TYPE_CHECKING:
     from gompfs.archive import Archive
 
-# The words of a section have at most this many bytes per byte of its payloads, and some more (docs/format-2.md).
-_MAX_WORD_EXPANSION = 128
-_MIN_WORD_BYTES = 1 << 20
 
 
 def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
@@ -59,7 +57,7 @@ def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]
     for section in archive.sections:
         if section.kind == WORD_SECTION and section.segment == segment.number:
             num_stored = section.places.compressed_size - BLOCK_HEADER_SIZE * len(section.places)
-            return archive.read_section(section), _MAX_WORD_EXPANSION * num_stored + _MIN_WORD_BYTES
+            return archive.read_section(section), max_word_bytes(num_stored)
     return b"", 0
 
 

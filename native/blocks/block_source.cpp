@@ -137,9 +137,6 @@ BlockStatus BlockSource::decode(std::uint64_t number, Bytes block, MutableBytes 
     if (!header || header->uncompressed_size != content.size()) {
         return BlockStatus::bad_header;
     }
-    if (header->codec != Codec::gompresso_tadoc) {
-        return decode_block(*header, block, verify_, content);
-    }
     const PartHeads::Opened head = heads_->open(number);
     return head.status == BlockStatus::ok
                ? decode_block(*header, block, verify_, content, head.symbols.get())

@@ -34,7 +34,8 @@ std::uint64_t block_xxh3(Bytes block) {
 // Whether a block or a head may have these fields.
 bool is_possible(std::uint32_t codec, const BlockHeader& header) {
     if (codec == static_cast<std::uint32_t>(Codec::head)) {
-        return header.payload_size <= kMaxHeadPayload && header.uncompressed_size <= kMaxPoolSize;
+        return header.payload_size <= kMaxHeadPayload && header.uncompressed_size != 0 &&
+               header.uncompressed_size <= kMaxPoolSize;
     }
     const std::uint32_t margin =
         codec == static_cast<std::uint32_t>(Codec::gompresso_tadoc) ? kTadocMaxOverhead : 0;
@@ -52,7 +53,8 @@ bool decode_any_payload(const BlockHeader& header, Bytes payload, MutableBytes c
 
 BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
                            MutableBytes content, const SymbolTable* symbols) {
-    if (header.codec == Codec::head || (header.codec == Codec::gompresso_tadoc && !symbols)) {
+    if (header.codec == Codec::head ||
+        (header.codec == Codec::gompresso_tadoc) != (symbols != nullptr)) {
         return BlockStatus::bad_header;
     }
     const BlockStatus status = check_block(header, block);

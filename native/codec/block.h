@@ -41,7 +41,8 @@ bool is_content(const BlockHeader& header, Bytes content);
 // Decodes `block`, whose header is given, into `content` of header.uncompressed_size bytes. The
 // compressed bytes are checked before a decoder sees them; the decoded bytes are checked if
 // `verify` is set. If the block is damaged, fills `content` with zeros. A block of gompresso-tadoc
-// needs the symbols of its part; without them its codec is one that the archive must not use.
+// needs the symbols of its part, and no other block may have them: otherwise its codec is one that
+// the archive must not use.
 BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content,
                          const SymbolTable* symbols = nullptr);
 

@@ -145,7 +145,7 @@ BlockFacts read_facts(Bytes block, bool has_symbols) {
     }
     const bool has_size = block.size() == kBlockHeaderSize + std::size_t{header->payload_size};
     const bool can_decode =
-        header->codec != Codec::head && (header->codec != Codec::gompresso_tadoc || has_symbols);
+        header->codec != Codec::head && (header->codec == Codec::gompresso_tadoc) == has_symbols;
     const BlockStatus status = has_size && can_decode ? BlockStatus::ok : BlockStatus::bad_header;
     return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
             header->payload_size, header->uncompressed_size, header->block_xxh3};

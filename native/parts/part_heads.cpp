@@ -23,6 +23,8 @@ namespace {
 constexpr std::uint64_t kMaxWordExpansion = 128;
 constexpr std::uint64_t kMinWordBytes = 1 << 20;
 
+constexpr std::size_t kMaxHeadSize = kBlockHeaderSize + kMaxHeadPayload;
+
 // More threads do not read the section faster.
 constexpr unsigned kMaxThreads = 8;
 
@@ -66,6 +68,9 @@ PartHeads::Opened PartHeads::open(std::uint64_t block) {
 
 PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
     const SegmentHeads& segment = segments_[number];
+    if (segment.head_sizes[part] > kMaxHeadSize) {
+        return {nullptr, BlockStatus::bad_header};
+    }
     const std::vector<std::uint8_t> bytes =
         fetch_(segment.head_offsets[part], segment.head_sizes[part]);
     const std::optional<BlockHeader> header = parse_block_header(bytes);

@@ -50,7 +50,7 @@ class PoolBuilder {
 };
 
 bool PoolBuilder::build(const WordSection& words) {
-    if (pool_size_ > kMaxPoolSize) {
+    if (pool_size_ == 0 || pool_size_ > kMaxPoolSize) {
         return false;
     }
     table_.pool.resize(pool_size_ + SymbolTable::kPoolMargin);

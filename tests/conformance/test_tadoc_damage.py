@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from both_decoders import decode_tadoc, read_block, read_head, read_words
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token
 
 from gompfs.codec import reference_tadoc
 from gompfs.codec.constants import MAX_BLOCK_SIZE, MAX_HEAD_PAYLOAD, MAX_POOL_SIZE, MAX_SIZE_WIDTH, NUM_CLASSES
-from gompfs.codec.reference_tadoc import Part, decode_tadoc, read_block, read_head, read_words
+from gompfs.codec.reference_tadoc import Part
 from gompfs.codec.sequences import PayloadError
 
 GLOBAL = GlobalTokens([b"shared", b"word"], [b"\n"])
@@ -172,6 +173,17 @@ def test_sizes_of_heads() -> None:
     for payload_size, pool_size in sizes:
         with pytest.raises(PayloadError, match=r"^the head has an impossible size$"):
             read_head(built.head[:payload_size].ljust(payload_size, b"\0"), pool_size, WORDS)
+
+
+def test_a_pool_without_bytes() -> None:
+    """A head whose only symbol is a splitter has no other fault."""
+    arrays: list[list[int]] = [[] for _ in range(13)]
+    arrays[8] = [0]
+    head = HeadPlan(arrays, b"", [], [1], True).write()
+    with pytest.raises(PayloadError, match=r"^the head has an impossible size$"):
+        read_head(head, 0, WORDS)
+    with pytest.raises(PayloadError, match=r"^the expansions are shorter than the pool$"):
+        read_head(head, 1, WORDS)
 
 
 def test_fields_that_are_not_filled() -> None:

@@ -8,12 +8,12 @@ import tracemalloc
 from collections.abc import Callable
 
 import pytest
+from both_decoders import decode_tadoc, read_head, read_words
 from mutations import mutate
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part, make_code
 from tadoc_grammar import Piece, make_grammar, tokens_of
 
 from gompfs.codec.constants import MAX_POOL_SIZE, WORD_RESTART
-from gompfs.codec.reference_tadoc import decode_tadoc, read_head, read_words
 from gompfs.codec.reference_tadoc_numbers import class_of
 from gompfs.codec.sequences import PayloadError
 

@@ -37,8 +37,8 @@ class Arena {
     }
 
     // Call after the last add().
-    unsigned char* allocate() {
-        memory_.resize(end_ + kAlignment, 0xee);
+    unsigned char* allocate(unsigned char fill) {
+        memory_.resize(end_ + kAlignment, fill);
         unsigned char* const start = memory_.data();
         first_ = start +
                  (kAlignment - reinterpret_cast<std::uintptr_t>(start) % kAlignment) % kAlignment;
@@ -115,9 +115,9 @@ int main() {
         payload_offsets.push_back(payloads.add(request.payload_sizes[index] + kReadablePadding));
         output_offsets.push_back(outputs.add(request.content_sizes[index]));
     }
-    unsigned char* const of_heads = heads.allocate();
-    unsigned char* const of_payloads = payloads.allocate();
-    unsigned char* const of_outputs = outputs.allocate();
+    unsigned char* const of_heads = heads.allocate(0);
+    unsigned char* const of_payloads = payloads.allocate(0);
+    unsigned char* const of_outputs = outputs.allocate(0xee);
     for (std::size_t index = 0; index < request.heads.size(); ++index) {
         std::copy(request.heads[index].begin(), request.heads[index].end(),
                   of_heads + head_offsets[index]);

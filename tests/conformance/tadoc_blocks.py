@@ -17,7 +17,14 @@ from gompfs._native.parts import PartHeads, PartsBuilder, SymbolTable
 from gompfs.codec import Codec, CodecOptions
 from gompfs.codec import build_block as frame
 from gompfs.codec.block import parse_block_header
-from gompfs.codec.constants import BIT_PADDING, BLOCK_HEADER_SIZE, NUM_CLASSES, TADOC_HEADER_SIZE, TADOC_MAX_OVERHEAD
+from gompfs.codec.constants import (
+    BIT_PADDING,
+    BLOCK_HEADER_SIZE,
+    NUM_CLASSES,
+    NUM_SUB_BLOCKS,
+    TADOC_HEADER_SIZE,
+    TADOC_MAX_OVERHEAD,
+)
 from gompfs.engine import select_engine
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
@@ -137,6 +144,7 @@ def crafted() -> dict[str, TadocBlock]:
         return TadocBlock(bytes(payload), size, table)
 
     row = [foo] * 32
+    payload = block([foo] * 100, 400).payload
     return {
         "valid": block([foo, semicolon, bar, splitter], 8),
         "rules": block([rule, rule, semicolon, foo, splitter], 8 + 7 + 2 + 3),
@@ -175,12 +183,29 @@ def crafted() -> dict[str, TadocBlock]:
         "reserved": block([foo, bar], 8, reserved=1),
         "base": block([foo, bar], 8, base=20),
         "base that wraps": block([foo, bar], 8, base=0xFFFFFFFF),
+        "sizes written with more bits": TadocBlock(with_sizes(payload, 0, 24), 400, table),
+        "sizes written with too many bits": TadocBlock(with_sizes(payload, 0, 25), 400, table),
+        "sizes that are right modulo 2^32": TadocBlock(with_sizes(payload, 0xFFFFFFFF, 20), 400, table),
+        "many more symbols than the stream has": block([foo] * 12_000, 100_000, count=24_000),
         "no stream": TadocBlock(struct.pack("<IIHBB", 1, 0, 0, 0, 0) + bytes(BIT_PADDING), 4, table),
         "empty": TadocBlock(b"", 4, table),
         "a header without padding": TadocBlock(bytes(TADOC_HEADER_SIZE), 4, table),
         "only sizes": TadocBlock(struct.pack("<IIHBB", 1, 0, 0, 24, 0) + bytes(96 + BIT_PADDING), 100, table),
         "part of the sizes": TadocBlock(struct.pack("<IIHBB", 1, 0, 0, 24, 0) + bytes(95 + BIT_PADDING), 100, table),
     }
+
+
+def with_sizes(payload: bytes, base: int, width: int) -> bytes:
+    """Returns a payload with the sizes of its sub-blocks written in another way. Sizes minus `base` may wrap."""
+    old_base, old_width = struct.unpack_from("<I", payload, 4)[0], payload[10]
+    bits = int.from_bytes(payload[TADOC_HEADER_SIZE:-BIT_PADDING], "little")
+    sizes = [old_base + (bits >> (lane * old_width) & ((1 << old_width) - 1)) for lane in range(NUM_SUB_BLOCKS)]
+    fields = [(size - base) % (1 << 32) for size in sizes]
+    assert max(fields) < 1 << width
+    stream = sum(field << (lane * width) for lane, field in enumerate(fields))
+    stream |= bits >> (NUM_SUB_BLOCKS * old_width) << (NUM_SUB_BLOCKS * width)
+    header = payload[:4] + struct.pack("<I", base) + payload[8:10] + bytes((width, payload[11]))
+    return header + stream.to_bytes((NUM_SUB_BLOCKS * width + sum(sizes) + 7) // 8, "little") + bytes(BIT_PADDING)
 
 
 def highest_ranks() -> Iterator[TadocBlock]:

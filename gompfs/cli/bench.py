@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,9 +12,11 @@ import click
 
 from gompfs.cli.output import human_size, print_json, print_line
 from gompfs.cli.parameters import NumberRange, archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError
 
 if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
     from gompfs.archive import Archive
     from gompfs.engine import Engine
 
@@ -23,10 +25,11 @@ _BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class Batch:
-    """Compressed blocks in memory that one call decodes; sizes in bytes."""
+    """Compressed blocks in memory that one call decodes, with the symbols of their parts; sizes in bytes."""
 
     first_block: int
     blocks: list[bytes]
+    symbols: list[SymbolTable | None]
     uncompressed_size: int
 
 
@@ -50,7 +53,8 @@ class Measurement:
     callback=parse_size_option,
     default="1G",
     show_default=True,
-    help="Decode the first SIZE bytes of content at most; their compressed blocks are held in memory.",
+    help="Decode the first SIZE bytes of content at most; their compressed blocks are held in memory, and the heads "
+    "of their parts.",
 )
 @click.option(
     "--seconds",
@@ -90,7 +94,9 @@ def _load(archive: Archive, max_size: int) -> Iterator[Batch]:
                 return
             count = min(max(min(per_batch, left // archive.block_size), 1), end - first)
             blocks, sizes = archive.stored.read_stream(first, count)
-            yield Batch(first, list(map(bytes, blocks)), sum(sizes))
+            symbols, statuses = archive.stored.heads.open(range(first, first + count))
+            _check(archive, first, statuses)
+            yield Batch(first, list(map(bytes, blocks)), symbols, sum(sizes))
             left -= sum(sizes)
 
 
@@ -102,10 +108,8 @@ def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: fl
     while True:
         started = time.perf_counter()
         for batch in batches:
-            statuses = engine.decode_blocks(batch.blocks, out[: batch.uncompressed_size])
-            for block, status in enumerate(statuses, batch.first_block):
-                if status:
-                    raise CorruptBlockError(status.reason, archive=archive.path, block=block)
+            content = out[: batch.uncompressed_size]
+            _check(archive, batch.first_block, engine.decode_blocks(batch.blocks, content, symbols=batch.symbols))
         best = min(best, time.perf_counter() - started)
         if time.monotonic() >= end:
             break
@@ -113,6 +117,13 @@ def _measure(archive: Archive, engine: Engine, batches: list[Batch], seconds: fl
     compressed_size = sum(len(block) for batch in batches for block in batch.blocks)
     rate = uncompressed_size / best
     return Measurement(engine.name, engine.num_threads, uncompressed_size, compressed_size, best, rate)
+
+
+def _check(archive: Archive, first_block: int, statuses: Sequence[int]) -> None:
+    """Raise CorruptBlockError for the first block that is damaged, or the head of whose part is."""
+    for block, status in enumerate(statuses, first_block):
+        if status:
+            raise CorruptBlockError(BlockStatus(status).reason, archive=archive.path, block=block)
 
 
 _HEADINGS = ("engine", "threads", "content", "compressed", "seconds", "MB/s")

@@ -9,8 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tree_helpers import pack
 
 import gompfs as gompfs_package
+from gompfs.archive import Archive
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions
 
 
 def test_ls_lists_the_root(gompfs, archive):
@@ -234,3 +237,21 @@ def test_bench_decodes_everything(gompfs, archive):
 def test_bench_stays_within_its_memory_limit(gompfs, archive):
     measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", "--max-size", "32K", archive).output)
     assert {measurement["uncompressed_size"] for measurement in measurements} == {32768}
+
+
+def test_bench_decodes_text_in_parts(gompfs, tree, tmp_path):
+    archive = tmp_path / "text"
+    pack(archive, tree, codec=CodecOptions(Codec.GOMPRESSO_TADOC), version=2, words="identifiers")
+    measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", archive).output)
+    with Archive(archive) as opened:
+        parts, sizes = opened.segments[0].parts, opened.segments[0].places.uncompressed_sizes
+        head = next(offset for offset, size in zip(parts.head_offsets, parts.head_sizes, strict=True) if size)
+        tables, _ = opened.stored.heads.open(range(len(sizes)))
+        block = [table is not None for table in tables].index(True)
+    assert {measurement["uncompressed_size"] for measurement in measurements} == {sum(sizes)}
+    content = bytearray(archive.read_bytes())
+    content[head + BLOCK_HEADER_SIZE] ^= 1
+    archive.write_bytes(content)
+    result = gompfs("bench", "--seconds", "0", archive)
+    assert result.status == 1
+    assert result.error_line == f"{archive}: block {block}: {BlockStatus.BAD_CHECKSUM.reason}"

@@ -96,8 +96,9 @@ def read_headers(blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | None]
     """Returns facts of each block, 24 bytes: four u32, then a u64.
 
     They are the status (a BlockStatus), codec, payload size, uncompressed size, and the checksum. All except the status
-    are 0 if the header cannot be read. The header of a block of gompresso-tadoc is bad without the symbols of its part.
-    Raises ValueError if there are not as many symbols as blocks. gompfs.codec.headers reads the facts as an array.
+    are 0 if the header cannot be read. The header of a block of gompresso-tadoc is bad without the symbols of its part,
+    and that of any other block with symbols. Raises ValueError if there are not as many symbols as blocks.
+    gompfs.codec.headers reads the facts as an array.
     """
 
 def are_possible_block_ranges(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:

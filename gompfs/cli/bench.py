@@ -16,9 +16,9 @@ from gompfs.codec import BlockStatus
 from gompfs.errors import CorruptBlockError
 
 if TYPE_CHECKING:
-    from gompfs._native.parts import SymbolTable
     from gompfs.archive import Archive
     from gompfs.engine import Engine
+    from gompfs.engine.base import PartSymbols
 
 _BATCH_BYTES = 16 << 20
 
@@ -29,7 +29,7 @@ class Batch:
 
     first_block: int
     blocks: list[bytes]
-    symbols: list[SymbolTable | None]
+    symbols: Sequence[PartSymbols | None]
     uncompressed_size: int
 
 

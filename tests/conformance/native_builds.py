@@ -31,12 +31,20 @@ _INCLUDES = [
 _FLAGS = ["-std=c++20", "-O1", "-g1", "-fPIC", *(f"-I{folder}" for folder in _INCLUDES)]
 _SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 _CUDA_ON_HOST = ROOT / "kernels" / "host" / "cuda_on_host.cpp"
+_PART_READERS = ("head_arrays", "head_reader", "symbol_pool", "word_section")
 _HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), _CUDA_ON_HOST]
 
 
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
     sources = [*_core_sources("codec", "common", "grammar", "statistics"), Path(__file__).with_name("fuzz.cpp")]
+    return _link(sources, ["-pthread"], sanitized=True)
+
+
+def tadoc_program() -> Path:
+    """Returns tadoc_outcomes.cpp, which decodes parts of text, as a program with the same sanitizers."""
+    readers = [ROOT / "native/parts" / f"{name}.cpp" for name in _PART_READERS]
+    sources = [*_core_sources("codec", "common"), *readers, Path(__file__).with_name("tadoc_outcomes.cpp")]
     return _link(sources, ["-pthread"], sanitized=True)
 
 
@@ -149,3 +157,4 @@ if __name__ == "__main__":
     run_kernels_program()
     run_tadoc_kernel_program()
     fuzz_program()
+    tadoc_program()

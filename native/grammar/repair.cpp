@@ -21,7 +21,8 @@
 // Optimizations
 //
 // Digrams marked kUnique are not counted, so the table shrinks from round to round. Look-ups in the
-// table are prefetched 16 positions ahead. A key and its count share one 64-bit slot.
+// table are prefetched 16 positions ahead. A key and its count share one 64-bit slot. What loops
+// read again and again is in local variables: after a store, a member may have changed.
 #include "grammar/repair.h"
 
 #include <algorithm>
@@ -79,41 +80,51 @@ std::uint64_t Repair::key(std::size_t position) const {
     return (left << symbol_bits_ | right) + 1;
 }
 
-std::size_t Repair::first_slot(std::uint64_t key) const {
-    return key * 0x9e3779b97f4a7c15u >> (64 - std::bit_width(num_slots_ - 1));
-}
-
 void Repair::count_digrams() {
     const std::size_t last = size_ - 1;
     std::size_t num_candidates = 0;
     for (std::size_t position = 0; position < last; ++position) {
         num_candidates += may_repeat(position);
     }
-    num_slots_ = std::bit_ceil(num_candidates * 3 / 2 + 2);
-    clear_slots(digrams_, num_slots_);
-    clear_slots(rule_of_, num_slots_);
+    const std::size_t num_slots = std::bit_ceil(num_candidates * 3 / 2 + 2);
+    clear_slots(digrams_, num_slots);
+    clear_slots(rule_of_, num_slots);
     const int count_bits = 64 - 2 * symbol_bits_;
-    for (std::size_t position = 0; position < last; ++position) {
-        const std::size_t ahead = position + kPrefetchDistance;
-        if (ahead < last && may_repeat(ahead)) {
-            __builtin_prefetch(&digrams_[first_slot(key(ahead))], 1);
+    const int hash_shift = 64 - std::bit_width(num_slots - 1);
+    const std::uint64_t count_mask = count_mask_;
+    std::uint64_t* const digrams = digrams_.data();
+    std::uint32_t* const slot_of = slot_of_.data();
+    // Sets the slot at which the search for a digram will begin.
+    const auto prepare = [&](std::size_t position) {
+        slot_of[position] = kNoSlot;
+        if (may_repeat(position)) {
+            const std::uint64_t slot = key(position) * 0x9e3779b97f4a7c15u >> hash_shift;
+            slot_of[position] = static_cast<std::uint32_t>(slot);
+            __builtin_prefetch(&digrams[slot], 1);
         }
-        slot_of_[position] = kNoSlot;
-        if (!may_repeat(position)) {
+    };
+    for (std::size_t position = 0; position < std::min(last, kPrefetchDistance); ++position) {
+        prepare(position);
+    }
+    for (std::size_t position = 0; position < last; ++position) {
+        if (position + kPrefetchDistance < last) {
+            prepare(position + kPrefetchDistance);
+        }
+        if (slot_of[position] == kNoSlot) {
             continue;
         }
         const std::uint64_t wanted = key(position);
-        std::size_t slot = first_slot(wanted);
-        while (digrams_[slot] != 0 && digrams_[slot] >> count_bits != wanted) {
-            slot = (slot + 1) & (num_slots_ - 1);
+        std::size_t slot = slot_of[position];
+        std::uint64_t digram = digrams[slot];
+        while (digram != 0 && digram >> count_bits != wanted) {
+            slot = (slot + 1) & (num_slots - 1);
+            digram = digrams[slot];
         }
-        if (digrams_[slot] == 0) {
-            digrams_[slot] = wanted << count_bits;
-        }
-        digrams_[slot] += (digrams_[slot] & count_mask_) != count_mask_;
-        slot_of_[position] = static_cast<std::uint32_t>(slot);
+        digram = digram == 0 ? wanted << count_bits : digram;
+        digrams[slot] = digram + ((digram & count_mask) != count_mask);
+        slot_of[position] = static_cast<std::uint32_t>(slot);
     }
-    slot_of_[last] = kNoSlot;
+    slot_of[last] = kNoSlot;
 }
 
 void Repair::look_up_frequencies() {

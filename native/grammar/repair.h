@@ -29,7 +29,6 @@ class Repair {
     std::size_t replace_chosen();
     bool may_repeat(std::size_t position) const;
     std::uint64_t key(std::size_t position) const;
-    std::size_t first_slot(std::uint64_t key) const;
     Rules tidy();
 
     Symbol* symbols_ = nullptr;
@@ -37,7 +36,6 @@ class Repair {
     std::uint32_t num_words_ = 0;
     int symbol_bits_ = 0;
     std::uint64_t count_mask_ = 0;
-    std::size_t num_slots_ = 0;
     std::vector<std::uint32_t> slot_of_;  // per position: slot of its digram
     // Per position: the count of its digram, 0 if it does not repeat.
     std::vector<std::uint32_t> frequency_;

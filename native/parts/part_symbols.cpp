@@ -1,9 +1,10 @@
 // Numbers and ranks symbols; see part_symbols.h.
 //
-// Frequent symbols get low ranks, because these have short codes. The class of a symbol follows from
-// its place in the order of frequency. Its number follows from the order of the head: tokens first,
-// then rules by level. Within a level, rules are sorted by the rank of their first symbol, which then
-// costs little. The rank of a symbol is known as soon as all symbols before it have their numbers.
+// Frequent symbols get low ranks, because these have short codes. The class of a symbol follows
+// from its place in the order of frequency. Its number follows from the order of the head: tokens
+// first, then rules by level. Within a level, rules are sorted by the rank of their first symbol,
+// which then costs little. The rank of a symbol is known as soon as all symbols before it have
+// their numbers.
 #include "parts/part_symbols.h"
 
 #include <algorithm>
@@ -48,11 +49,11 @@ class Concatenation {
 class TokenOrder {
   public:
     TokenOrder(const PartGrammar& part, const SharedTokens& shared) : part_(part) {
+        const std::vector<std::uint32_t> numbers = shared.find(part.tokens);
         for (Symbol token = 0; token < part.tokens.size(); ++token) {
-            const std::optional<std::uint32_t> number = shared.find(part.tokens[token]);
             const bool is_word = part.are_words[token] != 0;
-            if (number) {
-                (is_word ? global_words_ : global_separators_).emplace_back(*number, token);
+            if (numbers[token] != SharedTokens::kNotShared) {
+                (is_word ? global_words_ : global_separators_).emplace_back(numbers[token], token);
             } else {
                 (is_word ? local_words_ : local_separators_).push_back(token);
             }
@@ -168,8 +169,8 @@ PartRules limit_rules(const PartGrammar& part) {
         }
         for (const Symbol symbol : rules.symbols[rule]) {
             text.append(rules.expansion(symbol));
-            level = std::max<int>(level, rules.is_rule(symbol)
-                                             ? rules.levels[symbol - rules.num_tokens] : 0);
+            level = std::max<int>(
+                level, rules.is_rule(symbol) ? rules.levels[symbol - rules.num_tokens] : 0);
         }
         if (rule != 0 && text.size() <= kMaxRuleSize && level < kMaxLevels) {
             rules.levels[rule] = static_cast<std::uint8_t>(level + 1);

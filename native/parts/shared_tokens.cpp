@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::size_t kFirstSlots = 1 << 8;  // of a shard
 
+// Tokens are far apart in memory, so a token is fetched to the cache while others are looked up.
+constexpr int kPrefetchDistance = 12;
+
 // Two classes per octave: parts that share a class are "about as many".
 int frequency_class(std::uint32_t count) {
     const int octave = std::bit_width(count) - 1;
@@ -51,6 +54,21 @@ std::size_t SharedTokens::Shard::slot_of(std::uint64_t hash) const {
         slot = (slot + 1) & mask;
     }
     return slot;
+}
+
+// Fetches to the cache where the search for a hash begins.
+void SharedTokens::Shard::prefetch(std::uint64_t hash) const {
+    const std::size_t slot = hash & (hashes.size() - 1);
+    __builtin_prefetch(&hashes[slot]);
+    __builtin_prefetch(&indexes[slot]);
+}
+
+// Fetches the token to the cache that has this hash, if that is where its search begins.
+void SharedTokens::Shard::prefetch_shared(std::uint64_t hash) const {
+    const std::size_t slot = hash & (hashes.size() - 1);
+    if (hashes[slot] == hash && indexes[slot] != 0) {
+        __builtin_prefetch(&shared[indexes[slot] - 1]);
+    }
 }
 
 void SharedTokens::Shard::grow() {
@@ -95,6 +113,9 @@ void SharedTokens::add(const TokenList& tokens, const std::vector<std::uint8_t>&
         Shard& shard = shards_[number];
         const std::lock_guard lock(shard.mutex);
         for (; next != hashes.end() && shard_of(next->first) == number; ++next) {
+            if (hashes.end() - next > kPrefetchDistance) {
+                shard.prefetch(next[kPrefetchDistance].first);
+            }
             shard.count(next->first, tokens[next->second], are_words[next->second] != 0);
         }
     }
@@ -122,15 +143,32 @@ void SharedTokens::number() {
     section_ = WordSection(std::move(words), std::move(separators));
 }
 
-std::optional<std::uint32_t> SharedTokens::find(std::string_view token) const {
-    const std::uint64_t hash = hash_of(token);
+std::uint32_t SharedTokens::find(std::uint64_t hash, std::string_view token) const {
     const Shard& shard = shards_[shard_of(hash)];
     const std::size_t slot = shard.slot_of(hash);
     if (shard.hashes[slot] == 0 || shard.indexes[slot] == 0) {
-        return std::nullopt;
+        return kNotShared;
     }
     const Shared& shared = shard.shared[shard.indexes[slot] - 1];
-    return shared.token == token ? std::optional(shared.number) : std::nullopt;
+    return shared.token == token ? shared.number : kNotShared;
+}
+
+std::vector<std::uint32_t> SharedTokens::find(const TokenList& tokens) const {
+    std::vector<std::uint64_t> hashes(tokens.size());
+    for (std::uint32_t token = 0; token < tokens.size(); ++token) {
+        hashes[token] = hash_of(tokens[token]);
+    }
+    std::vector<std::uint32_t> numbers(tokens.size());
+    for (std::uint32_t token = 0; token < tokens.size(); ++token) {
+        if (token + 2 * kPrefetchDistance < tokens.size()) {
+            const std::uint64_t later = hashes[token + 2 * kPrefetchDistance];
+            shards_[shard_of(later)].prefetch(later);
+            const std::uint64_t next = hashes[token + kPrefetchDistance];
+            shards_[shard_of(next)].prefetch_shared(next);
+        }
+        numbers[token] = find(hashes[token], tokens[token]);
+    }
+    return numbers;
 }
 
 }  // namespace gompfs

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +20,12 @@ class SharedTokens {
 
     // Counts the tokens of a part, which must differ from each other.
     void add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words);
-    // Numbers the tokens that several parts use: most used first, and in byte order among tokens that
-    // about as many parts use.
+    // Numbers the tokens that several parts use: most used first, and in byte order among tokens
+    // that about as many parts use.
     void number();
-    // The number of a word or separator, or nothing if it was counted once only.
-    std::optional<std::uint32_t> find(std::string_view token) const;
+    // The numbers of words and separators, kNotShared for those that were counted once only.
+    static constexpr std::uint32_t kNotShared = ~std::uint32_t{0};
+    std::vector<std::uint32_t> find(const TokenList& tokens) const;
 
     const WordSection& section() const { return section_; }
 
@@ -46,11 +46,14 @@ class SharedTokens {
         std::vector<Shared> shared;
 
         std::size_t slot_of(std::uint64_t hash) const;
+        void prefetch(std::uint64_t hash) const;
+        void prefetch_shared(std::uint64_t hash) const;
         void count(std::uint64_t hash, std::string_view token, bool is_word);
         void grow();
     };
 
     std::uint64_t hash_of(std::string_view token) const;
+    std::uint32_t find(std::uint64_t hash, std::string_view token) const;
     static std::size_t shard_of(std::uint64_t hash) { return hash >> 58; }
 
     std::uint64_t seed_;

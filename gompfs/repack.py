@@ -1,4 +1,4 @@
-"""Packs the content of an archive again, into a new archive of the latest format version."""
+"""Packs the content of an archive again, into a new archive."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
 from gompfs.pack.sources import SourceEntry
 
-FORMAT_VERSION = 2
-
 
 def repack_archive(
     archive: Archive,
@@ -33,7 +31,8 @@ def repack_archive(
 ) -> PackReport:
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
 
-    The entries keep all metadata, holes and hard links. Words are split as before. By default, the new archive has the
+    The entries keep all metadata, holes and hard links. Words are split as before. The new archive has the format
+    version that `pack` writes, or that of the old one if it is later. By default, the new archive has the
     block size of the old one, and a grammar for statistics if the old one has one. With `force`, an existing archive is
     replaced, which may be the old one. Raises PackError, or the error of a damaged archive.
     """
@@ -47,7 +46,7 @@ def repack_archive(
         grammar_builder=grammar_builder,
         words=words,
         force=force,
-        version=FORMAT_VERSION,
+        version=max(archive.superblock.version, PackOptions.version),
     )
     return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
 

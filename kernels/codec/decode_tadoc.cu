@@ -20,7 +20,7 @@
 // Caller: Device.launch in gompfs/gpu/device.py.
 #include "codec/tadoc_block.cuh"
 
-extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, 10)
+extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kTadocCtasPerProcessor)
     decode_tadoc(const unsigned char* compressed, const unsigned long long* payload_offsets,
                  const unsigned int* payload_sizes, unsigned char* output,
                  const unsigned long long* output_offsets, const unsigned int* output_sizes,

@@ -42,6 +42,8 @@ namespace gompfs {
 constexpr u32 kClassCodeEntries = 1 << kMaxClassBits;
 constexpr u32 kTadocWindow = 4096;  // bytes whose symbols can be in the mask at once
 constexpr u32 kTadocSectors = 8;    // the loads of so many times 32 bytes overlap
+// Limits the kernel to 48 registers per thread, so that many warps wait for device memory at once.
+constexpr int kTadocCtasPerProcessor = 10;
 constexpr u32 kTadocChunk = kTadocSectors * kWarpSize;
 
 // The class code of the ranks.

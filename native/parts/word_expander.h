@@ -130,11 +130,10 @@ class WordExpander {
             before_ = (before_ & mask) | (word & ~mask);
             std::memcpy(out, &before_, sizeof before_);
         } else {
-            if (prefix != 0) {
-                std::memcpy(out, out - before_size_, prefix);
-            }
-            std::memcpy(out + prefix, start, suffix + 1);
-            std::memcpy(&before_, out, std::min(size, sizeof before_));
+            expand_slowly(before_size_, prefix, start, suffix + 1, out);
+            std::uint8_t first[sizeof(Word)] = {};
+            std::memcpy(first, out, std::min(size, sizeof first));
+            std::memcpy(&before_, first, sizeof before_);
         }
         before_size_ = size;
         return size;
@@ -150,6 +149,16 @@ class WordExpander {
     static constexpr std::uint8_t kPrefixMask[2 * sizeof(Word)] = {
         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255,
         255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+
+    // The word before is just before `out`.
+    [[gnu::noinline]] static void expand_slowly(std::size_t before_size, std::size_t prefix,
+                                                const std::uint8_t* suffix, std::size_t suffix_size,
+                                                std::uint8_t* out) {
+        if (prefix != 0) {
+            std::memcpy(out, out - before_size, prefix);
+        }
+        std::memcpy(out + prefix, suffix, suffix_size);
+    }
 
     const std::uint8_t* const begin_;
     const std::uint8_t* const end_;

@@ -17,7 +17,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / folder) for folder in ("", "conformance", "fuzz")]
 
-from mutate_blocks import block_header, block_places, payload
+from mutate_blocks import block_header, block_places, head, payload
 from mutate_frame import cut, footer, splice, superblock, tail
 from mutate_grammar import grammar
 from mutate_index import index_pages, index_rows, index_schema
@@ -31,6 +31,7 @@ STRUCTURES: dict[str, tuple[Mutation | None, float]] = {
     "payload": (payload, 15),
     "block header": (block_header, 6),
     "block places": (block_places, 6),
+    "head": (head, 8),
     "index rows": (index_rows, 20),
     "index schema": (index_schema, 4),
     "index pages": (index_pages, 17),

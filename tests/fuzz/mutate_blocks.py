@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from unittest import mock
 
 from mutations import mutate as mutate_bytes
@@ -116,7 +117,7 @@ def block_header(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     if kind == "magic":
         odd["magic"] = rng.choice((b"GBLL", b"GGRM", bytes(4)))
     elif kind == "codec":
-        codec = rng.choice((0, 1, 2, 3, 255))
+        codec = rng.choice((0, 1, 2, 3, 4, 255))
     elif kind == "reserved":
         odd["reserved"] = rng.choice((b"\1\0\0", b"\0\0\1"))
     elif kind == "payload size":
@@ -127,6 +128,27 @@ def block_header(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
         content_xxh3 = rng.choice((0, content_xxh3 ^ 1, rng.getrandbits(64)))
     parts.set_block(where, number, seal(codec, old, size, content_xxh3, **odd))
     return f"{kind} of block {number} of {where}", True
+
+
+def head(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
+    """Changes the head of a part: its payload, the size of its pool, its codec; or gives parts the heads of others."""
+    query = "SELECT number FROM segment WHERE ltrim(hex(head_sizes), '0') != ''"
+    segment = rng.choice([number for (number,) in parts.rows(query)])
+    heads = parts.heads(segment)  # type: ignore[attr-defined]
+    at = rng.choice([number for number, found in enumerate(heads) if found])
+    codec, size, content_xxh3 = heads[at][4], *struct.unpack_from("<IQ", heads[at], 12)
+    old = heads[at][BLOCK_HEADER_SIZE:]
+    kind = rng.choice(("payload", "payload", "payload", "pool size", "codec", "others"))
+    if kind == "payload":
+        heads[at] = seal(codec, mutate_bytes(old, rng), size, content_xxh3)
+    elif kind == "pool size":
+        heads[at] = seal(codec, old, rng.choice((0, size + 1, size - 1, *EXTREMES)) & 0xFFFFFFFF, content_xxh3)
+    elif kind == "codec":
+        heads[at] = seal(rng.choice((0, 2, 3, 5, 255)), old, size, content_xxh3)
+    else:
+        heads = rng.choice((heads[::-1], [heads[at]] * len(heads)))
+    parts.set_heads(segment, heads)  # type: ignore[attr-defined]
+    return f"{kind} of head {at} of segment {segment}", False
 
 
 def block_places(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:

@@ -20,8 +20,10 @@ from typing import NamedTuple
 from taken_apart import BLOCK_FIELDS, BLOCK_HEADER_SIZE, FOOTER_FIELDS, FOOTER_SIZE, SUPERBLOCK_FIELDS
 from xxhash import xxh3_64, xxh3_64_intdigest
 
-from gompfs.codec import Codec
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.reference import PayloadError, decode_payload
+from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
+from gompfs.codec.reference_tadoc import Part, decode_tadoc
 from gompfs.grammar.reference import split_words
 
 MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
@@ -65,6 +67,7 @@ class Reading:
     binary: set[int] = field(default_factory=set)
     words: str = ""
     _starts: list[int] = field(default_factory=list)
+    _heads: ReferencePartHeads | None = None
 
     @functools.cached_property
     def paths(self) -> dict[bytes, Entry]:
@@ -106,13 +109,21 @@ class Reading:
                     return None
                 start, raw, block_size = self.blocks[number]
                 piece_size = min(end - file_offset, start + block_size - stream_offset)
-                block = _decoded(raw, block_size)
+                block = self._decode(number, raw, block_size)
                 if piece_size <= 0 or file_offset < 0 or block is None or (verify and not block[1]):
                     return None
                 at = stream_offset - start
                 content[file_offset : file_offset + piece_size] = block[0][at : at + piece_size]
                 file_offset, stream_offset = file_offset + piece_size, stream_offset + piece_size
         return bytes(content)
+
+    def _decode(self, number: int, raw: bytes, size: int) -> tuple[bytes, bool] | None:
+        if self._heads is None:
+            return _decoded(raw, size)
+        (part,), (status,) = self._heads.open([number])
+        if status != BlockStatus.OK:
+            return None
+        return _decoded(raw, size) if part is None else _decoded_with(part, raw, size)
 
     def is_text(self, ino: int) -> bool:
         """Returns whether the words of a file are counted: it has no holes, and no NUL near its beginning."""
@@ -291,8 +302,14 @@ def _read_tables(connection: sqlite3.Connection, content: bytes, block_size: int
 def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int, reading: Reading) -> None:
     """Reads the blocks of the stream of an archive of version 2."""
     start = 0
-    query = "SELECT archive_offset, compressed_sizes, part_sizes FROM segment ORDER BY number"
-    for offset, packed, part_sizes in connection.execute(query):
+    heads = []
+    words = _word_places(connection)
+    query = "SELECT archive_offset, compressed_sizes, part_sizes, heads_offset, head_sizes, number FROM segment"
+    for offset, packed, part_sizes, heads_offset, head_sizes, number in connection.execute(f"{query} ORDER BY number"):
+        first_blocks = [len(reading.blocks)]
+        of_heads = struct.unpack(f"<{len(head_sizes) // 4}I", head_sizes)
+        if len(of_heads) * 8 != len(part_sizes):
+            raise OracleError("a segment has not as many heads as parts")
         sizes = iter(struct.unpack(f"<{len(packed) // 4}I", packed))
         for part_size in struct.unpack(f"<{len(part_sizes) // 8}Q", part_sizes):
             for begin in range(0, part_size, block_size):
@@ -303,7 +320,34 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
                 reading.blocks.append((start, raw, min(part_size - begin, block_size)))
                 start += block_size
                 offset = -(-(offset + compressed) // 16) * 16
+            first_blocks.append(len(reading.blocks))
+        if any(of_heads):
+            places = words.get(number, ([], ()))
+            heads.append(SegmentHeads(first_blocks, _consecutive(heads_offset, of_heads), of_heads, *places))
+    if heads:
+        reading._heads = ReferencePartHeads(heads, lambda offset, size: content[offset : offset + size], 1 << 24)
     reading._starts = [block[0] for block in reading.blocks]
+
+
+def _word_places(connection: sqlite3.Connection) -> dict[int, tuple[list[int], tuple[int, ...]]]:
+    """Returns offset and size of each block of the sections `words`, by segment."""
+    places = {}
+    query = "SELECT segment, archive_offset, compressed_sizes FROM section WHERE kind = 'words'"
+    for segment, offset, packed in connection.execute(query):
+        sizes = struct.unpack(f"<{len(packed) // 4}I", packed)
+        places[segment] = _consecutive(offset, sizes), sizes
+    return places
+
+
+def _consecutive(offset: int, sizes: Iterable[int]) -> list[int]:
+    """Returns the offsets of blocks that lie one after another."""
+    if offset < 0:
+        raise OracleError("blocks lie before the beginning of the file")
+    offsets = []
+    for size in sizes:
+        offsets.append(offset)
+        offset = -(-(offset + size) // 16) * 16
+    return offsets
 
 
 def _check(values: Iterable[object], *kinds: type) -> None:
@@ -317,16 +361,36 @@ def _decoded(raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
 
     Returns its content and whether the checksum is right, or None if damaged.
     """
+    found = _whole_block(raw, uncompressed_size)
+    if found is None or found[0] > Codec.GOMPRESSO_BIT or len(raw) > BLOCK_HEADER_SIZE + uncompressed_size:
+        return None
+    try:
+        content = decode_payload(Codec(found[0]), raw[BLOCK_HEADER_SIZE:], uncompressed_size)
+    except PayloadError:
+        return None
+    return content, xxh3_64_intdigest(content) == found[1]
+
+
+def _decoded_with(part: Part, raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
+    """Like _decoded, for a block of a part that has a head."""
+    found = _whole_block(raw, uncompressed_size)
+    if found is None or found[0] != Codec.GOMPRESSO_TADOC:
+        return None
+    try:
+        content = decode_tadoc(raw[BLOCK_HEADER_SIZE:], uncompressed_size, part)
+    except PayloadError:
+        return None
+    return content, xxh3_64_intdigest(content) == found[1]
+
+
+def _whole_block(raw: bytes, uncompressed_size: int) -> tuple[int, int] | None:
+    """Returns the codec of a block and the checksum of its content, or None if it is damaged."""
     if len(raw) < BLOCK_HEADER_SIZE:
         return None
     magic, codec, reserved, size, uncompressed, content_xxh3 = BLOCK_FIELDS.unpack_from(raw)
     digest = xxh3_64(raw[: BLOCK_FIELDS.size])
     digest.update(raw[BLOCK_HEADER_SIZE:])
     is_whole = digest.intdigest() == int.from_bytes(raw[24:32], "little") and len(raw) == BLOCK_HEADER_SIZE + size
-    if not is_whole or magic != b"GBLK" or any(reserved) or codec > 2 or not size <= uncompressed == uncompressed_size:
+    if not is_whole or magic != b"GBLK" or any(reserved) or uncompressed != uncompressed_size:
         return None
-    try:
-        content = decode_payload(Codec(codec), raw[BLOCK_HEADER_SIZE:], uncompressed)
-    except PayloadError:
-        return None
-    return content, xxh3_64_intdigest(content) == content_xxh3
+    return codec, content_xxh3

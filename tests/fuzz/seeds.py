@@ -119,6 +119,7 @@ _BIT = CodecOptions(Codec.GOMPRESSO_BIT, level=9)
 _QUICK = CodecOptions(Codec.GOMPRESSO_BIT, level=1, dependency_elimination=False)
 _STORED = CodecOptions(Codec.STORED)
 _SMALL, _MIDDLE = 16 << 10, 64 << 10
+_TADOC = {"version": 2, "words": "identifiers", "codec": CodecOptions(Codec.GOMPRESSO_TADOC), "block_size": _SMALL}
 
 
 def _generations(target: Path) -> None:
@@ -137,6 +138,11 @@ def _parts_of_generations(target: Path) -> None:
     _pack(target, _texts(9), block_size=_SMALL, codec=_BIT, version=2, part_size=9000, with_all_kinds=True)
     _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, codec=_BYTE, version=2, part_size=_SMALL)
     _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, codec=_STORED, stats=False)
+
+
+def _text_parts_of_generations(target: Path) -> None:
+    _pack(target, _many_files(), **_TADOC, part_size=2000)
+    _add(target, _texts(13), **_TADOC)
 
 
 def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], None]:
@@ -164,6 +170,8 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "parts": _packed(lambda: _texts(10), codec=_BIT, block_size=_SMALL, version=2, part_size=_SMALL + 77),
     "parts-of-generations": _parts_of_generations,
     "one-part": _packed(lambda: _texts(11), codec=_BYTE, block_size=_MIDDLE, version=2, words="letters"),
+    "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
+    "text-parts-of-generations": _text_parts_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }
 _GOLDEN = ("tree", "generations", "foreign", "nothing")

@@ -106,6 +106,22 @@ class TakenApart2(TakenApart):
         segments = [(number,) for (number,) in self.rows(query)]
         return segments + self.rows("SELECT segment, kind FROM section WHERE uncompressed_size > 0")
 
+    def heads(self, segment: int) -> list[bytes]:
+        """Returns the heads of the parts of a segment, with their headers; empty for a part that has none."""
+        ((offset, packed),) = self.rows("SELECT heads_offset, head_sizes FROM segment WHERE number = ?", segment)
+        found = []
+        for size in struct.unpack(f"<{len(packed) // 4}I", packed):
+            found.append(bytes(self.data[offset : offset + size]))
+            offset = align(offset + size, 16)
+        return found
+
+    def set_heads(self, segment: int, heads: list[bytes]) -> None:
+        """Writes other heads at the end of the data."""
+        offsets = [self.append(head) for head in heads if head] or [0]
+        sizes = b"".join(len(head).to_bytes(4, "little") for head in heads)
+        statement = "UPDATE segment SET heads_offset = ?, head_sizes = ? WHERE number = ?"
+        self.change_index(lambda index: index.execute(statement, (offsets[0], sizes, segment)))
+
     def places(self, where: Where) -> Places:
         """Returns where the blocks of a row are."""
         columns = "archive_offset, compressed_sizes, "

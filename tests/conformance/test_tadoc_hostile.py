@@ -10,12 +10,13 @@ from collections.abc import Callable
 import pytest
 from both_decoders import decode_tadoc, read_head, read_words
 from mutations import mutate
+from payload_builder import build_bit
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part, make_code
 from tadoc_grammar import Piece, make_grammar, tokens_of
 
 from gompfs.codec.constants import MAX_POOL_SIZE, WORD_RESTART
 from gompfs.codec.reference_tadoc_numbers import class_of
-from gompfs.codec.sequences import PayloadError
+from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
 
 NO_WORDS = read_words(bytes(8))
 NUM_MUTATIONS = 3000
@@ -90,6 +91,23 @@ def test_global_words_are_decoded_in_groups() -> None:
     used = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert used < 3 * WORD_RESTART * 400
+
+
+def test_token_bytes_of_more_than_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token bytes are a payload of gompresso-bit for 1.5 MB, which no block may have."""
+    word = bytes(random.Random(3).choices(b"abcdefgh", k=499))
+    token_bytes = (word + b" ") * 3000
+    size = len(token_bytes) - len(word) - 1
+    lengths = [400] * (size // 400) + [size % 400] * (size % 400 > 0)
+    sequences = [Sequence(250, 0, 0)] * 2 + [Sequence(0, length, 500) for length in lengths]
+    payload = build_bit(DecodedPayload(False, 2, sequences, word + b" "), random.Random(4))
+    monkeypatch.setattr("tadoc_builder.store_token_bytes", lambda content, rng: payload)
+    head = head_of_words([0] * 3000, token_bytes)
+    assert len(head) < 50_000
+    assert read_head(head, len(token_bytes), NO_WORDS).pool == token_bytes
+    monkeypatch.setattr("tadoc_builder.store_token_bytes", lambda content, rng: payload[:-9] + b"\xff" + payload[-8:])
+    with pytest.raises(PayloadError):
+        read_head(head_of_words([0] * 3000, token_bytes), len(token_bytes) + 1, NO_WORDS)
 
 
 def test_a_block_of_many_splitters() -> None:

@@ -216,3 +216,20 @@ def test_a_damaged_section_of_words(archive_path: Path, tmp_path: Path) -> None:
         change_file(path, places.archive_offsets[0], places.compressed_sizes[0], flip)
     statuses = Counter(read_all(path).statuses)
     assert statuses.keys() == {BlockStatus.OK, BlockStatus.BAD_PAYLOAD}
+
+
+def test_words_that_share_long_prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of a section may be too many for its compressed blocks. Then its blocks are not compressed."""
+    monkeypatch.setattr("gompfs.codec.words._MIN_BYTES", 1000)
+    words = b"".join(b"p" * 246 + b"%04x\n" % number for number in range(3000))
+    content = words + b"x\n" + words
+    path, file = tmp_path / "a.gomp", tmp_path / "file"
+    file.write_bytes(content)
+    pack(path, file, **{**TADOC, "part_size": len(words), "block_size": 1 << 20})
+    for engine in ENGINES:
+        with open_archive(path, engine) as archive:
+            (section,) = (section for section in archive.sections if section.kind == WORD_SECTION)
+            (block,) = section.places.archive_offsets
+            assert path.read_bytes()[block + 4] == Codec.STORED
+            inode = archive.resolve("file")
+            assert archive.read(inode.ino, 0, inode.size) == content

@@ -42,8 +42,8 @@ namespace gompfs {
 constexpr u32 kClassCodeEntries = 1 << kMaxClassBits;
 constexpr u32 kTadocWindow = 4096;  // bytes whose symbols can be in the mask at once
 constexpr u32 kTadocSectors = 8;    // the loads of so many times 32 bytes overlap
-// Limits the kernel to 72 registers per thread. With 8 CTAs or more, registers are spilled: on an H200
-// and parts of 256 KiB, 10 decode 189 GB/s, 8 decode 326, 7 decode 393, and 6 decode 366.
+// Limits the kernel to 72 registers per thread. With 8 CTAs or more, registers are spilled: on an
+// H200 and parts of 256 KiB, 10 decode 189 GB/s, 8 decode 326, 7 decode 393, and 6 decode 366.
 constexpr int kTadocCtasPerProcessor = 7;
 constexpr u32 kTadocChunk = kTadocSectors * kWarpSize;
 

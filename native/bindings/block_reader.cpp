@@ -21,9 +21,9 @@
 
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
-#include "bindings/values.h"
 #include "bindings/columns.h"
 #include "bindings/held_bytes.h"
+#include "bindings/values.h"
 #include "blocks/block_source.h"
 #include "common/decode_work.h"
 #include "common/parallel.h"
@@ -228,7 +228,8 @@ void bind_block_reader(nb::module_& module) {
     nb::class_<BlockReader>(module, "BlockReader")
         .def(nb::init<std::uint64_t, std::uint64_t, std::uint64_t>(), "num_blocks"_a,
              "block_size"_a, "capacity"_a)
-        .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "heads"_a, "verify"_a, "work"_a)
+        .def("read_from", &gompfs::read_from, "descriptor"_a, "segments"_a, "heads"_a, "verify"_a,
+             "work"_a)
         .def("decode_with", &gompfs::decode_with, "decode"_a, "num_threads"_a)
         .def("find_layouts_with", &gompfs::find_layouts_with, "find"_a)
         .def("read", &gompfs::read, "ino"_a, "file_offset"_a, "size"_a)

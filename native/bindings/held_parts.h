@@ -14,7 +14,8 @@
 
 namespace gompfs {
 
-// The arguments of gompfs._native.grammar.read_parts_grammar. Holds the buffers as long as it lives.
+// The arguments of gompfs._native.grammar.read_parts_grammar. Holds the buffers as long as it
+// lives.
 struct HeldParts {
     std::deque<BufferView> views;
     std::vector<StoredPart> parts;
@@ -24,8 +25,9 @@ struct HeldParts {
     Tokenizer tokenizer;
 
     // `given` are tuples of (head, blocks, text); `columns` are those of TextExtent.
-    HeldParts(nanobind::sequence given, const nanobind::tuple& columns, nanobind::handle word_section,
-              std::uint64_t word_limit, WordRule word_rule, const nanobind::bytes& word_characters)
+    HeldParts(nanobind::sequence given, const nanobind::tuple& columns,
+              nanobind::handle word_section, std::uint64_t word_limit, WordRule word_rule,
+              const nanobind::bytes& word_characters)
         : max_word_bytes(word_limit), tokenizer(word_rule, as_vector(word_characters)) {
         namespace nb = nanobind;
         const auto view = [&](nb::handle bytes) {

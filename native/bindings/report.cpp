@@ -77,18 +77,17 @@ Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>
 
 // Parts as HeldParts takes them; the words of files in `inos` are counted, or of all files.
 Report* of_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
-                 std::uint64_t max_word_bytes, WordRule word_rule,
-                 const nb::bytes& word_characters, const Inos& inos, bool by_count,
-                 std::uint64_t top, unsigned num_threads) {
+                 std::uint64_t max_word_bytes, WordRule word_rule, const nb::bytes& word_characters,
+                 const Inos& inos, bool by_count, std::uint64_t top, unsigned num_threads) {
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
     const CountedFiles files = counted_files(inos);
     std::unique_ptr<Report> report;
     run_interruptibly([&] {
-        auto counts = std::make_shared<const PartsWordCounts>(
-            held.parts, held.extents, held.words, held.max_word_bytes, held.tokenizer, files,
-            num_threads);
-        report = std::make_unique<PartsWordCountReport>(std::move(counts), by_count, top,
-                                                        num_threads);
+        auto counts = std::make_shared<const PartsWordCounts>(held.parts, held.extents, held.words,
+                                                              held.max_word_bytes, held.tokenizer,
+                                                              files, num_threads);
+        report =
+            std::make_unique<PartsWordCountReport>(std::move(counts), by_count, top, num_threads);
     });
     return report.release();
 }

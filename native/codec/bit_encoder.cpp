@@ -88,8 +88,8 @@ void Coder::write_sub_blocks() {
     sub_block_bytes.resize(kNumSubBlocks * (sequence_capacity + literal_capacity));
     for (int lane = 0; lane < kNumSubBlocks; ++lane) {
         sequence_bits[lane] = BitWriter(sub_block_bytes.data() + lane * sequence_capacity);
-        literal_bits[lane] =
-            BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_capacity + lane * literal_capacity);
+        literal_bits[lane] = BitWriter(sub_block_bytes.data() + kNumSubBlocks * sequence_capacity +
+                                       lane * literal_capacity);
     }
     for (std::size_t index = 0; index < coded.size(); ++index) {
         const auto [token, num_token_bits] = codes.bits_of(kFirstToken, coded[index].token);
@@ -128,8 +128,8 @@ std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>&
     const SizeFrame literal_frame = size_frame(coder.literal_bits);
 
     const std::size_t stream_start = kBitHeaderSize + code_lengths.size();
-    std::vector<std::uint8_t> payload(stream_start + 2 * kMaxSizesBytes + coder.sub_block_bytes.size() +
-                                      kBitPadding);
+    std::vector<std::uint8_t> payload(stream_start + 2 * kMaxSizesBytes +
+                                      coder.sub_block_bytes.size() + kBitPadding);
     payload[0] = limits.dependency_elimination ? kFlagDependencyElimination : 0;
     payload[1] = static_cast<std::uint8_t>(limits.group_size_log2);
     payload[2] = static_cast<std::uint8_t>(sequence_frame.width);

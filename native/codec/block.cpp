@@ -46,9 +46,8 @@ bool is_possible(std::uint32_t codec, const BlockHeader& header) {
 
 bool decode_any_payload(const BlockHeader& header, Bytes payload, MutableBytes content,
                         const SymbolTable* symbols) {
-    return header.codec == Codec::gompresso_tadoc
-               ? decode_tadoc(payload, *symbols, content)
-               : decode_payload(header.codec, payload, content);
+    return header.codec == Codec::gompresso_tadoc ? decode_tadoc(payload, *symbols, content)
+                                                  : decode_payload(header.codec, payload, content);
 }
 
 BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
@@ -85,8 +84,7 @@ std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t 
 
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
     const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
-    return frame_block(encoded ? options.codec : Codec::stored,
-                       encoded ? Bytes(*encoded) : content,
+    return frame_block(encoded ? options.codec : Codec::stored, encoded ? Bytes(*encoded) : content,
                        static_cast<std::uint32_t>(content.size()),
                        XXH3_64bits(content.data(), content.size()));
 }

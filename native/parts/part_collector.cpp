@@ -19,8 +19,7 @@ void PartCollector::add_bytes(std::string_view bytes) {
 
 void PartCollector::end_file() {
     if (part_.text.size() != file_start_) {
-        pieces_.push_back(
-            {file_, part_.number, file_start_, part_.text.size() - file_start_});
+        pieces_.push_back({file_, part_.number, file_start_, part_.text.size() - file_start_});
         part_.file_ends.push_back(part_.text.size());
         file_start_ = part_.text.size();
     }
@@ -36,8 +35,8 @@ void PartCollector::flush() {
     }
 }
 
-// Passes on a part of the text, which is too long for one. Returns false if there is no position for
-// a cut.
+// Passes on a part of the text, which is too long for one. Returns false if there is no position
+// for a cut.
 bool PartCollector::cut() {
     // A file that would put little into this part begins in the next one.
     if (file_start_ >= part_size_ - part_size_ / 8) {

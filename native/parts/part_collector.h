@@ -1,8 +1,8 @@
 // Cuts the text of files into parts.
 //
 // Files are appended to the text of a part until it is full. A file that does not fit is cut at the
-// beginning of a word, so that no token is in two parts; a file that has just begun moves to the next
-// part as a whole. Cuts depend on the text only, not on the pieces in which it arrives.
+// beginning of a word, so that no token is in two parts; a file that has just begun moves to the
+// next part as a whole. Cuts depend on the text only, not on the pieces in which it arrives.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ struct EncodedPart {
 };
 
 // Encodes a part whose tokens were counted in `shared`. Returns nothing if the part exceeds a limit
-// of the format, such as that of its pool. Decodes what it made, and throws std::logic_error if that
-// is not the text of the part.
+// of the format, such as that of its pool. Decodes what it made, and throws std::logic_error if
+// that is not the text of the part.
 std::optional<EncodedPart> encode_part(const PartGrammar& part, const SharedTokens& shared,
                                        std::uint32_t block_size);
 

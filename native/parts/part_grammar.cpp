@@ -43,11 +43,12 @@ std::string text_of(const PartGrammar& part) {
     bool after_word = false;
     std::vector<Symbol> stack;
     const auto push_rule = [&](std::uint32_t rule) {
-        stack.insert(stack.end(),
-                     std::make_reverse_iterator(part.rules.symbols.begin() +
-                                                static_cast<std::ptrdiff_t>(part.rules.starts[rule + 1])),
-                     std::make_reverse_iterator(part.rules.symbols.begin() +
-                                                static_cast<std::ptrdiff_t>(part.rules.starts[rule])));
+        stack.insert(
+            stack.end(),
+            std::make_reverse_iterator(part.rules.symbols.begin() +
+                                       static_cast<std::ptrdiff_t>(part.rules.starts[rule + 1])),
+            std::make_reverse_iterator(part.rules.symbols.begin() +
+                                       static_cast<std::ptrdiff_t>(part.rules.starts[rule])));
     };
     push_rule(0);
     while (!stack.empty()) {

@@ -28,13 +28,14 @@ struct SegmentHeads {
 class PartHeads {
   public:
     // Reads bytes of the archive; fewer at its end. May throw.
-    using Fetch = std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
+    using Fetch =
+        std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
 
     // Keeps up to `capacity` bytes of decoded heads. Segments are in the order of their blocks.
     PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity);
 
-    // The symbols of the part that a block belongs to; none if its part has no head, or if the status
-    // is not ok.
+    // The symbols of the part that a block belongs to; none if its part has no head, or if the
+    // status is not ok.
     struct Opened {
         std::shared_ptr<const SymbolTable> symbols;
         BlockStatus status = BlockStatus::ok;
@@ -60,10 +61,10 @@ class PartHeads {
     const std::vector<SegmentHeads> segments_;
     const Fetch fetch_;
     const std::uint64_t capacity_;
-    std::vector<std::unique_ptr<Words>> words_;  // by segment
-    std::mutex mutex_;  // protects what follows
+    std::vector<std::unique_ptr<Words>> words_;         // by segment
+    std::mutex mutex_;                                  // protects what follows
     std::unordered_map<std::uint64_t, Entry> entries_;  // by the first block of the part
-    std::list<std::uint64_t> uses_;  // the keys of entries_, last used first
+    std::list<std::uint64_t> uses_;                     // the keys of entries_, last used first
     std::uint64_t size_ = 0;
 };
 

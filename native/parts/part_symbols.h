@@ -15,8 +15,8 @@ namespace gompfs {
 // Symbols are those of PartGrammar; the splitter is kSplitter. Rule 0 is the root.
 struct PartRules {
     std::vector<std::vector<Symbol>> symbols;
-    std::vector<std::uint8_t> levels;       // by rule; 0 for the root and for dissolved rules
-    std::vector<Expansion> expansions;      // by symbol, without offsets; the last is the splitter
+    std::vector<std::uint8_t> levels;   // by rule; 0 for the root and for dissolved rules
+    std::vector<Expansion> expansions;  // by symbol, without offsets; the last is the splitter
     std::uint32_t num_tokens = 0;
 
     const Expansion& expansion(Symbol symbol) const {

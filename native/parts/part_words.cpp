@@ -1,7 +1,8 @@
 // Takes a part apart for statistics; see part_words.h.
 //
-// Separators and splitters are left out of rules. A rule that is left with one symbol is replaced by
-// that symbol, and one that is left with none disappears, so that every rule has two symbols or more.
+// Separators and splitters are left out of rules. A rule that is left with one symbol is replaced
+// by that symbol, and one that is left with none disappears, so that every rule has two symbols or
+// more.
 #include "parts/part_words.h"
 
 #include <algorithm>
@@ -61,8 +62,8 @@ std::vector<Expansion> expansions_of(const Head& head, const WordSection& words)
         if (size > kMaxExpansionSize) {
             fail();
         }
-        expansions.emplace_back(0, static_cast<std::uint32_t>(size),
-                                first.begins_with_separator(), before.ends_with_word());
+        expansions.emplace_back(0, static_cast<std::uint32_t>(size), first.begins_with_separator(),
+                                before.ends_with_word());
     }
     return expansions;
 }

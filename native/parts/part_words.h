@@ -23,10 +23,10 @@ struct RootPiece {
 // Words are numbered: local words first, then global ones. Symbols as in Rules, but rule r is
 // num_words + r with r from 1 on, and the root is apart.
 struct PartWords {
-    TokenList local_words;                     // in byte order
-    std::vector<std::uint32_t> global_words;   // numbers in the word section
-    std::vector<std::vector<Symbol>> rules;    // rules[0] is not used; a rule uses higher ones
-    std::vector<Symbol> root;                  // without splitters
+    TokenList local_words;                    // in byte order
+    std::vector<std::uint32_t> global_words;  // numbers in the word section
+    std::vector<std::vector<Symbol>> rules;   // rules[0] is not used; a rule uses higher ones
+    std::vector<Symbol> root;                 // without splitters
     std::vector<RootPiece> pieces;
 
     std::uint32_t num_words() const {
@@ -35,12 +35,11 @@ struct PartWords {
 };
 
 // Takes a part apart. Throws std::invalid_argument if it is damaged.
-PartWords words_of_grammar(Bytes head, std::span<const Bytes> blocks,
-                                 const WordSection& words);
+PartWords words_of_grammar(Bytes head, std::span<const Bytes> blocks, const WordSection& words);
 
 // The words of a text, without rules. `ends` are the ends of its files and pieces.
 PartWords words_of_text(std::string_view text, std::span<const std::uint64_t> ends,
-                              const Tokenizer& tokenizer);
+                        const Tokenizer& tokenizer);
 
 // A range of a part's text that files have, and how many.
 struct WeightedRange {

@@ -2,7 +2,8 @@
 //
 // 1. Each part is taken apart (part_words.h), on all threads.
 // 2. The words of all parts and those of the section are merged into one dictionary.
-// 3. The pieces of a part's root are given to the files whose extents they are: a piece of no file is
+// 3. The pieces of a part's root are given to the files whose extents they are: a piece of no file
+// is
 //    left out, and a piece of several files becomes a rule that the root has once for each file.
 //
 // A file over several parts that shares its bytes with others is the exception: its other names get
@@ -91,9 +92,9 @@ class PartMaker {
 std::vector<PartMaker::PieceFiles> PartMaker::assign(std::span<const TextExtent> extents) const {
     std::vector<PieceFiles> assigned;
     for (const RootPiece& piece : words_.pieces) {
-        const auto end = std::find_if(extents.begin(), extents.end(), [&](const TextExtent& extent) {
-            return extent.offset != piece.offset;
-        });
+        const auto end =
+            std::find_if(extents.begin(), extents.end(),
+                         [&](const TextExtent& extent) { return extent.offset != piece.offset; });
         const std::span files(extents.begin(), end);
         for (const TextExtent& file : files) {
             if (file.size != piece.size || file.continues != files.front().continues) {
@@ -112,8 +113,7 @@ std::vector<PartMaker::PieceFiles> PartMaker::assign(std::span<const TextExtent>
 }
 
 // Appends the symbols of a piece. Rules have their numbers after those of shared pieces.
-void PartMaker::append_piece(const RootPiece& piece, std::uint32_t num_shared,
-                             Rules& rules) const {
+void PartMaker::append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const {
     for (std::size_t index = piece.begin; index < piece.end; ++index) {
         const Symbol symbol = words_.root[index];
         rules.symbols.push_back(symbol < words_.num_words() ? symbol : symbol + num_shared);
@@ -238,8 +238,7 @@ Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const T
                            const Tokenizer& tokenizer, unsigned num_threads) {
     const WordSection section =
         word_section.empty() ? WordSection() : WordSection(word_section, max_word_bytes);
-    const std::vector<std::span<const TextExtent>> of_part =
-        split_by_part(extents, stored.size());
+    const std::vector<std::span<const TextExtent>> of_part = split_by_part(extents, stored.size());
     std::vector<PartWords> parts(stored.size());
     std::vector<WordList> lists(stored.size() + 1);
     std::vector<std::uint32_t> section_numbers;  // of the words of the last list
@@ -260,8 +259,8 @@ Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const T
                                 ends, tokenizer)
                 : words_of_grammar(part.head, part.blocks, section);
         lists[index - 1] = list_of(parts[index - 1].local_words);
-        const bool goes_on = index < stored.size() && !of_part[index].empty() &&
-                             of_part[index].front().continues;
+        const bool goes_on =
+            index < stored.size() && !of_part[index].empty() && of_part[index].front().continues;
         if (goes_on && !parts[index - 1].pieces.empty()) {
             parts[index - 1].pieces.back().goes_on = true;
         }

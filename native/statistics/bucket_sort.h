@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include "statistics/corpus.h"
 #include "common/spill.h"
+#include "statistics/corpus.h"
 
 namespace gompfs {
 

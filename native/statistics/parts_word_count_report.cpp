@@ -99,7 +99,8 @@ void PartsWordCountReport::sort_group(std::size_t group) const {
     }
     std::vector<std::size_t> starts{0};
     for (const std::vector<std::uint32_t>& bucket : buckets) {
-        std::copy(bucket.begin(), bucket.end(), lines.begin() + static_cast<std::ptrdiff_t>(starts.back()));
+        std::copy(bucket.begin(), bucket.end(),
+                  lines.begin() + static_cast<std::ptrdiff_t>(starts.back()));
         starts.push_back(starts.back() + bucket.size());
     }
     parallel_for(kNumBuckets, num_threads_, [&](std::size_t index) {

@@ -14,8 +14,9 @@
 
 namespace gompfs {
 
-// Lines `word<TAB>count` of all words that occur, in the orders of WordCountReport. Words are sorted
-// when their lines are needed, so the first lines by count come before most words are sorted.
+// Lines `word<TAB>count` of all words that occur, in the orders of WordCountReport. Words are
+// sorted when their lines are needed, so the first lines by count come before most words are
+// sorted.
 class PartsWordCountReport : public Report {
   public:
     // If `top` is above 0, there are at most that many lines.

@@ -33,8 +33,8 @@ std::vector<WeightedRange> ranges_of(std::span<const TextExtent> extents,
     return ranges;
 }
 
-// Words of parts without a head, by their bytes. The words of other parts may be among them, because
-// only heads know which words are shared.
+// Words of parts without a head, by their bytes. The words of other parts may be among them,
+// because only heads know which words are shared.
 using LooseWords = std::map<std::string, std::uint64_t, std::less<>>;
 
 void count_words_of_text(Bytes text, std::span<const WeightedRange> ranges,
@@ -100,8 +100,9 @@ PartsWordCounts::PartsWordCounts(std::span<const StoredPart> parts,
 }
 
 // Words that are in no head become those of a further part.
-void PartsWordCounts::add_loose_words(const std::map<std::string, std::uint64_t, std::less<>>& loose,
-                                      std::vector<std::vector<std::uint64_t>>& local) {
+void PartsWordCounts::add_loose_words(
+    const std::map<std::string, std::uint64_t, std::less<>>& loose,
+    std::vector<std::vector<std::uint64_t>>& local) {
     TokenList& words = local_words_.emplace_back();
     std::vector<std::uint64_t>& counts = local.emplace_back();
     for (const auto& [word, count] : loose) {

@@ -20,8 +20,8 @@ namespace gompfs {
 // parts use is in the section of words, so no word is here twice.
 class PartsWordCounts {
   public:
-    // See read_parts_grammar. Throws std::invalid_argument if a part is damaged, or if there are 2^62
-    // words or more.
+    // See read_parts_grammar. Throws std::invalid_argument if a part is damaged, or if there are
+    // 2^62 words or more.
     PartsWordCounts(std::span<const StoredPart> parts, std::span<const TextExtent> extents,
                     Bytes word_section, std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
                     const CountedFiles& files, unsigned num_threads);
@@ -38,7 +38,7 @@ class PartsWordCounts {
 
     WordSection section_;
     // Words of the section have the lowest numbers; then come those of the parts, in order.
-    std::vector<TokenList> local_words_;  // by part
+    std::vector<TokenList> local_words_;        // by part
     std::vector<std::uint32_t> first_numbers_;  // of each part; then the number of words
     std::vector<std::uint64_t> counts_;
 };

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/cancellation.h"
+#include "common/spill.h"
 #include "grammar/numbers.h"
 #include "statistics/corpus.h"
-#include "common/spill.h"
 
 namespace gompfs {
 

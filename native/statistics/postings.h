@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "common/spill.h"
 #include "statistics/corpus.h"
 #include "statistics/counting.h"
 #include "statistics/posting_runs.h"
-#include "common/spill.h"
 
 namespace gompfs {
 

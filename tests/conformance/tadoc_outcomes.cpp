@@ -98,8 +98,8 @@ void print_symbols(const SymbolTable& table) {
     for (const Expansion& symbol : table.expansions) {
         all.push_back(static_cast<std::uint8_t>(symbol.begins_with_separator()));
         all.push_back(static_cast<std::uint8_t>(symbol.ends_with_word()));
-        append_token(all, {reinterpret_cast<const char*>(&table.pool[symbol.offset()]),
-                           symbol.size()});
+        append_token(all,
+                     {reinterpret_cast<const char*>(&table.pool[symbol.offset()]), symbol.size()});
     }
     print_digest(all);
 }

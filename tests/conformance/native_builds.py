@@ -37,8 +37,8 @@ _HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), _CUDA_ON_HOST]
 
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    sources = [*_core_sources("codec", "common", "grammar", "parts", "statistics"), Path(__file__).with_name("fuzz.cpp")]
-    return _link(sources, ["-pthread"], sanitized=True)
+    core = _core_sources("codec", "common", "grammar", "parts", "statistics")
+    return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread"], sanitized=True)
 
 
 def tadoc_program() -> Path:

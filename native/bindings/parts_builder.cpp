@@ -1,4 +1,6 @@
 // The class gompfs._native.parts.PartsBuilder.
+#include "parts/parts_builder.h"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -11,7 +13,6 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
-#include "parts/parts_builder.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;

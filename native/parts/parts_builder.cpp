@@ -4,18 +4,19 @@
 //
 // 1. PartCollector cuts the text of the files into parts.
 // 2. A worker thread builds the grammar of a part (part_grammar.h), counts its tokens in
-//    SharedTokens, and stores the grammar in temporary storage: which tokens other parts use as well
-//    is known only when all parts are there.
-// 3. After the last file, the shared tokens are numbered, and every part is encoded (part_encoder.h).
+//    SharedTokens, and stores the grammar in temporary storage: which tokens other parts use as
+//    well is known only when all parts are there.
+// 3. After the last file, the shared tokens are numbered, and every part is encoded
+// (part_encoder.h).
 //
 // A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
-// estimate says that this may happen, the blocks are encoded in step 2 and compared in step 3. A part
-// with a token that is longer than a part has no grammar. One that exceeds a limit of the format falls
-// back to gompresso-bit in step 3.
+// estimate says that this may happen, the blocks are encoded in step 2 and compared in step 3. A
+// part with a token that is longer than a part has no grammar. One that exceeds a limit of the
+// format falls back to gompresso-bit in step 3.
 //
-// Memory: each worker has a part, and as many wait. Temporary storage begins in memory and continues
-// in an unnamed file; it takes about a third of the text. A failure in a worker is kept and thrown
-// from the next call. The workers are threads of the builder's own, for the reason that
+// Memory: each worker has a part, and as many wait. Temporary storage begins in memory and
+// continues in an unnamed file; it takes about a third of the text. A failure in a worker is kept
+// and thrown from the next call. The workers are threads of the builder's own, for the reason that
 // grammar/builder.cpp gives.
 #include "parts/parts_builder.h"
 
@@ -80,7 +81,8 @@ Blocks split_blocks(Bytes bytes) {
 // About log2(value) * 16.
 std::uint64_t log2_in_16ths(std::uint64_t value) {
     const int whole = std::bit_width(value) - 1;
-    const std::uint64_t fraction = whole >= 4 ? value >> (whole - 4) & 15 : value << (4 - whole) & 15;
+    const std::uint64_t fraction =
+        whole >= 4 ? value >> (whole - 4) & 15 : value << (4 - whole) & 15;
     return static_cast<std::uint64_t>(whole) * 16 + fraction;
 }
 
@@ -227,9 +229,8 @@ std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
 
 std::vector<std::uint8_t> PartsBuilder::word_section() const {
     const WordSection& section = shared_.section();
-    return section.words().size() + section.separators().size() == 0
-               ? std::vector<std::uint8_t>()
-               : write_word_section(section);
+    return section.words().size() + section.separators().size() == 0 ? std::vector<std::uint8_t>()
+                                                                     : write_word_section(section);
 }
 
 std::vector<EncodedPart> PartsBuilder::next_parts() {

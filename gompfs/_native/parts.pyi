@@ -84,7 +84,7 @@ class PartsBuilder:
         """Ends a file that came in pieces."""
 
     def finish(self) -> None:
-        """Ends the input. The functions below may be called then. Raises OSError if the disk is full."""
+        """Ends the input. After it, the functions below may be called. Raises OSError if the disk is full."""
 
     def pieces(self) -> list[tuple[int, int, int, int]]:
         """Returns where files lie: file, part, offset in the part's text and size of each piece, in order."""

@@ -8,11 +8,9 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,6 +20,7 @@
 #include "bindings/buffer_view.h"
 #include "bindings/shared_symbols.h"
 #include "bindings/values.h"
+#include "common/read_fully.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -39,19 +38,7 @@ class OpenFile {
 
     std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size) const {
         std::vector<std::uint8_t> bytes(size);
-        std::size_t done = 0;
-        while (done < size) {
-            const ssize_t count = ::pread(descriptor_, bytes.data() + done, size - done,
-                                          static_cast<off_t>(offset + done));
-            if (count < 0 && errno != EINTR) {
-                throw std::system_error(errno, std::generic_category());
-            }
-            if (count == 0) {
-                break;
-            }
-            done += static_cast<std::size_t>(count < 0 ? 0 : count);
-        }
-        bytes.resize(done);
+        bytes.resize(read_fully(descriptor_, bytes, offset));
         return bytes;
     }
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <system_error>
 #include <utility>
 
 #include "blocks/claims.h"
 #include "codec/block.h"
+#include "common/read_fully.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
@@ -35,22 +35,6 @@ class Batch {
   private:
     DecodeWork& work_;
 };
-
-std::size_t read_fully(int descriptor, std::span<std::uint8_t> out, std::uint64_t offset) {
-    std::size_t size = 0;
-    while (size < out.size()) {
-        const ssize_t count = ::pread(descriptor, out.data() + size, out.size() - size,
-                                      static_cast<off_t>(offset + size));
-        if (count > 0) {
-            size += static_cast<std::size_t>(count);
-        } else if (count == 0) {
-            break;
-        } else if (errno != EINTR) {
-            throw std::system_error(errno, std::generic_category());
-        }
-    }
-    return size;
-}
 
 }  // namespace
 

@@ -10,22 +10,14 @@
 
 #include "common/cancellation.h"
 #include "common/parallel.h"
+#include "common/shared_prefix.h"
 #include "grammar/numbers.h"
 #include "grammar/word_head.h"
 
 namespace gompfs {
-namespace {
-
-std::size_t shared_prefix(std::string_view left, std::string_view right) {
-    const std::size_t limit = std::min({left.size(), right.size(), WordList::kMaxSharedPrefix});
-    return static_cast<std::size_t>(
-        std::mismatch(left.begin(), left.begin() + limit, right.begin()).first - left.begin());
-}
-
-}  // namespace
 
 void WordList::append(std::string_view word) {
-    std::size_t shared = shared_prefix(last_, word);
+    std::size_t shared = shared_prefix(last_, word, WordList::kMaxSharedPrefix);
     if (size_ % kRestartInterval == 0) {
         shared = 0;
         restarts_.push_back(bytes_.size());
@@ -162,7 +154,7 @@ DictionaryRange merge_range(const std::vector<WordList>& lists, std::string_view
         point();
         const std::string_view word = merger.smallest().word();
         if (range.num_words == 0 || word != last) {
-            const std::size_t shared = shared_prefix(last, word);
+            const std::size_t shared = shared_prefix(last, word, WordList::kMaxSharedPrefix);
             range.shared_lengths.push_back(static_cast<std::uint8_t>(shared));
             append_number(range.suffix_lengths, word.size() - shared);
             range.suffixes.insert(range.suffixes.end(), word.begin() + shared, word.end());

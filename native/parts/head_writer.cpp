@@ -10,6 +10,7 @@
 #include "codec/payload.h"
 #include "codec/sub_blocks.h"
 #include "common/little_endian.h"
+#include "common/shared_prefix.h"
 #include "parts/head.h"
 
 namespace gompfs {
@@ -29,12 +30,6 @@ struct Array {
 };
 
 using Arrays = std::array<Array, kNumHeadArrays>;
-
-std::size_t shared_prefix(std::string_view left, std::string_view right) {
-    const auto length = static_cast<std::ptrdiff_t>(std::min(left.size(), right.size()));
-    return static_cast<std::size_t>(
-        std::mismatch(left.begin(), left.begin() + length, right.begin()).first - left.begin());
-}
 
 // Appends the bytes of local words without their prefixes, and puts the prefixes into an array.
 void put_local_words(const TokenList& words, std::vector<std::uint8_t>& bytes, Array& prefixes) {

@@ -63,7 +63,7 @@ struct MadeParts {
     std::vector<Part> of_others;  // each has one file
 };
 
-// Gives the pieces of one part to files.
+// Assigns the pieces of one part to the files that they belong to.
 class PartMaker {
   public:
     PartMaker(const PartWords& words, std::vector<std::uint32_t> dictionary_words)

@@ -12,6 +12,7 @@
 
 #include "common/failures.h"
 #include "common/little_endian.h"
+#include "common/shared_prefix.h"
 #include "parts/word_expander.h"
 #include "shared/format_constants.h"
 
@@ -26,15 +27,6 @@ void require(bool condition) {
     if (!condition) {
         throw std::invalid_argument("the section of words is damaged");
     }
-}
-
-std::size_t shared_prefix(std::string_view left, std::string_view right) {
-    const std::size_t limit = std::min({left.size(), right.size(), kMaxPrefix});
-    return static_cast<std::size_t>(std::mismatch(left.begin(),
-                                                  left.begin() + static_cast<std::ptrdiff_t>(limit),
-                                                  right.begin())
-                                        .first -
-                                    left.begin());
 }
 
 // Words that begin with a restart: where their suffixes are, and where their expansions begin.
@@ -167,7 +159,8 @@ std::vector<std::uint8_t> write_word_section(const WordSection& words_and_separa
     std::string_view before;
     for (std::uint32_t number = 0; number < words.size(); ++number) {
         const std::string_view word = words[number];
-        const std::size_t prefix = number % kWordRestart == 0 ? 0 : shared_prefix(before, word);
+        const std::size_t prefix =
+            number % kWordRestart == 0 ? 0 : shared_prefix(before, word, kMaxPrefix);
         section[kHeaderSize + number] = static_cast<std::uint8_t>(prefix);
         section.insert(section.end(), word.begin() + static_cast<std::ptrdiff_t>(prefix),
                        word.end());

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
+import sys
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,30 @@ def test_clang_format() -> None:
     )
     assert sources
     check("clang-format", "--dry-run", "-Werror", *sources)
+
+
+def test_the_package_imports_only_what_it_installs() -> None:
+    """Names of third parties that gompfs imports when it runs are those of its dependencies and extras."""
+    installed = {"click", "cupy", "fsspec", "mfusepy", "numpy", "rich", "sqlite_utils", "xxhash", "zstandard"}
+    imported: dict[str, str] = {}
+    for path in sorted((ROOT / "gompfs").rglob("*.py")):
+        for name in imports_at_run_time(ast.parse(path.read_text())):
+            imported.setdefault(name.partition(".")[0], path.name)
+    others = {name: file for name, file in imported.items() if name not in installed | sys.stdlib_module_names}
+    assert {"click", "numpy"} <= set(imported)
+    assert set(others) == {"gompfs"}
+
+
+def imports_at_run_time(node: ast.AST) -> Iterator[str]:
+    """Yields the names of modules that a syntax tree imports, without those for the type checker."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.Import):
+            yield from (alias.name for alias in child.names)
+        elif isinstance(child, ast.ImportFrom) and child.module:
+            yield child.module
+        yield from imports_at_run_time(child)
 
 
 def test_no_python_file_is_longer_than_500_lines() -> None:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
 
 from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
 from gompfs.model import WORD_RULES
+if TYPE_CHECKING:  # typing_extensions need not be installed
+    from typing_extensions import Buffer
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"

@@ -14,6 +14,7 @@ from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
 from gompfs.model import WORD_RULES
+
 if TYPE_CHECKING:  # typing_extensions need not be installed
     from typing_extensions import Buffer
 

@@ -232,7 +232,7 @@ def count(corpus, per_file, sequential):
 
 def build_rules():
     builder = GrammarBuilder("sequitur", "whitespace", 1)._native
-    builder.add_files([(1, text)])
+    builder.add_files([(1, text), (2, text), (3, text)])
     builder.finish()
 
 

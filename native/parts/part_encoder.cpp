@@ -130,7 +130,7 @@ bool PartEncoder::add_block(const BlockSymbols& block) {
         std::span(root_).subspan(block.begin, block.end - block.begin), block.skip, code_);
     encoded_.blocks.push_back(
         frame_block(Codec::gompresso_tadoc, payload, size, part_.block_xxh3[number]));
-    return payload.size() <= size + kTadocMaxOverhead;
+    return payload.size() <= std::min<std::size_t>(size + kTadocMaxOverhead, kMaxBlockSize);
 }
 
 std::optional<EncodedPart> PartEncoder::encode() {

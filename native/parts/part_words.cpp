@@ -227,20 +227,24 @@ CountedPartWords count_words_of_grammar(Bytes head_bytes, std::span<const Bytes>
     return counted;
 }
 
-PartWords words_of_text(std::string_view text, std::span<const std::uint64_t> ends,
+PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
                         const Tokenizer& tokenizer) {
     PartWords part;
     std::map<std::string_view, Symbol> numbers;
     std::vector<std::string_view> found;
-    std::uint64_t start = 0;
-    for (const std::uint64_t end : ends) {
+    std::uint64_t last_end = 0;
+    for (const WeightedRange& range : ranges) {
+        if (range.offset < last_end || range.offset > text.size() ||
+            range.size > text.size() - range.offset) {
+            throw std::invalid_argument("an extent of a file is not a piece of a part");
+        }
+        last_end = range.offset + range.size;
         const std::size_t begin = found.size();
-        tokenizer.for_each_word(text.substr(start, end - start), [&](std::string_view word) {
+        tokenizer.for_each_word(text.substr(range.offset, range.size), [&](std::string_view word) {
             numbers.emplace(word, 0);
             found.push_back(word);
         });
-        part.pieces.push_back({start, end - start, begin, found.size(), false});
-        start = end;
+        part.pieces.push_back({range.offset, range.size, begin, found.size(), false});
     }
     for (auto& [word, number] : numbers) {
         number = part.local_words.size();

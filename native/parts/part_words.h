@@ -37,14 +37,16 @@ struct PartWords {
 // Takes a part apart. Throws std::invalid_argument if it is damaged.
 PartWords words_of_grammar(Bytes head, std::span<const Bytes> blocks, const WordSection& words);
 
-// The words of a text, without rules. `ends` are the ends of its files and pieces.
-PartWords words_of_text(std::string_view text, std::span<const std::uint64_t> ends,
-                        const Tokenizer& tokenizer);
-
 // A range of a part's text that files have, and how many.
 struct WeightedRange {
     std::uint64_t offset, size, weight;
 };
+
+// The words of a text, without rules: each range is a piece. Ranges are in the order of their
+// offsets; bytes between them belong to no file. Throws std::invalid_argument if they overlap or
+// are not in the text.
+PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
+                        const Tokenizer& tokenizer);
 
 // How often words occur in a part: local words, and global ones by their numbers.
 struct CountedPartWords {

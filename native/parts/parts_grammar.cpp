@@ -248,15 +248,16 @@ Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const T
             return;
         }
         const StoredPart& part = stored[index - 1];
-        std::vector<std::uint64_t> ends;
+        std::vector<WeightedRange> ranges;
         for (const TextExtent& extent : of_part[index - 1]) {
-            ends.push_back(extent.offset + extent.size);
+            if (ranges.empty() || ranges.back().offset != extent.offset) {
+                ranges.push_back({extent.offset, extent.size, 1});
+            }
         }
-        ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
         parts[index - 1] =
             part.head.empty()
                 ? words_of_text({reinterpret_cast<const char*>(part.text.data()), part.text.size()},
-                                ends, tokenizer)
+                                ranges, tokenizer)
                 : words_of_grammar(part.head, part.blocks, section);
         lists[index - 1] = list_of(parts[index - 1].local_words);
         const bool goes_on =

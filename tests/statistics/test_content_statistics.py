@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import statistics_oracle as oracle
-from coreutils_oracle import pack
+from coreutils_oracle import add, pack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from word_rules import RULES_AND_VERSIONS
@@ -18,6 +18,7 @@ from gompfs.archive.stored_blocks import StoredBlocks
 from gompfs.errors import CorruptBlockError, StatsUnavailableError
 from gompfs.grammar import Grammar
 from gompfs.grammar.reference import expand_part
+from gompfs.model import PartKind
 from gompfs.statistics import content as content_module
 from gompfs.statistics import content_words
 from gompfs.statistics.content import ContentText
@@ -187,3 +188,20 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         words = oracle.ngrams_of([(b"text", contents["text"])])
         assert compute(b"wordcount", archive).read() == oracle.sequence_count(words)
     assert sum(sizes) > 400_000
+
+
+def test_a_file_of_a_part_without_head_is_replaced(tmp_path: Path) -> None:
+    """Bytes of a part that belong to no file are left out, whatever codec stores the part."""
+    rng = random.Random(5)
+    root, later = tmp_path / "tree", tmp_path / "later"
+    contents = {name: "".join(rng.choices("abcdefgh.,;:-+*/()[]{}", k=30_000)).encode() for name in "abcd"}
+    for folder, files in ((root, contents), (later, {"a": b"(new words)", "c": b"here"})):
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+    options = {"grammar_builder": "parts", "part_size": 1 << 18, "words": "identifiers"}
+    path = pack(tmp_path / "a.gomp", root, **options)
+    add(path, later, **options)
+    with Archive(path) as archive:
+        assert [list(segment.parts.kinds) for segment in archive.segments] == [[PartKind.TEXT], [PartKind.GRAMMAR]]
+        check(archive, {**contents, "a": b"(new words)", "c": b"here"}, "identifiers")

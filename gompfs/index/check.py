@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.model import (
+    GRAMMAR_SECTION,
     MAX_INO,
     MAX_SYMLINK_TARGET_SIZE,
     MAX_XATTR_NAME_SIZE,
     MAX_XATTR_VALUE_SIZE,
     NEXT_INO,
     ROOT_INO,
+    PartKind,
     Problem,
     Segment,
     first_problems,
@@ -204,6 +206,7 @@ def find_problems(
         lambda: check_facts(query, word_rules),
         *(lambda rule=rule: _ask(query, rule) for rule in (*_TYPES, *_INODES, *_NAMES, *_CONTENTS)),
         lambda: _check_places(query, segments, block_size),
+        lambda: _check_parts(query, segments),
     ]
     errors = set()
     for check in checks:
@@ -275,6 +278,19 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
                 part = bisect_right(starts, stream_offset) - 1
                 if part < 0 or stream_offset + size > ends[part]:
                     yield _problem(f"its extent at file_offset {_shown(file_offset)} is not inside one {unit}", ino)
+
+
+def _check_parts(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]:
+    """Check that the parts of kind GRAMMAR, and no others, have heads, and that no segment has two grammars."""
+    with_section = {number for (number,) in query("SELECT segment FROM section WHERE kind = ?", GRAMMAR_SECTION)}
+    for segment in segments:
+        kinds, head_sizes = segment.parts.kinds, segment.parts.head_sizes
+        for part, (kind, head_size) in enumerate(zip(kinds, head_sizes, strict=True)):
+            if (kind == PartKind.GRAMMAR) != (head_size > 0):
+                has = "a head" if head_size else "no head"
+                yield Problem(f"segment {segment.number}: part {part} is of kind {kind} and has {has}")
+        if segment.number in with_section and any(kind != PartKind.DATA for kind in kinds):
+            yield Problem(f"segment {segment.number} has a section of kind grammar and parts of text")
 
 
 def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:

@@ -7,6 +7,7 @@ import pytest
 
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.reference import decode_payload
+from gompfs.codec.reference_bit import read_bit_payload
 from gompfs.engine import select_engine
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
@@ -27,3 +28,23 @@ def test_example(text: str, label: str, size: str, digits: str) -> None:
     assert decode_payload(codec, payload, len(content)) == content
     block = select_engine("cpu", 1).encode_blocks(content, 1 << 16, CodecOptions(codec))[0]
     assert block.data[BLOCK_HEADER_SIZE:] == payload
+
+
+def test_sequences_of_gompresso_bit() -> None:
+    """The table of sequences has all bits of the sequence sub-blocks, and what they mean."""
+    example = DOCUMENT.partition("### Example\n\nThe 144 bytes")[2]
+    payload = bytes.fromhex(EXAMPLE.findall(DOCUMENT)[1][3])
+    rows = [
+        [cell.strip(" `") for cell in row.split("|")[2:-1]]
+        for row in re.findall(r"^\| \d+ \|.*\|$", example, re.MULTILINE)
+    ]
+    decoded = read_bit_payload(payload, 144)
+    assert [tuple(map(int, row[4:])) for row in rows] == decoded.sequences
+    stream = payload[24 + int.from_bytes(payload[20:24], "little") : -8]
+    bits = "".join(f"{byte:08b}"[::-1] for byte in stream)[32 * (4 + 2) :]
+    sequences = "".join(cell for row in rows for cell in row[:4])
+    literals = re.search(r"with one literal each: ([01` ]+), which is\s+`(\w+)`, and two spaces", example)
+    assert literals is not None
+    assert bits == (sequences + re.sub("[` ]", "", literals[1])).ljust(len(bits), "0")
+    assert len(bits) - len(sequences + literals[1].replace("`", "").replace(" ", "")) < 8
+    assert decoded.literals == literals[2].encode() + b"  "

@@ -44,3 +44,12 @@ class FormatTables:
             assert start == position
             position += field_size
         assert position == size
+
+    def examples(self, label: str) -> list[bytes]:
+        """Returns the hexadecimal examples that have this label."""
+        return [bytes.fromhex(digits) for digits in re.findall(rf"^```{label}\n([^`]+)```", self.text, re.MULTILINE)]
+
+    def rows(self) -> list[list[tuple[str, str]]]:
+        """Returns the tables of rows of an index: the name of the table and the values in SQL of each row."""
+        found = re.findall(r"^\| table \| row \|\n\|---\|---\|\n((?:\|.*\|\n)+)", self.text, re.MULTILINE)
+        return [re.findall(r"^\| (\w+) \| `(.*)` \|$", rows, re.MULTILINE) for rows in found]

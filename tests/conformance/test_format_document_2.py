@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import struct
 from pathlib import Path
@@ -142,18 +141,3 @@ def test_an_archive_of_two_generations_is_read(tmp_path: Path) -> None:
     files, sections = read_files(archive, read_image(archive, 2, start, header, old_size - 96))
     assert files == {**first, **later}
     assert [section[:4] for section in sections] == [b"GGRM", b"GGRM"]
-
-
-def test_the_examples_of_the_document() -> None:
-    """The hexadecimal examples are structures of one archive, with the values that the text gives."""
-    section = TABLES.text.partition("### Example")[2].partition("## 2. Blocks")[0]
-    superblock, footer, header = (bytes.fromhex(part) for part in re.findall(r"```\n(.*?)```", section, re.DOTALL))
-    of_superblock, of_header = checked(superblock, "### Superblock"), checked(header, "### Generation header")
-    of_footer = checked(footer, "### Footer")
-    offset, size = (value for name, value in of_superblock.items() if name.startswith((OFFSET, SIZE)))
-    assert (offset, size) == (112, 1451)
-    assert of_footer["archive offset of the stored index of this copy"] == offset + align(size) + 96 == 1664
-    assert of_footer["size of the image"] == 40_960
-    assert offset + 2 * align(size) + 192 == 3216
-    assert len({found["UUID of the archive"] for found in (of_superblock, of_footer, of_header)}) == 1
-    assert of_header["archive offset of the index"] == 3376

@@ -1,7 +1,7 @@
 """The requirements ("must") of docs/format.md: for each, an archive that breaks it, and the commands' reactions.
 
 A broken must is either `refused` or `excused`. Refused: every command that reads the affected part of the archive ends
-with status 1 and one line. Excused: section 8 permits readers not to notice it, and `verify` reports it. No broken must
+with status 1 and one line. Excused: section 9 permits readers not to notice it, and `verify` reports it. No broken must
 is silently accepted.
 """
 

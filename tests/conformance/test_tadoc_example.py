@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import sqlite3
 import struct
 from pathlib import Path
 
 from both_decoders import decode_tadoc, read_block, read_head, read_words
+from format_tables import FormatTables
 from tadoc_builder import GlobalTokens, build_part
 from tadoc_grammar import SPLITTER, Grammar, Piece, Rule, Token
 from xxhash import xxh3_64_intdigest
@@ -109,3 +112,49 @@ def test_the_table_of_classes() -> None:
     assert classes == [*range(8), 60, 61]
     assert [class_base(number_class) for number_class in classes] == bases
     assert [num_extra_bits(number_class) for number_class in classes] == extra
+
+
+def test_the_files_of_the_splitters() -> None:
+    """The symbols before each splitter concatenate to the files, whose sizes the text gives."""
+    decoded = part()
+    blocks = [read_block(block[BLOCK_HEADER_SIZE:], len(content), decoded)
+              for block, content in zip(BLOCKS, CONTENTS, strict=True)]  # fmt: skip
+    root, text, ends = join_root(blocks), bytearray(), []
+    for previous, symbol in zip([None, *root], root, strict=False):
+        decoded.expansions.take_space(text, previous, symbol)
+        text += decoded.expansions.contents[symbol]
+        if decoded.is_splitter(symbol):
+            ends.append(len(text))
+    first, second = map(len, FILES)
+    assert bytes(text) == b"".join(FILES)
+    assert ends == [first, first + second]
+    shown = " ".join(EXAMPLE.split())
+    assert f"{first} bytes; those before the second to {first + second} bytes." in shown
+    assert f"an extent of {first} bytes at stream offset 0, and the second" in shown
+    assert f"those with an extent of {second} bytes at {first}." in shown
+
+
+def test_the_rows_of_the_index() -> None:
+    (rows,) = FormatTables("format-2-codec.md").rows()
+    index = sqlite3.connect(":memory:")
+    (segment, section) = (index.execute(f"SELECT {values}").fetchone() for _, values in rows)
+    index.close()
+    assert [table for table, _ in rows] == ["segment", "section"]
+    sizes = struct.pack("<2I", *map(len, BLOCKS))
+    _, second, head, words = itertools.accumulate(
+        map(len, (*BLOCKS, HEAD)), lambda start, size: -(-(start + size) // 16) * 16, initial=64
+    )
+    assert second == 128
+    part_size = struct.pack("<Q", sum(map(len, CONTENTS)))
+    assert segment == (0, 0, 64, sizes, b"\3\3", b"\2", part_size, head, struct.pack("<I", len(HEAD)))
+    assert section == (0, "words", len(SECTION), words, struct.pack("<I", BLOCK_HEADER_SIZE + len(SECTION)))
+
+
+def test_the_example_of_a_number() -> None:
+    found = re.search(r"the number (\d+) has the class (\d+) \(base (\d+), (\d+) extra bits\) and the extra bits (\d+)",
+                      " ".join(DOCUMENT.split()))  # fmt: skip
+    assert found is not None
+    number, number_class, base, extra_bits, extra = map(int, found.groups())
+    assert class_of(number) == number_class
+    assert (class_base(number_class), num_extra_bits(number_class)) == (base, extra_bits)
+    assert number == base + extra

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from gompfs._native.parts import PartsBuilder
 from gompfs.codec import EncodedBlock
@@ -16,7 +17,7 @@ from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import PartKind
 
-_BATCH_BYTES = 8 << 20
+_BATCH_BYTES = 1 << 20
 
 
 class TextParts:
@@ -77,12 +78,18 @@ class TextParts:
         return self._pieces.get(file, ())
 
     def encoded(self) -> Iterator[tuple[PartKind, int, EncodedBlock | None, list[EncodedBlock]]]:
-        """Yields kind, size in bytes, head if there is one, and blocks of each part, in order."""
+        """Yields kind, size in bytes, head if there is one, and blocks of each part, in order.
+
+        The next parts are encoded while the caller writes.
+        """
         sizes = iter(self._part_sizes)
-        while parts := self._native.next_parts():
-            for head, blocks in parts:
-                kind = PartKind.GRAMMAR if head else PartKind.TEXT
-                yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
+        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode") as executor:
+            ahead = executor.submit(self._native.next_parts)
+            while parts := ahead.result():
+                ahead = executor.submit(self._native.next_parts)
+                for head, blocks in parts:
+                    kind = PartKind.GRAMMAR if head else PartKind.TEXT
+                    yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
 
     def word_section(self) -> bytes:
         """Returns the words and separators that several parts use, as the section `words`; empty if there are none."""

@@ -20,9 +20,12 @@
 //
 // Optimizations
 //
-// Digrams marked kUnique are not counted, so the table shrinks from round to round. Look-ups in the
-// table are prefetched 16 positions ahead. A key and its count share one 64-bit slot. What loops
-// read again and again is in local variables: after a store, a member may have changed.
+// Digrams marked kUnique are not counted, so the table shrinks from round to round. A round works on
+// three lists of positions, each shorter than the one before: candidates, those that repeat, and
+// those that were chosen. A list is made without a branch for each position, because the processor
+// would often predict it wrongly. Look-ups in the table are prefetched 16 positions ahead. A key
+// and its count share one 64-bit slot. What loops read again and again is in local variables: after
+// a store, a member may have changed.
 #include "grammar/repair.h"
 
 #include <algorithm>
@@ -41,7 +44,6 @@ constexpr std::size_t kPrefetchDistance = 16;
 // A bit on a symbol: the digram that starts here is known to occur only once. Counts of existing
 // digrams never grow.
 constexpr Symbol kUnique = 0x80000000;
-constexpr std::uint32_t kNoSlot = ~0u;
 
 // Sets the first slots of a table to 0. A table that is too small is replaced, not copied.
 void clear_slots(auto& table, std::size_t num_slots) {
@@ -60,18 +62,27 @@ void Repair::start(std::vector<Symbol>& symbols, std::uint32_t num_words) {
     num_words_ = num_words;
     // The number of rules and words together is never above the number of symbols at the start.
     symbol_bits_ = std::bit_width(size_ + 1);
-    count_mask_ = (std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1;
     rules_.clear();
-    if (slot_of_.size() < size_) {
-        slot_of_.resize(size_);
-        frequency_.resize(size_ + 1);
+    if (candidates_.size() < size_) {
+        candidates_.resize(size_);
+        repeats_.resize(size_ + 1);
         chosen_.resize(size_);
     }
 }
 
-bool Repair::may_repeat(std::size_t position) const {
-    return (symbols_[position] & kUnique) == 0 && symbols_[position] != kSplitter &&
-           (symbols_[position + 1] & ~kUnique) != kSplitter;
+// Lists the positions whose digrams may repeat.
+void Repair::list_candidates() {
+    const Symbol* const symbols = symbols_;
+    Candidate* const candidates = candidates_.data();
+    std::size_t count = 0;
+    for (std::size_t position = 0; position + 1 < size_; ++position) {
+        candidates[count].position = static_cast<std::uint32_t>(position);
+        // A symbol with the mark kUnique is above all others.
+        static_assert(kUnique > kSplitter);
+        count += static_cast<std::size_t>(symbols[position] < kSplitter) &
+                 static_cast<std::size_t>(symbols[position + 1] != kSplitter);
+    }
+    num_candidates_ = count;
 }
 
 std::uint64_t Repair::key(std::size_t position) const {
@@ -80,41 +91,32 @@ std::uint64_t Repair::key(std::size_t position) const {
     return (left << symbol_bits_ | right) + 1;
 }
 
+// Counts the digrams of all candidates, and sets their slots.
 void Repair::count_digrams() {
-    const std::size_t last = size_ - 1;
-    std::size_t num_candidates = 0;
-    for (std::size_t position = 0; position < last; ++position) {
-        num_candidates += may_repeat(position);
-    }
-    const std::size_t num_slots = std::bit_ceil(num_candidates * 3 / 2 + 2);
+    const std::size_t num_slots = std::bit_ceil(num_candidates_ * 3 / 2 + 2);
     clear_slots(digrams_, num_slots);
     clear_slots(rule_of_, num_slots);
     const int count_bits = 64 - 2 * symbol_bits_;
     const int hash_shift = 64 - std::bit_width(num_slots - 1);
-    const std::uint64_t count_mask = count_mask_;
+    const std::uint64_t count_mask = (std::uint64_t{1} << count_bits) - 1;
     std::uint64_t* const digrams = digrams_.data();
-    std::uint32_t* const slot_of = slot_of_.data();
+    Candidate* const candidates = candidates_.data();
     // Sets the slot at which the search for a digram will begin.
-    const auto prepare = [&](std::size_t position) {
-        slot_of[position] = kNoSlot;
-        if (may_repeat(position)) {
-            const std::uint64_t slot = key(position) * 0x9e3779b97f4a7c15u >> hash_shift;
-            slot_of[position] = static_cast<std::uint32_t>(slot);
-            __builtin_prefetch(&digrams[slot], 1);
-        }
+    const auto prepare = [&](std::size_t index) {
+        const std::uint64_t slot =
+            key(candidates[index].position) * 0x9e3779b97f4a7c15u >> hash_shift;
+        candidates[index].slot = static_cast<std::uint32_t>(slot);
+        __builtin_prefetch(&digrams[slot], 1);
     };
-    for (std::size_t position = 0; position < std::min(last, kPrefetchDistance); ++position) {
-        prepare(position);
+    for (std::size_t index = 0; index < std::min(num_candidates_, kPrefetchDistance); ++index) {
+        prepare(index);
     }
-    for (std::size_t position = 0; position < last; ++position) {
-        if (position + kPrefetchDistance < last) {
-            prepare(position + kPrefetchDistance);
+    for (std::size_t index = 0; index < num_candidates_; ++index) {
+        if (index + kPrefetchDistance < num_candidates_) {
+            prepare(index + kPrefetchDistance);
         }
-        if (slot_of[position] == kNoSlot) {
-            continue;
-        }
-        const std::uint64_t wanted = key(position);
-        std::size_t slot = slot_of[position];
+        const std::uint64_t wanted = key(candidates[index].position);
+        std::size_t slot = candidates[index].slot;
         std::uint64_t digram = digrams[slot];
         while (digram != 0 && digram >> count_bits != wanted) {
             slot = (slot + 1) & (num_slots - 1);
@@ -122,82 +124,86 @@ void Repair::count_digrams() {
         }
         digram = digram == 0 ? wanted << count_bits : digram;
         digrams[slot] = digram + ((digram & count_mask) != count_mask);
-        slot_of[position] = static_cast<std::uint32_t>(slot);
+        candidates[index].slot = static_cast<std::uint32_t>(slot);
     }
-    slot_of[last] = kNoSlot;
 }
 
-void Repair::look_up_frequencies() {
-    for (std::size_t position = 0; position < size_; ++position) {
-        const std::size_t ahead = position + kPrefetchDistance;
-        if (ahead < size_ && slot_of_[ahead] != kNoSlot) {
-            __builtin_prefetch(&digrams_[slot_of_[ahead]]);
+// Lists the candidates whose digrams repeat, and marks the others.
+void Repair::list_repeats() {
+    const std::uint64_t count_mask = (std::uint64_t{1} << (64 - 2 * symbol_bits_)) - 1;
+    const std::uint64_t* const digrams = digrams_.data();
+    Symbol* const symbols = symbols_;
+    Repeat* const repeats = repeats_.data();
+    std::size_t num_repeats = 0;
+    for (std::size_t index = 0; index < num_candidates_; ++index) {
+        if (index + kPrefetchDistance < num_candidates_) {
+            __builtin_prefetch(&digrams[candidates_[index + kPrefetchDistance].slot]);
         }
-        const std::uint32_t slot = slot_of_[position];
-        const std::uint64_t count = slot == kNoSlot ? 0 : digrams_[slot] & count_mask_;
-        frequency_[position] =
-            count < 2 ? 0 : static_cast<std::uint32_t>(std::min(count, kMaxFrequency));
+        const auto [position, slot] = candidates_[index];
+        const std::uint64_t count = digrams[slot] & count_mask;
+        repeats[num_repeats] = {position, slot,
+                                static_cast<std::uint32_t>(std::min(count, kMaxFrequency))};
+        num_repeats += count >= 2;
+        symbols[position] |= count >= 2 ? 0 : kUnique;
     }
-    frequency_[size_] = 0;
-}
-
-void Repair::choose(std::size_t position) {
-    chosen_[position] = true;
-    ++rule_of_[slot_of_[position]];
+    repeats[num_repeats] = {~0u, 0, 0};
+    num_repeats_ = num_repeats;
 }
 
 // Chooses occurrences so that every other repeated digram overlaps a chosen one that is at least as
 // frequent: the top of each ascent in frequency, and every second position down from it.
 void Repair::choose_occurrences() {
-    std::fill_n(chosen_.begin(), size_, 0);
-    for (std::size_t position = 0; position < size_;) {
-        if (frequency_[position] == 0) {
-            ++position;
-            continue;
+    const Repeat* const repeats = repeats_.data();
+    const auto next_overlaps = [&](std::size_t index) {
+        return repeats[index + 1].position == repeats[index].position + 1;
+    };
+    num_chosen_ = 0;
+    for (std::size_t index = 0; index < num_repeats_; ++index) {
+        const std::size_t bottom = index;
+        while (next_overlaps(index) && repeats[index + 1].frequency > repeats[index].frequency) {
+            ++index;
         }
-        const std::size_t bottom = position;
-        while (frequency_[position + 1] > frequency_[position]) {
-            ++position;
+        for (std::size_t down = bottom + (index - bottom) % 2; down <= index; down += 2) {
+            chosen_[num_chosen_++] = {repeats[down].position, repeats[down].slot};
+            ++rule_of_[repeats[down].slot];
         }
-        for (std::size_t down = position;; down -= 2) {
-            choose(down);
-            if (down < bottom + 2) {
-                break;
-            }
-        }
-        position += 2;
+        index += next_overlaps(index);
     }
 }
 
 // Replaces the digrams that were chosen more than once by rules. Returns the number of occurrences
 // replaced.
 std::size_t Repair::replace_chosen() {
+    Symbol* const symbols = symbols_;
     std::size_t num_replaced = 0;
-    std::size_t out = 0;
-    for (std::size_t position = 0; position < size_; ++position) {
-        const Symbol symbol = symbols_[position] & ~kUnique;
-        const std::uint32_t slot = slot_of_[position];
-        const std::size_t ahead = std::min(position + kPrefetchDistance, size_ - 1);
-        if (chosen_[ahead]) {
-            __builtin_prefetch(&rule_of_[slot_of_[ahead]]);
+    std::size_t out = 0, next = 0;  // symbols before `next` have moved to positions before `out`
+    const auto move_to = [&](std::size_t end) {
+        while (next < end) {
+            symbols[out++] = symbols[next++];
         }
-        if (!chosen_[position] || rule_of_[slot] == 1) {
-            const bool unique =
-                slot == kNoSlot ? (symbols_[position] & kUnique) != 0 : frequency_[position] == 0;
-            symbols_[out++] = symbol | (unique && symbol != kSplitter ? kUnique : 0);
+    };
+    for (std::size_t index = 0; index < num_chosen_; ++index) {
+        if (index + kPrefetchDistance < num_chosen_) {
+            __builtin_prefetch(&rule_of_[chosen_[index + kPrefetchDistance].slot], 1);
+        }
+        const auto [position, slot] = chosen_[index];
+        std::uint32_t rule = rule_of_[slot];
+        if (rule == 1) {
             continue;
         }
-        if ((rule_of_[slot] & kUnique) == 0) {
-            rule_of_[slot] = kUnique | static_cast<std::uint32_t>(rules_.size());
-            rules_.emplace_back(symbol, symbols_[position + 1] & ~kUnique);
+        if ((rule & kUnique) == 0) {
+            rule = rule_of_[slot] = kUnique | static_cast<std::uint32_t>(rules_.size());
+            rules_.emplace_back(symbols[position], symbols[position + 1] & ~kUnique);
         }
+        move_to(position);
         if (out != 0) {
-            symbols_[out - 1] &= ~kUnique;  // its digram is a new one
+            symbols[out - 1] &= ~kUnique;  // its digram is a new one
         }
-        symbols_[out++] = num_words_ + (rule_of_[slot] & ~kUnique);
-        ++position;
+        symbols[out++] = num_words_ + (rule & ~kUnique);
+        next += 2;
         ++num_replaced;
     }
+    move_to(size_);
     size_ = out;
     return num_replaced;
 }
@@ -227,8 +233,9 @@ bool Repair::run_round() {
         return false;
     }
     throw_if_cancelled();
+    list_candidates();
     count_digrams();
-    look_up_frequencies();
+    list_repeats();
     choose_occurrences();
     throw_if_cancelled();
     const std::size_t size = size_;

@@ -22,12 +22,11 @@ class Repair {
     void start(std::vector<Symbol>& symbols, std::uint32_t num_words);
     void mark_single_words();
     bool run_round();
+    void list_candidates();
     void count_digrams();
-    void look_up_frequencies();
+    void list_repeats();
     void choose_occurrences();
-    void choose(std::size_t position);
     std::size_t replace_chosen();
-    bool may_repeat(std::size_t position) const;
     std::uint64_t key(std::size_t position) const;
     Rules tidy();
 
@@ -35,11 +34,17 @@ class Repair {
     std::size_t size_ = 0;
     std::uint32_t num_words_ = 0;
     int symbol_bits_ = 0;
-    std::uint64_t count_mask_ = 0;
-    std::vector<std::uint32_t> slot_of_;  // per position: slot of its digram
-    // Per position: the count of its digram, 0 if it does not repeat.
-    std::vector<std::uint32_t> frequency_;
-    std::vector<std::uint8_t> chosen_;  // per position
+    // A position, and the slot of its digram. Lists are in the order of positions.
+    struct Candidate {
+        std::uint32_t position, slot;
+    };
+    struct Repeat {
+        std::uint32_t position, slot, frequency;
+    };
+    std::vector<Candidate> candidates_;
+    std::vector<Repeat> repeats_;
+    std::vector<Candidate> chosen_;
+    std::size_t num_candidates_ = 0, num_repeats_ = 0, num_chosen_ = 0;
     LargeVector<std::uint64_t>
         digrams_;  // per slot: key (high bits) and count (low bits, saturated)
     LargeVector<std::uint32_t> rule_of_;  // per slot: number of times chosen, then kUnique | rule

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 #include <vector>
+
+#include "common/little_endian.h"
 
 namespace gompfs {
 
@@ -20,23 +21,37 @@ struct WordKey {
 
     WordKey() = default;
     explicit WordKey(std::string_view text) : word(text) {
-        std::size_t size = word.size();
-        const char* bytes = word.data();
-        for (; size > 8; bytes += 8, size -= 8) {
-            std::uint64_t chunk;
-            std::memcpy(&chunk, bytes, 8);
-            head = mix(head ^ chunk);
+        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(word.data());
+        const std::size_t size = word.size();
+        if (size <= 8) {
+            head = up_to_8_bytes(bytes, size);
+        } else {
+            for (std::size_t at = 0; at < size - 8; at += 8) {
+                head = mix(head ^ load<std::uint64_t>(bytes + at));
+            }
+            head = mix(head ^ load<std::uint64_t>(bytes + size - 8));
         }
-        std::uint64_t tail = 0;
-        std::memcpy(&tail, bytes, size);
-        head = word.size() > 8 ? mix(head ^ tail) : tail;
-        hash = mix(head + word.size());
+        hash = mix(head + size);
     }
 
     static std::uint64_t mix(std::uint64_t value) {
         const unsigned __int128 product =
             static_cast<unsigned __int128>(value ^ 0xd1b54a32d192ed03u) * 0x9e3779b97f4a7c15u;
         return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+    }
+
+  private:
+    // Bytes that are loaded twice come to the same bits.
+    static std::uint64_t up_to_8_bytes(const std::uint8_t* bytes, std::size_t size) {
+        if (size >= 4) {
+            const std::uint64_t last = load<std::uint32_t>(bytes + size - 4);
+            return load<std::uint32_t>(bytes) | last << (8 * (size - 4));
+        }
+        if (size >= 2) {
+            const std::uint64_t last = load<std::uint16_t>(bytes + size - 2);
+            return load<std::uint16_t>(bytes) | last << (8 * (size - 2));
+        }
+        return size == 0 ? 0 : *bytes;
     }
 };
 

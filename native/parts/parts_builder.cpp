@@ -10,14 +10,14 @@
 // (part_encoder.h).
 //
 // A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
-// estimate says that this may happen, the blocks are encoded in step 2 and compared in step 3. A
-// part with a token that is longer than a part has no grammar. One that exceeds a limit of the
+// estimate and a fast trial say that this may happen, the blocks are encoded in step 2 and compared
+// in step 3. A part with a token that is longer than a part has no grammar. One that exceeds a limit of the
 // format falls back to gompresso-bit in step 3.
 //
-// Memory: each worker has a part, and as many wait. Temporary storage begins in memory and
-// continues in an unnamed file; it takes about a third of the text. A failure in a worker is kept
-// and thrown from the next call. The workers are threads of the builder's own, for the reason that
-// grammar/builder.cpp gives.
+// Memory: each worker has a part, and 16 MiB of text wait, so that workers need not wait for a
+// caller that reads files. Temporary storage begins in memory and continues in an unnamed file; it
+// takes about a third of the text. A failure in a worker is kept and thrown from the next call. The
+// workers are threads of the builder's own, for the reason that grammar/builder.cpp gives.
 #include "parts/parts_builder.h"
 
 #include <algorithm>
@@ -33,19 +33,21 @@ namespace gompfs {
 namespace {
 
 constexpr std::uint64_t kStoredInMemory = 64 << 20;
+constexpr std::size_t kMaxWaiting = 16 << 20;
 constexpr std::size_t kPartsAtOnce = 32;
 constexpr int kFallbackLevel = 6;  // of gompresso-bit
+constexpr int kTrialLevel = 1;     // takes a third of the time, and 1.1 to 1.3 times the bytes
 
 using Blocks = std::vector<std::vector<std::uint8_t>>;
 
 // The blocks of a text in gompresso-bit.
-Blocks encode_blocks(std::string_view text, std::uint32_t block_size) {
+Blocks encode_blocks(std::string_view text, std::uint32_t block_size, int level) {
     Blocks blocks;
     const Bytes bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     for (std::size_t at = 0; at < bytes.size(); at += block_size) {
         const Bytes content =
             bytes.subspan(at, std::min<std::size_t>(block_size, bytes.size() - at));
-        blocks.push_back(encode_block(content, {Codec::gompresso_bit, kFallbackLevel, false}));
+        blocks.push_back(encode_block(content, {Codec::gompresso_bit, level, false}));
     }
     return blocks;
 }
@@ -133,15 +135,15 @@ PartsBuilder::~PartsBuilder() {
     }
 }
 
-// Hands a part to a worker. Waits while as many parts are waiting as there are workers.
+// Hands a part to a worker. Waits while much text is waiting.
 void PartsBuilder::dispatch(CollectedPart part) {
     std::unique_lock lock(mutex_);
-    wait_unless_cancelled(changed_, lock,
-                          [&] { return waiting_.size() < threads_.size() || failure_; });
+    wait_unless_cancelled(changed_, lock, [&] { return waiting_size_ < kMaxWaiting || failure_; });
     if (failure_) {
         std::rethrow_exception(failure_);
     }
     parts_.resize(part.number + std::size_t{1});
+    waiting_size_ += part.text.size();
     waiting_.push_back(std::move(part));
     changed_.notify_all();
 }
@@ -157,6 +159,7 @@ void PartsBuilder::work() {
         }
         const CollectedPart part = std::move(waiting_.front());
         waiting_.pop_front();
+        waiting_size_ -= part.text.size();
         ++num_running_;
         lock.unlock();
         changed_.notify_all();
@@ -186,14 +189,20 @@ PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
         waiting.grammar = store(store_grammar(grammar));
         estimate = estimated_size(grammar);
     }
-    // A part that is easy to compress is smaller as a grammar.
-    if (!has_grammar || estimate > part.text.size() / 5) {
-        const Blocks blocks = encode_blocks(part.text, options_.block_size);
+    if (!has_grammar || may_be_smaller_as_blocks(part.text, estimate)) {
+        const Blocks blocks = encode_blocks(part.text, options_.block_size, kFallbackLevel);
         if (!has_grammar || total_size(blocks) < estimate) {
             waiting.blocks = store(join_blocks(blocks));
         }
     }
     return waiting;
+}
+
+// Whether a part may take less space in gompresso-bit than its grammar, which takes about
+// `estimate`. A part that is easy to compress is smaller as a grammar.
+bool PartsBuilder::may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const {
+    return estimate > text.size() / 5 &&
+           total_size(encode_blocks(text, options_.block_size, kTrialLevel)) < estimate / 3 * 4;
 }
 
 PartsBuilder::Stored PartsBuilder::store(std::span<const std::uint8_t> bytes) {
@@ -216,7 +225,7 @@ void PartsBuilder::finish() {
         thread.join();
     }
     threads_.clear();
-    shared_.number();
+    shared_.number(options_.num_threads);
 }
 
 std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
@@ -257,7 +266,7 @@ EncodedPart PartsBuilder::encode(const Waiting& waiting) const {
     const PartGrammar part = load_grammar(load(waiting.grammar));
     std::optional<EncodedPart> of_grammar = encode_part(part, shared_, options_.block_size);
     if (!of_grammar && without_grammar.blocks.empty()) {
-        without_grammar.blocks = encode_blocks(text_of(part), options_.block_size);
+        without_grammar.blocks = encode_blocks(text_of(part), options_.block_size, kFallbackLevel);
     }
     // A grammar is worth 5% more: statistics need not decode its text.
     const bool is_smaller =

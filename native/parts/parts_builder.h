@@ -65,6 +65,7 @@ class PartsBuilder {
     void dispatch(CollectedPart part);
     void work();
     Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
+    bool may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const;
     Stored store(std::span<const std::uint8_t> bytes);
     std::vector<std::uint8_t> load(const Stored& stored) const;
     EncodedPart encode(const Waiting& part) const;
@@ -79,6 +80,7 @@ class PartsBuilder {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<CollectedPart> waiting_;
+    std::size_t waiting_size_ = 0;  // of their text
     std::size_t num_running_ = 0;
     bool stopping_ = false;
     std::exception_ptr failure_;

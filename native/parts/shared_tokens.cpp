@@ -12,9 +12,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <random>
-#include <tuple>
 #include <utility>
+
+#include "common/failures.h"
+#include "grammar/word_head.h"
 
 namespace gompfs {
 namespace {
@@ -39,6 +42,25 @@ SharedTokens::SharedTokens() {
         shard.hashes.resize(kFirstSlots);
         shard.indexes.resize(kFirstSlots);
     }
+}
+
+// Puts tokens into byte order.
+void SharedTokens::sort_tokens(std::vector<Shared*>& tokens) {
+    std::vector<std::string_view> texts;
+    std::vector<WordHead> heads;
+    texts.reserve(tokens.size());
+    heads.reserve(tokens.size());
+    for (const Shared* const shared : tokens) {
+        heads.emplace_back(shared->token, static_cast<std::uint32_t>(texts.size()));
+        texts.push_back(shared->token);
+    }
+    sort_heads(heads, texts);
+    std::vector<Shared*> sorted;
+    sorted.reserve(tokens.size());
+    for (const WordHead& head : heads) {
+        sorted.push_back(tokens[head.number]);
+    }
+    tokens.swap(sorted);
 }
 
 // 0 marks a free slot.
@@ -121,24 +143,28 @@ void SharedTokens::add(const TokenList& tokens, const std::vector<std::uint8_t>&
     }
 }
 
-void SharedTokens::number() {
-    std::vector<Shared*> all;
+void SharedTokens::number(unsigned num_threads) {
+    // Words before separators; of each kind, the most used ones first.
+    std::map<std::pair<bool, int>, std::vector<Shared*>> groups;
     for (Shard& shard : shards_) {
         for (Shared& shared : shard.shared) {
-            all.push_back(&shared);
+            groups[{!shared.is_word, -frequency_class(shared.count)}].push_back(&shared);
         }
     }
-    const auto key = [](const Shared* shared) {
-        return std::tuple(!shared->is_word, -frequency_class(shared->count),
-                          std::string_view(shared->token));
-    };
-    std::sort(all.begin(), all.end(),
-              [&](const Shared* left, const Shared* right) { return key(left) < key(right); });
+    // The groups of rare tokens are the largest ones, so they are sorted first.
+    std::vector<std::vector<Shared*>*> rare_first;
+    for (auto group = groups.rbegin(); group != groups.rend(); ++group) {
+        rare_first.push_back(&group->second);
+    }
+    parallel_for_all(rare_first.size(), num_threads,
+                     [&](std::size_t index) { sort_tokens(*rare_first[index]); });
     TokenList words(TokenList::Kind::words), separators;
-    for (Shared* const shared : all) {
-        TokenList& list = shared->is_word ? words : separators;
-        shared->number = list.size();
-        list.append(shared->token);
+    for (const auto& [key, group] : groups) {
+        for (Shared* const shared : group) {
+            TokenList& list = shared->is_word ? words : separators;
+            shared->number = list.size();
+            list.append(shared->token);
+        }
     }
     section_ = WordSection(std::move(words), std::move(separators));
 }

@@ -22,7 +22,7 @@ class SharedTokens {
     void add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words);
     // Numbers the tokens that several parts use: most used first, and in byte order among tokens
     // that about as many parts use.
-    void number();
+    void number(unsigned num_threads);
     // The numbers of words and separators, kNotShared for those that were counted once only.
     static constexpr std::uint32_t kNotShared = ~std::uint32_t{0};
     std::vector<std::uint32_t> find(const TokenList& tokens) const;
@@ -52,6 +52,7 @@ class SharedTokens {
         void grow();
     };
 
+    static void sort_tokens(std::vector<Shared*>& tokens);
     std::uint64_t hash_of(std::string_view token) const;
     std::uint32_t find(std::uint64_t hash, std::string_view token) const;
     static std::size_t shard_of(std::uint64_t hash) { return hash >> 58; }

@@ -92,7 +92,7 @@ def decode_blocks(
     ValueError if `out` is too small, or if there are not as many sizes or symbols as blocks.
     """
 
-def read_headers(blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | None] | None = None) -> bytes:
+def read_headers(blocks: Sequence[Buffer], symbols: Sequence[object | None] | None = None) -> bytes:
     """Returns facts of each block, 24 bytes: four u32, then a u64.
 
     They are the status (a BlockStatus), codec, payload size, uncompressed size, and the checksum. All except the status

@@ -60,6 +60,16 @@ class PartHeads:
         There are none for a part without a head, nor if the head is damaged. Raises OSError, and what `file` raises.
         """
 
+    def words(
+        self, segment: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint8]]:
+        """Returns the global words of a segment, by its index in the list given to the constructor.
+
+        The arrays are: where each word begins, and the end of the last; the words, each with a space after it; the
+        same for separators. They are views, which keep this object alive. There are no words and separators if their
+        section is damaged. Raises IndexError, OSError, and what `file` raises.
+        """
+
 class PartsBuilder:
     """Builds the parts of a segment from the text of files, on several threads. Its methods end on Ctrl-C."""
 

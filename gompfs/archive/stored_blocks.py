@@ -10,10 +10,12 @@ import itertools
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from operator import add
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gompfs._native.codec import BufferPool
+from gompfs.archive.part_heads import StoredHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
@@ -21,6 +23,7 @@ from gompfs.format import ArchiveFile
 from gompfs.model import BlockPlaces, Section, Segment
 
 if TYPE_CHECKING:
+    from gompfs._native.parts import PartHeads
     from gompfs.archive.part_heads import AnyPartHeads
     from gompfs.engine.base import PartSymbols
 
@@ -76,13 +79,33 @@ class StoredBlocks:
         """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
         if not any(segment.parts.head_sizes):
             return self.decode_places(segment.places, numbers, verify=verify)
-        symbols, statuses = self.heads.open([segment.first_block + number for number in numbers])
+        symbols, statuses = self._symbols_of(segment, numbers)
         blocks = self.decode_places(segment.places, numbers, verify=verify, symbols=symbols)
         # A block is damaged if the head of its part is.
         return [
             Block(memoryview(bytes(len(block.content))), BlockStatus(status)) if status else block
             for block, status in zip(blocks, statuses, strict=True)
         ]
+
+    def _symbols_of(
+        self, segment: Segment, numbers: Sequence[int]
+    ) -> tuple[Sequence[PartSymbols | None], Sequence[int]]:
+        """Returns the symbols of each block's part, or its head if the engine opens it, and statuses of heads."""
+        blocks = [segment.first_block + number for number in numbers]
+        if not self._engine.opens_heads(sum(_sizes(segment.places, numbers))):
+            return self.heads.open(blocks)
+        return self._stored_heads[segment.number].find(blocks), bytes(len(blocks))
+
+    @cached_property
+    def _stored_heads(self) -> dict[int, StoredHeads]:
+        """The heads of segments that have any, by the number of the segment."""
+        segments = [segment for segment in self._segments if any(segment.parts.head_sizes)]
+        return {
+            segment.number: StoredHeads(
+                segment, self._block_size, self._file.read, lambda: cast("PartHeads", self.heads), index
+            )
+            for index, segment in enumerate(segments)
+        }
 
     def decode_for_reader(self, numbers: Sequence[int]) -> tuple[list[memoryview], bytes]:
         """Like `decode_stream`, as BlockReader.decode_with needs it: returns the contents and the statuses."""

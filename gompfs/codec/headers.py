@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 from gompfs._native import codec as _codec
 from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
+from gompfs.codec.stored_head import StoredHead
 
 _FACTS = np.dtype(
     [("status", "<u4"), ("codec", "<u4"), ("payload_size", "<u4"), ("uncompressed_size", "<u4"), ("checksum", "<u8")]
 )
 
 
-def read_headers(blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | None] | None = None) -> NDArray[np.void]:
+def read_headers(
+    blocks: Sequence[Buffer], symbols: Sequence[SymbolTable | StoredHead | None] | None = None
+) -> NDArray[np.void]:
     """Returns one record per block, with these fields:
 
     - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header, and for a

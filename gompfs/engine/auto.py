@@ -99,6 +99,10 @@ class AutoEngine:
         self._start_gpu_in_time()
         return self._gpu is None or not self._prefers_gpu(num_bytes)
 
+    def opens_heads(self, num_bytes: int) -> bool:
+        """See Engine.opens_heads. Only the GPU does."""
+        return self._gpu is not None and self._prefers_gpu(num_bytes)
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return (self._gpu or self._cpu).allocate(size)

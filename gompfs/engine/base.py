@@ -14,10 +14,14 @@ if TYPE_CHECKING:  # imported for types only: most uses of an engine need no acc
 
     from gompfs._native.parts import SymbolTable
     from gompfs.codec.reference_tadoc import Part
+    from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.accelerator import Accelerator
 
-    PartSymbols: TypeAlias = SymbolTable | Part
-    """The symbols of a part: a Part for the reference engine, a SymbolTable for all others."""
+    PartSymbols: TypeAlias = SymbolTable | StoredHead | Part
+    """The symbols of a part: a Part for the reference engine, a SymbolTable for all others.
+
+    An engine that opens heads takes a StoredHead too.
+    """
 
 
 class Engine(Protocol):
@@ -54,6 +58,12 @@ class Engine(Protocol):
         `decode_work["cpu"]`.
         """
 
+    def opens_heads(self, num_bytes: int) -> bool:
+        """Returns whether the engine opens the heads of parts itself when it decodes a batch of `num_bytes` of output.
+
+        If so, the symbols of such a batch may be heads that are not opened yet.
+        """
+
     def allocate(self, size: int) -> memoryview:
         """Returns a buffer of `size` bytes for the `out` of decode_blocks.
 
@@ -82,7 +92,8 @@ class Engine(Protocol):
         decode to `sizes[i]` bytes; a header that says otherwise is damaged.
 
         `symbols[i]` are those of the part that block i belongs to, which a block of gompresso-tadoc needs. A block of
-        another codec is damaged if there are some.
+        another codec is damaged if there are some. If a head that the engine opens is damaged, the blocks of its part
+        have its status.
 
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.

@@ -36,6 +36,10 @@ class CpuEngine:
         """See Engine.decodes_on_cpu."""
         return True
 
+    def opens_heads(self, num_bytes: int) -> bool:
+        """See Engine.opens_heads."""
+        return False
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return self._buffers.allocate(size)

@@ -15,14 +15,16 @@ from gompfs.codec.decode_work import DecodeWork
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.batch import GpuBatch
+from gompfs.gpu.cuda import pinned_array
 from gompfs.gpu.cupy_text import GpuText
-from gompfs.gpu.device import Device, pinned_array
+from gompfs.gpu.device import Device
 from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
+    from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
 
 
@@ -52,7 +54,7 @@ class GpuEngine:
         self.num_threads = self._cpu.num_threads
         options = options or GpuOptions(resident="off")
         try:
-            self._devices = [Device(number, options) for number in devices]
+            self._devices = [Device(number, options, self.num_threads) for number in devices]
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
         self._process = os.getpid()
@@ -76,6 +78,10 @@ class GpuEngine:
         """See Engine.decodes_on_cpu. Returns False: the user asked for the GPU."""
         return False
 
+    def opens_heads(self, num_bytes: int) -> bool:
+        """See Engine.opens_heads. The device opens all heads."""
+        return True
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate. Returns pinned memory, which the device writes to without a further copy."""
         _check_process(self._process)
@@ -95,7 +101,7 @@ class GpuEngine:
         Heads of parts stay in device memory until newer ones need the space.
         """
         _check_process(self._process)
-        tables = cast("Sequence[SymbolTable | None] | None", symbols)
+        tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
         batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
         device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):

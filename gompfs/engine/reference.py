@@ -35,6 +35,10 @@ class ReferenceEngine:
         """See Engine.decodes_on_cpu. Returns False: the C++ threads use another decoder than this engine."""
         return False
 
+    def opens_heads(self, num_bytes: int) -> bool:
+        """See Engine.opens_heads."""
+        return False
+
     def allocate(self, size: int) -> memoryview:
         """See Engine.allocate."""
         return memoryview(bytearray(size))

@@ -22,8 +22,10 @@ from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.codec.headers import read_headers
+from gompfs.codec.stored_head import StoredHead
 from gompfs.errors import EngineUnavailableError
-from gompfs.gpu.device import KERNELS, LEAST_SLICE_BYTES, PADDING, Device, Slot, is_pinned
+from gompfs.gpu.cuda import PADDING, is_pinned
+from gompfs.gpu.device import KERNELS, LEAST_SLICE_BYTES, Device, Slot
 
 PAYLOAD_ALIGNMENT = 16
 OUTPUT_ALIGNMENT = 32
@@ -66,7 +68,7 @@ class GpuBatch:
         out: memoryview,
         num_threads: int,
         sizes: Sequence[int] | None = None,
-        symbols: Sequence[SymbolTable | None] | None = None,
+        symbols: Sequence[SymbolTable | StoredHead | None] | None = None,
     ) -> None:
         """Prepares to decode `blocks` into `out`, see Engine.decode_blocks."""
         self._take(blocks, num_threads, sizes, symbols)
@@ -83,11 +85,11 @@ class GpuBatch:
         blocks: Sequence[Buffer],
         num_threads: int,
         sizes: Sequence[int] | NDArray[np.integer] | None,
-        symbols: Sequence[SymbolTable | None] | None,
+        symbols: Sequence[SymbolTable | StoredHead | None] | None,
     ) -> None:
         self._blocks = blocks
         self._num_threads = num_threads
-        self._symbols = symbols
+        self._symbols = symbols  # may have heads that are not opened yet
         self._facts = read_headers(blocks, symbols)
         self._heads = np.zeros(len(blocks), np.uint64)  # device addresses
         self._sizes = self._facts["uncompressed_size"].astype(np.uint64)
@@ -105,35 +107,48 @@ class GpuBatch:
         The CPU decodes stored blocks, and those whose head is too large for the memory of the device. The device
         decodes all others.
         """
-        wanted = np.flatnonzero(self._statuses == BlockStatus.OK)
-        is_stored = self._facts["codec"][wanted] == Codec.STORED
-        for_cpu, rest = wanted[is_stored], wanted[~is_stored]
+        is_wanted = self._statuses == BlockStatus.OK
+        if self._symbols is not None:
+            # a block has the status of its head if that is damaged, whatever the block is like
+            is_wanted |= np.array([isinstance(symbols, StoredHead) for symbols in self._symbols], np.bool_)
+        rest, for_cpu = np.flatnonzero(is_wanted), np.zeros(0, np.intp)
         while rest.size:
-            has_head = self._load_heads(device, rest)
-            if not has_head.any():
+            is_settled = self._load_heads(device, rest)
+            if not is_settled.any():
                 for_cpu = np.append(for_cpu, rest)
                 break
-            chosen = rest[has_head]
-            with work["gpu"].batch(chosen.size, int(self._sizes[chosen].sum())):
-                self._decode_all_slices(device, chosen)
-            rest = rest[~has_head]
+            chosen, rest = rest[is_settled], rest[~is_settled]
+            chosen = chosen[self._statuses[chosen] == BlockStatus.OK]
+            is_stored = self._facts["codec"][chosen] == Codec.STORED
+            for_cpu, chosen = np.append(for_cpu, chosen[is_stored]), chosen[~is_stored]
+            if chosen.size:
+                with work["gpu"].batch(chosen.size, int(self._sizes[chosen].sum())):
+                    self._decode_all_slices(device, chosen)
         if for_cpu.size:
             with work["cpu"].batch(for_cpu.size, int(self._sizes[for_cpu].sum())):
                 for index in for_cpu.tolist():
                     self._decode_on_cpu(index)
 
     def _load_heads(self, device: Device, indexes: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Loads heads of blocks into device memory, as many as there is space for. Returns which blocks can be decoded.
+        """Loads heads of blocks into device memory, as many as there is space for. Returns which blocks are settled.
 
-        These are blocks that need no head, and those whose head was loaded.
+        These are blocks that need no head, those whose head was loaded, and those whose head is damaged: they get its
+        status.
         """
-        can_decode = self._facts["codec"][indexes] != Codec.GOMPRESSO_TADOC
-        in_parts = indexes[~can_decode]
-        if in_parts.size and self._symbols is not None:
-            tables = (self._symbols[index] for index in in_parts.tolist())
-            self._heads[in_parts] = device.heads.load(table for table in tables if table is not None)
-            can_decode[~can_decode] = self._heads[in_parts] != 0
-        return np.asarray(can_decode)
+        is_settled = np.ones(indexes.size, np.bool_)
+        if self._symbols is None:
+            return is_settled
+        found = [(position, self._symbols[index]) for position, index in enumerate(indexes.tolist())]
+        in_parts = [(position, head) for position, head in found if head is not None]
+        if not in_parts:
+            return is_settled
+        addresses, statuses = device.heads.load(head for _, head in in_parts)
+        positions = np.array([position for position, _ in in_parts])
+        self._heads[indexes[positions]] = addresses
+        is_damaged = statuses != BlockStatus.OK
+        self._statuses[indexes[positions[is_damaged]]] = statuses[is_damaged]
+        is_settled[positions] = (addresses != 0) | is_damaged
+        return is_settled
 
     def _decode_all_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Decodes all slices. Each time the device runs out of memory, tries again with less.
@@ -158,8 +173,14 @@ class GpuBatch:
         self._decode_into(index, self._out[int(self._offsets[index]) :])
 
     def _decode_into(self, index: int, out: memoryview) -> None:
-        symbols = None if self._symbols is None else [self._symbols[index]]
-        self._statuses[index] = _codec.decode_blocks([self._blocks[index]], out, False, 1, None, symbols)[0]
+        symbols = None if self._symbols is None else self._symbols[index]
+        if isinstance(symbols, StoredHead):
+            symbols, status = symbols.open_on_host()
+            if status is not BlockStatus.OK:
+                self._statuses[index] = status
+        if self._statuses[index] == BlockStatus.OK:
+            decoded = _codec.decode_blocks([self._blocks[index]], out, False, 1, None, [symbols])
+            self._statuses[index] = decoded[0]
 
     def _decode_slices(self, device: Device, wanted: NDArray[np.intp]) -> None:
         """Passes the slices through the slots of the device in turn.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import Tile, as_argument
-from gompfs.gpu.device import pinned_array
+from gompfs.gpu.cuda import pinned_array
 from gompfs.gpu.kernels import compile_options, read_source
 
 _THREADS_PER_CTA = 256

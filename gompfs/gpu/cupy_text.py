@@ -13,8 +13,9 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.gpu.arrays import Array
 from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuses, lay_out
+from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.cupy_arrays import GpuArrays
-from gompfs.gpu.device import PADDING, Device
+from gompfs.gpu.device import Device
 
 
 class GpuText(GpuArrays):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import cupy
 import numpy as np
@@ -16,8 +15,10 @@ from numpy.typing import NDArray
 
 from gompfs.codec import Codec
 from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.cuda import compile_kernel, pinned_array
+from gompfs.gpu.head_opener import HeadOpener
 from gompfs.gpu.heads import HeadStore
-from gompfs.gpu.kernels import SHARED_BYTES, compile_options, read_source
+from gompfs.gpu.kernels import SHARED_BYTES
 from gompfs.options import GpuOptions
 
 # in the order of the codecs' numbers
@@ -26,7 +27,6 @@ KERNELS = {
     Codec.GOMPRESSO_BIT: "codec/decode_bit",
     Codec.GOMPRESSO_TADOC: "codec/decode_tadoc",
 }
-PADDING = 256  # kernels may read this many bytes past the end of their input
 LEAST_SLICE_BYTES = 1 << 20
 _SLICE_BYTES = 32 << 20
 _NUM_SLOTS = 5
@@ -35,9 +35,10 @@ _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuP
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
 # half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, and the rest for
-# resident payloads
+# resident payloads; a quarter of what is for heads is used while the device opens them
 _SLICES_IN_MEMORY = 4 * _NUM_SLOTS
 _HEADS_SHARE = 8
+_OPENING_SHARE = 4
 
 
 class Slot:
@@ -117,8 +118,11 @@ class PayloadStore:
 class Device:
     """One GPU: its kernels, its slots (which work concurrently), its stores, and a thread that checks blocks."""
 
-    def __init__(self, number: int, options: GpuOptions) -> None:
-        """Uses CUDA device `number`. Raises EngineUnavailableError if its memory is too small for the options."""
+    def __init__(self, number: int, options: GpuOptions, num_threads: int = 1) -> None:
+        """Uses CUDA device `number`, and `num_threads` host threads to check heads of parts.
+
+        Raises EngineUnavailableError if its memory is too small for the options.
+        """
         self.number = number
         self.lock = threading.Lock()
         with cupy.cuda.Device(number) as device:
@@ -128,10 +132,15 @@ class Device:
             self.slice_bytes = min(_SLICE_BYTES, max(memory // _SLICES_IN_MEMORY, LEAST_SLICE_BYTES))
             if options.memory is not None:
                 cupy.get_default_memory_pool().set_limit(size=options.memory)
-            self.heads = HeadStore(memory // _HEADS_SHARE, self._upload_head)
+            opening = memory // _HEADS_SHARE // _OPENING_SHARE
+            self._opener = HeadOpener(opening, self._synchronize)
+            self.heads = HeadStore(memory // _HEADS_SHARE - opening, self._opener, num_threads)
             self.store = PayloadStore(self._capacity(memory, options))
             self._num_multiprocessors = device.attributes["MultiProcessorCount"]
-            self._kernels = {codec: _compile(codec) for codec in KERNELS}
+            self._kernels = {
+                codec: compile_kernel(kernel, 32 * _WARPS_PER_CTA, _shared_bytes(codec))
+                for codec, kernel in KERNELS.items()
+            }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
@@ -153,14 +162,6 @@ class Device:
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_multiprocessors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
-    def _upload_head(self, packed: NDArray[np.uint8]) -> cupy.ndarray:
-        """Copies a head to device memory. Its memory may be that of a head that was dropped."""
-        self._synchronize()  # no kernel reads the memory any more, even if a batch before has failed
-        head = cupy.empty(packed.size, cupy.uint8)
-        head.set(packed)
-        cupy.cuda.get_current_stream().synchronize()
-        return head
-
     def _synchronize(self) -> None:
         for slot in self.slots:
             slot.stream.synchronize()
@@ -170,39 +171,10 @@ class Device:
         self._synchronize()
         for slot in self.slots:
             slot.release()
+        self._opener.release()
         cupy.get_default_memory_pool().free_all_blocks()
-
-
-def pinned_array(size: int) -> NDArray[np.uint8]:
-    """Returns `size` bytes of pinned host memory, which devices read and write directly."""
-    # round up: CuPy reuses freed pinned memory for requests of the same size only
-    unit = 1 << max(size.bit_length() - 3, 9)
-    capacity = max(-(-size // unit), 1) * unit
-    return np.frombuffer(cupy.cuda.alloc_pinned_memory(capacity), np.uint8, size)
-
-
-def is_pinned(array: NDArray[np.uint8]) -> bool:
-    """Returns whether `array` is pinned memory, which the device can write to directly."""
-    if not array.size:
-        return False
-    attributes = cupy.cuda.runtime.pointerGetAttributes(array.ctypes.data)
-    return bool(attributes.type == cupy.cuda.runtime.memoryTypeHost)
 
 
 def _shared_bytes(codec: Codec) -> int:
     common, per_warp = SHARED_BYTES[KERNELS[codec]]
     return common + _WARPS_PER_CTA * per_warp
-
-
-def _compile(codec: Codec) -> tuple[cupy.RawKernel, int]:
-    """Returns the kernel of a codec for the current device, and how many of its CTAs fit on one multiprocessor.
-
-    The kernel comes from CuPy's cache if it was compiled before.
-    """
-    module = cupy.RawModule(code=read_source(KERNELS[codec]), options=compile_options(), backend="nvrtc")
-    kernel = module.get_function(Path(KERNELS[codec]).name)
-    kernel.max_dynamic_shared_size_bytes = _shared_bytes(codec)
-    resident = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
-        kernel.kernel.ptr, 32 * _WARPS_PER_CTA, _shared_bytes(codec)
-    )
-    return kernel, max(int(resident), 1)

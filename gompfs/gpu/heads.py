@@ -1,87 +1,255 @@
-"""Heads of parts in device memory, as the kernel of gompresso-tadoc reads them (kernels/codec/tadoc_block.cuh)."""
+"""Heads of parts in device memory, as the kernel of gompresso-tadoc reads them (kernels/codec/tadoc_block.cuh).
+
+Symbols that the host has opened are copied to the device. Heads that are not opened yet are copied as the archive
+stores them, many at once, and the device opens them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gompfs._native import codec as _codec
 from gompfs._native.parts import SymbolTable
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.constants import MAX_CLASS_BITS
+from gompfs.codec.headers import read_headers
+from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.gpu.arrays import Array
+from gompfs.gpu.head_memory import FIELDS_SIZE, MAX_CLASSES, START_SIZE, HeadMemory, head_memory
 
-_MAX_CLASSES = 64
-_FIELDS_SIZE = 16
-_START_SIZE = _FIELDS_SIZE + _MAX_CLASSES + (1 << MAX_CLASS_BITS)
+if TYPE_CHECKING:
+    from gompfs.codec.stored_head import Tokens
+
+PAYLOAD_ALIGNMENT = 16
+_WORDS_HEADER = np.dtype(
+    [("num_words", "<u4"), ("num_separators", "<u4"), ("words", "<u8"), ("separator_starts", "<u8"),
+     ("separators", "<u8")]
+)  # fmt: skip
 
 
 def pack_head(symbols: SymbolTable) -> NDArray[np.uint8]:
     """Returns the symbols of a part in the layout of TadocHead: fields, class code, expansions by rank, pool."""
     expansions, pool, code = symbols.expansions, symbols.pool, symbols.code
     packed = np.zeros(packed_size(symbols), np.uint8)
-    pool_offset = _START_SIZE + expansions.nbytes
+    pool_offset = START_SIZE + expansions.nbytes
     lengths, classes = (code & 255).astype(np.uint8), (code >> 24 & 255).astype(np.uint8)
     # with an empty code no rank is valid
     num_ranks = expansions.size if lengths.any() else 0
     packed[:8].view(np.uint32)[:] = num_ranks, pool_offset
-    packed[_FIELDS_SIZE + classes] = lengths
+    packed[FIELDS_SIZE + classes] = lengths
     # the code may have shorter codewords, and less entries
-    packed[_FIELDS_SIZE + _MAX_CLASSES : _START_SIZE] = np.tile(classes, (1 << MAX_CLASS_BITS) // classes.size)
-    packed[_START_SIZE:pool_offset].view(np.uint64)[:] = expansions
+    packed[FIELDS_SIZE + MAX_CLASSES : START_SIZE] = np.tile(classes, (1 << MAX_CLASS_BITS) // classes.size)
+    packed[START_SIZE:pool_offset].view(np.uint64)[:] = expansions
     packed[pool_offset:] = pool
     return packed
 
 
 def packed_size(symbols: SymbolTable) -> int:
     """Returns the size of `pack_head(symbols)` in bytes."""
-    return _START_SIZE + symbols.expansions.nbytes + symbols.pool.nbytes
+    return START_SIZE + symbols.expansions.nbytes + symbols.pool.nbytes
+
+
+def pack_words(tokens: Tokens) -> NDArray[np.uint8]:
+    """Returns the words and separators of a section in the layout of StoredTokens (kernels/codec/head.cuh)."""
+    word_starts, words, separator_starts, separators = tokens
+    header = np.zeros(1, _WORDS_HEADER)
+    padding = np.zeros(-words.size % 4, np.uint8)
+    header["num_words"], header["num_separators"] = word_starts.size - 1, separator_starts.size - 1
+    header["words"] = header.nbytes + word_starts.nbytes
+    header["separator_starts"] = header["words"] + words.nbytes + padding.nbytes
+    header["separators"] = header["separator_starts"] + separator_starts.nbytes
+    pieces = (header, word_starts, words, padding, separator_starts, separators)
+    return np.concatenate([piece.view(np.uint8) for piece in pieces])
+
+
+class HeadTask(NamedTuple):
+    """A head to open: its payload and its pool, its memory in the device, and the address of its words."""
+
+    payload_offset: int
+    payload_size: int
+    pool_size: int
+    memory: HeadMemory
+    target: Array
+    words: int
+
+
+class HeadDevice(Protocol):
+    """What a HeadStore needs of its device."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The largest workspace that a head may need."""
+
+    def pinned_payloads(self, size: int) -> NDArray[np.uint8]:
+        """Returns host memory for the payloads of heads, valid until the next call."""
+
+    def allocate_head(self, size: int) -> Array:
+        """Returns device memory. It may be that of a head that was dropped. Raises MemoryError."""
+
+    def upload_head(self, packed: NDArray[np.uint8]) -> Array:
+        """Copies bytes to device memory. It may be that of a head that was dropped. Raises MemoryError."""
+
+    def open_heads(self, payloads: NDArray[np.uint8], tasks: Collection[HeadTask]) -> NDArray[np.uint8]:
+        """Opens heads on the device, and returns a BlockStatus for each. Raises MemoryError.
+
+        `payloads` are those that pinned_payloads has returned.
+        """
+
+
+class _Prepared(NamedTuple):
+    """A stored head whose checksum was compared: where its payload is, and the memory that it needs."""
+
+    status: BlockStatus
+    payload_offset: int = 0
+    payload_size: int = 0
+    pool_size: int = 0
+    memory: HeadMemory | None = None
 
 
 class HeadStore:
     """Heads that stay in device memory until newer ones need the space. For one thread at a time."""
 
-    def __init__(self, capacity: int, upload: Callable[[NDArray[np.uint8]], Array]) -> None:
-        """Keeps at most `capacity` bytes. `upload` copies bytes to an array of the device's library.
+    def __init__(self, capacity: int, device: HeadDevice, num_threads: int = 1) -> None:
+        """Keeps at most `capacity` bytes in `device`: heads, and sections `words`.
 
-        `upload` is called after heads that it may replace were dropped, and raises MemoryError if the device has too
-        little memory.
+        `num_threads` host threads compare the checksums of stored heads.
         """
         self._capacity = capacity
-        self._upload = upload
-        self._heads: dict[int, Array] = {}  # by the number of the symbols; last used last
+        self._device = device
+        self._num_threads = num_threads
+        self._heads: dict[int, Array] = {}  # by the number of the symbols, the head or the words; last used last
         self.num_bytes = 0
 
-    def load(self, tables: Iterable[SymbolTable]) -> NDArray[np.uint64]:
-        """Returns the device address of the head of each table. Uploads those that are not in the store.
+    def load(self, heads: Iterable[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        """Returns the device address of each head, and a BlockStatus. Loads heads that are not in the store.
 
-        The address is 0 for heads that do not fit beside those of the tables before. All others stay in the store until
-        the next call.
+        The address is 0 for damaged heads, and for those that do not fit beside the heads before them. All others stay
+        in the store until the next call.
         """
+        heads = list(heads)
+        wanted = {head.number: head for head in heads}
+        absent = [head for head in wanted.values() if isinstance(head, StoredHead) and head.number not in self._heads]
+        payloads, prepared = self._prepare(absent)
+        statuses = {number: each.status for number, each in prepared.items()}
         addresses: dict[int, int] = {}
-        numbers = []
-        for table in tables:
-            number = table.number
-            if number not in addresses:
-                addresses[number] = self._load(table, addresses)
-            numbers.append(number)
-        return np.array([addresses[number] for number in numbers], np.uint64)
+        tasks: dict[int, HeadTask] = {}
+        held: set[int] = set()  # what must stay in the store until the end of the call
+        for number, head in wanted.items():
+            if isinstance(head, SymbolTable):
+                addresses[number] = self._load(head, held)
+            elif number in prepared:
+                task = self._reserve(head, prepared[number], held)
+                if task is not None:
+                    tasks[number] = task
+                    addresses[number] = int(task.target.data.ptr)
+            else:
+                addresses[number] = self._find(number)  # 0 if it was dropped for one of the heads before
+            held.add(number)
+        for number, status in self._open(payloads, tasks).items():
+            statuses[number] = status
+            if number not in self._heads:
+                addresses[number] = 0
+        numbers = [head.number for head in heads]
+        return (
+            np.array([addresses.get(number, 0) for number in numbers], np.uint64),
+            np.array([statuses.get(number, BlockStatus.OK) for number in numbers], np.uint8),
+        )
 
-    def _load(self, table: SymbolTable, held: dict[int, int]) -> int:
-        """Returns the address of a head. It becomes the last used one, and does not replace those in `held`."""
-        head = self._heads.pop(table.number, None)
-        if head is None:
-            if not self._make_space(packed_size(table), held):
-                return 0
-            try:
-                head = self._upload(pack_head(table))
-            except MemoryError:
-                return 0
-            self.num_bytes += head.nbytes
-        self._heads[table.number] = head
-        return int(head.data.ptr)
+    def _prepare(self, heads: list[StoredHead]) -> tuple[NDArray[np.uint8], dict[int, _Prepared]]:
+        """Reads heads, compares their checksums, and returns their payloads and what each needs."""
+        if not heads:
+            return np.zeros(0, np.uint8), {}
+        blocks = [head.read() for head in heads]
+        facts = read_headers(blocks).copy()
+        facts["status"] = np.where(facts["codec"] == Codec.HEAD, BlockStatus.OK, BlockStatus.BAD_HEADER)
+        padded = -(-facts["payload_size"].astype(np.int64) // PAYLOAD_ALIGNMENT) * PAYLOAD_ALIGNMENT
+        offsets = (np.cumsum(padded) - padded).astype(np.uint64)
+        payloads = self._device.pinned_payloads(int(padded.sum()))
+        checks = _codec.gather_payloads(blocks, facts.data, offsets.data, payloads.data, self._num_threads)
+        rows = zip(
+            heads, checks, offsets.tolist(), facts["payload_size"].tolist(), facts["uncompressed_size"].tolist(),
+            strict=True,
+        )  # fmt: skip
+        prepared = {}
+        for head, check, offset, payload_size, pool_size in rows:
+            status = BlockStatus(check)
+            memory = None
+            if status is BlockStatus.OK:
+                memory = head_memory(payloads[offset : offset + payload_size].data, pool_size)
+                status = BlockStatus.BAD_PAYLOAD if memory is None else status
+            prepared[head.number] = _Prepared(status, offset, payload_size, pool_size, memory)
+        return payloads, prepared
 
-    def _make_space(self, size: int, held: dict[int, int]) -> bool:
+    def _reserve(self, head: StoredHead, prepared: _Prepared, held: set[int]) -> HeadTask | None:
+        """Returns memory for a head in the device, or None if the head is damaged, or if there is not enough.
+
+        Adds the words of its segment to `held`.
+        """
+        memory = prepared.memory
+        if memory is None or memory.workspace_size > self._device.workspace_bytes:
+            return None
+        held.add(head.words.number)
+        words = self._load(head.words, held)
+        if not words or not self._make_space(memory.packed_size, held):
+            return None
+        try:
+            target = self._device.allocate_head(memory.packed_size)
+        except MemoryError:
+            return None
+        self._add(head.number, target)
+        return HeadTask(prepared.payload_offset, prepared.payload_size, prepared.pool_size, memory, target, words)
+
+    def _open(self, payloads: NDArray[np.uint8], tasks: dict[int, HeadTask]) -> dict[int, BlockStatus]:
+        """Opens the heads of tasks, and returns their statuses. Drops damaged heads, and all if memory is missing."""
+        if not tasks:
+            return {}
+        try:
+            statuses = [BlockStatus(status) for status in self._device.open_heads(payloads, tasks.values()).tolist()]
+            damaged = [number for number, status in zip(tasks, statuses, strict=True) if status is not BlockStatus.OK]
+        except MemoryError:
+            statuses, damaged = [BlockStatus.OK] * len(tasks), list(tasks)
+        except BaseException:
+            self._drop(tasks)
+            raise
+        self._drop(damaged)
+        return dict(zip(tasks, statuses, strict=True))
+
+    def _find(self, number: int) -> int:
+        """Returns the address of a head, or of words, or 0 if they are not in the store. They become the last used."""
+        array = self._heads.pop(number, None)
+        if array is None:
+            return 0
+        self._heads[number] = array
+        return int(array.data.ptr)
+
+    def _load(self, item: SymbolTable | StoredWords, held: Collection[int]) -> int:
+        """Returns the address of symbols or words, or 0 if they do not fit. They do not replace those in `held`."""
+        address = self._find(item.number)
+        if address:
+            return address
+        packed = pack_head(item) if isinstance(item, SymbolTable) else pack_words(item.read())
+        if not self._make_space(packed.nbytes, held):
+            return 0
+        try:
+            array = self._device.upload_head(packed)
+        except MemoryError:
+            return 0
+        self._add(item.number, array)
+        return int(array.data.ptr)
+
+    def _add(self, number: int, array: Array) -> None:
+        self._heads[number] = array
+        self.num_bytes += array.nbytes
+
+    def _drop(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.num_bytes -= self._heads.pop(number).nbytes
+
+    def _make_space(self, size: int, held: Collection[int]) -> bool:
         """Drops heads until `size` bytes are free. Returns False, and drops nothing, if that is not possible."""
         dropped = []
         free = self._capacity - self.num_bytes
@@ -93,6 +261,5 @@ class HeadStore:
                 free += head.nbytes
         if free < size:
             return False
-        for number in dropped:
-            self.num_bytes -= self._heads.pop(number).nbytes
+        self._drop(dropped)
         return True

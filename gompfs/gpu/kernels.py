@@ -9,6 +9,7 @@ SHARED_BYTES = {
     "codec/decode_byte": (0, 1792),
     "codec/decode_bit": (1024, 6064),
     "codec/decode_tadoc": (0, 2752),
+    "codec/open_heads": (15392, 0),
 }
 """Shared memory of each kernel in bytes: (per CTA, per warp of the CTA)."""
 

@@ -174,7 +174,7 @@ __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const
             in.sequence_position += extra_bits;
         }
         if (offset == kNoCodeword) {
-            sequence.match_offset = kMaxBlockSize;  // points before the start of any block
+            sequence.match_offset = kMaxRowOutput;  // points before the start of any output
         }
     }
     return sequence;

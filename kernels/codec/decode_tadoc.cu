@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta, gompfs::kTa
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     TadocShared& shared = reinterpret_cast<TadocShared*>(shared_memory)[threadIdx.x / kWarpSize];
-    clear_starts(shared);
+    clear_starts(shared.pieces);
     const GpuBatch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
                          output_sizes, statuses,        next_block,    num_blocks};
     const TadocHead* loaded = nullptr;

@@ -41,7 +41,8 @@ constexpr u32 kWindow = kWindowWords * kSector;  // bytes whose pieces can be li
 constexpr u32 kMaxPieces = 2 * kWarpSize;        // per row
 constexpr u32 kMaxWaiting = kMaxPieces + 62;     // limit of listed pieces not yet written
 constexpr u32 kPieceRoom = 256;
-constexpr u32 kNoDistance = 2 * kMaxBlockSize;  // added to every distance
+constexpr u32 kMaxRowOutput = kMaxPoolSize;     // the largest output: that of a head's token bytes
+constexpr u32 kNoDistance = 2 * kMaxRowOutput;  // added to every distance
 
 struct LaneSequence {
     u32 literal_length;

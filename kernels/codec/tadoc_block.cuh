@@ -13,7 +13,7 @@
 //
 // A prefix sum over the sizes of the symbols, without the spaces that are taken away, says where
 // each symbol begins in the output. Each lane sets the bit of that position in a mask
-// (TadocShared::starts), and stores the distance from the position to the symbol's bytes in the
+// (RowPieces::starts), and stores the distance from the position to the symbol's bytes in the
 // pool. Then all lanes copy 32 bytes at a time, one byte each: the number of bits set in the mask
 // up to a byte is the index of its symbol. So the lanes do the same work, whatever the sizes of the
 // symbols are, and store to adjacent addresses. A row with more bytes than the mask has bits is
@@ -63,11 +63,16 @@ struct alignas(16) TadocHead {
     RankCode code;
 };
 
+// The symbols of a row that is written, in shared memory.
+struct alignas(16) RowPieces {
+    u32 starts[kTadocWindow / kWarpSize];  // a bit per byte: whether a symbol begins there
+    u32 to_source[kWarpSize];  // per symbol with bytes: its offset in the pool minus its position
+};
+
 // The shared memory of one warp.
 struct alignas(16) TadocShared {
     RankCode code;
-    u32 starts[kTadocWindow / kWarpSize];  // a bit per byte: whether a symbol begins there
-    u32 to_source[kWarpSize];  // per symbol with bytes: its offset in the pool minus its position
+    RowPieces pieces;
 };
 
 // Copies the class code of a head to shared memory.
@@ -80,10 +85,10 @@ __device__ inline void load_code(const TadocHead& head, RankCode& code) {
     __syncwarp();
 }
 
-// Prepares a warp's shared memory for its first block.
-__device__ inline void clear_starts(TadocShared& shared) {
+// Prepares a warp's shared memory for its first row.
+__device__ inline void clear_starts(RowPieces& pieces) {
     for (u32 word = lane_id(); word < kTadocWindow / kWarpSize; word += kWarpSize) {
-        shared.starts[word] = 0;
+        pieces.starts[word] = 0;
     }
     __syncwarp();
 }
@@ -199,26 +204,26 @@ __device__ inline u32 copy_chunk_of_row(u8* output, const u8* pool, const u32* s
 // Writes the bytes of a row to the output from `begin` to `end`. This lane's symbol begins at
 // `start`; its bytes are at `source` in the pool. If has_bytes is false, it has none.
 __device__ inline void write_row(u8* output, const u8* pool, u32 begin, u32 end, u32 start,
-                                 u32 source, bool has_bytes, TadocShared& shared) {
+                                 u32 source, bool has_bytes, RowPieces& pieces) {
     const u32 lane = lane_id();
     const u32 with_bytes = __ballot_sync(kAllLanes, has_bytes);
     if (has_bytes) {
-        shared.to_source[__popc(with_bytes & lanes_below(lane))] = source - start;
+        pieces.to_source[__popc(with_bytes & lanes_below(lane))] = source - start;
     }
     u32 piece = 0xffffffffu;  // the first bit of the mask makes it 0
     for (u32 window = begin - begin % kWarpSize; window < end; window += kTadocWindow) {
         if (has_bytes && start - window < kTadocWindow) {
-            atomicOr(&shared.starts[(start - window) / kWarpSize], 1u << start % kWarpSize);
+            atomicOr(&pieces.starts[(start - window) / kWarpSize], 1u << start % kWarpSize);
         }
         __syncwarp();
         const u32 size = min(end - window, kTadocWindow);
         for (u32 offset = 0; offset < size; offset += kTadocChunk) {
-            piece = copy_chunk_of_row(output, pool, shared.starts + offset / kWarpSize,
-                                      shared.to_source, window + offset, begin, end, piece);
+            piece = copy_chunk_of_row(output, pool, pieces.starts + offset / kWarpSize,
+                                      pieces.to_source, window + offset, begin, end, piece);
         }
         __syncwarp();
         for (u32 word = lane; word * kWarpSize < size; word += kWarpSize) {
-            shared.starts[word] = 0;
+            pieces.starts[word] = 0;
         }
         __syncwarp();
     }
@@ -260,7 +265,7 @@ __device__ inline bool decode_tadoc_block(const BlockTask& task, const TadocHead
         }
         const u32 row_end = __shfl_sync(kAllLanes, symbol_end, kWarpSize - 1);
         write_row(task.output, pool, position, min(row_end, task.output_size), start,
-                  symbol.offset() + skipped, length != 0, shared);
+                  symbol.offset() + skipped, length != 0, shared.pieces);
         position = row_end;
         skipped = 0;
         symbol = following;

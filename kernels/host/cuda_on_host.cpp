@@ -170,7 +170,9 @@ const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* o
     return meet(block.warps[block.running / kWarpSize], lane(), value, operation);
 }
 
-void meet_block(const char* operation) { meet(block.all, block.running, 0, operation); }
+const std::uint64_t* meet_block(std::uint64_t value, const char* operation) {
+    return meet(block.all, block.running, value, operation);
+}
 
 void launch(unsigned num_blocks, unsigned num_threads, std::size_t shared_bytes,
             const std::function<void()>& kernel) {

@@ -32,9 +32,10 @@ struct Dimensions {
 extern Dimensions thread_index, block_index, block_size, grid_size;
 
 // Waits for all lanes of the warp. Returns the values that the lanes passed. `operation` names the
-// operation, to detect lanes that wait at different ones. `mask` must be all lanes.
+// operation, to detect lanes that wait at different ones. `mask` must be all lanes. meet_block does
+// the same for all threads of the CTA.
 const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value, const char* operation);
-void meet_block(const char* operation);
+const std::uint64_t* meet_block(std::uint64_t value, const char* operation);
 
 // Calls kernel() for each thread of a grid. Shared memory is the extern array shared_memory; under
 // AddressSanitizer the bytes after shared_bytes are poisoned.
@@ -98,7 +99,16 @@ inline bool __all_sync(unsigned mask, bool predicate) {
     return __ballot_sync(mask, predicate) == 0xffffffffu;
 }
 inline void __syncwarp() { cuda_on_host::meet_warp(0xffffffffu, 0, "syncwarp"); }
-inline void __syncthreads() { cuda_on_host::meet_block("syncthreads"); }
+inline void __syncthreads() { cuda_on_host::meet_block(0, "syncthreads"); }
+
+inline int __syncthreads_or(int predicate) {
+    const std::uint64_t* values = cuda_on_host::meet_block(predicate != 0, "syncthreads_or");
+    int any = 0;
+    for (unsigned thread = 0; thread < cuda_on_host::block_size.x; ++thread) {
+        any |= static_cast<int>(values[thread]);
+    }
+    return any;
+}
 
 template <typename Value>
 Value atomicAdd(Value* target, Value value) {

@@ -80,14 +80,20 @@ nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_
 }
 
 nb::bytes read_headers(nb::sequence blocks, const nb::object& symbols) {
-    const std::vector<const SymbolTable*> tables = tables_of(symbols);
-    if (!symbols.is_none() && tables.size() != nb::len(blocks)) {
+    std::vector<bool> have_symbols(nb::len(blocks));
+    if (!symbols.is_none()) {
+        have_symbols.clear();
+        for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
+            have_symbols.push_back(!each.is_none());
+        }
+    }
+    if (have_symbols.size() != nb::len(blocks)) {
         throw nb::value_error("each block needs the symbols of its part");
     }
     std::vector<BlockFacts> facts;
     facts.reserve(nb::len(blocks));
     for (nb::handle block : blocks) {
-        const bool has_symbols = !tables.empty() && tables[facts.size()] != nullptr;
+        const bool has_symbols = have_symbols[facts.size()];
         // One view at a time: there may be 100,000 blocks.
         facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes(), has_symbols));
     }

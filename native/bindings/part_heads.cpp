@@ -103,6 +103,19 @@ nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
     return nb::make_tuple(symbols, to_bytes(statuses));
 }
 
+// The global words of a segment and their starts, and likewise the separators, as views that keep
+// the heads alive.
+nb::tuple words_of(PartHeads& heads, std::size_t segment) {
+    const WordSection* words = nullptr;
+    {
+        const nb::gil_scoped_release release;
+        words = &heads.words(segment);
+    }
+    return nb::make_tuple(
+        to_view(heads, words->words().starts()), to_view(heads, words->words().bytes()),
+        to_view(heads, words->separators().starts()), to_view(heads, words->separators().bytes()));
+}
+
 // Views of a table, which keep it alive. Expansions are as 64-bit numbers.
 nb::object expansions_of(const SharedSymbols& shared) {
     static_assert(sizeof(Expansion) == sizeof(std::uint64_t));
@@ -131,7 +144,8 @@ void bind_part_heads(nb::module_& parts) {
         .def_prop_ro("code", &code_of);
     nb::class_<PartHeads>(parts, "PartHeads")
         .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a)
-        .def("open", &open_all, "blocks"_a);
+        .def("open", &open_all, "blocks"_a)
+        .def("words", &words_of, "segment"_a);
 }
 
 }  // namespace gompfs

@@ -89,7 +89,7 @@ PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
 }
 
 const WordSection& PartHeads::words(std::size_t number) {
-    Words& words = *words_[number];
+    Words& words = *words_.at(number);
     std::call_once(words.is_read, [&] { words.section = read_words(segments_[number]); });
     return words.section;
 }

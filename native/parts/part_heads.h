@@ -43,6 +43,10 @@ class PartHeads {
     // Throws what `fetch` throws.
     Opened open(std::uint64_t block);
 
+    // The global words and separators of a segment; none if their section is damaged. Throws what
+    // `fetch` throws.
+    const WordSection& words(std::size_t segment);
+
   private:
     struct Words {
         std::once_flag is_read;
@@ -54,7 +58,6 @@ class PartHeads {
     };
 
     Opened read(std::size_t segment, std::size_t part);
-    const WordSection& words(std::size_t segment);
     WordSection read_words(const SegmentHeads& segment);
     void keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,6 +29,9 @@ class TokenList {
     Bytes stored(std::uint32_t number) const {
         return {bytes_.data() + starts_[number], starts_[number + 1] - starts_[number]};
     }
+    // Where each token begins in bytes(), with its space if it is a word; then the end of the last.
+    std::span<const std::uint32_t> starts() const { return starts_; }
+    Bytes bytes() const { return bytes_; }
     const std::uint8_t* bytes_end() const { return bytes_.data() + bytes_.size(); }
     // Fetch to the cache what `stored` reads. The second of them reads what the first one fetches.
     void prefetch_start(std::uint32_t number) const { __builtin_prefetch(&starts_[number]); }

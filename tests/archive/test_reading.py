@@ -116,6 +116,9 @@ def test_a_block_is_decoded_once_for_all_waiting_readers(sound_archive: Path) ->
         def decodes_on_cpu(self, num_bytes):
             return False
 
+        def opens_heads(self, num_bytes):
+            return False
+
         def decode_blocks(self, blocks, out, **options):
             self.num_decoded += len(blocks)
             threading.Event().wait(0.05)

@@ -59,6 +59,11 @@ def run_tadoc_kernel_program() -> Path:
     return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_tadoc_kernel.cpp")], [], sanitized=True)
 
 
+def run_head_kernel_program() -> Path:
+    """Returns run_head_kernel.cpp, which opens heads of parts with the kernel, with the same sanitizers."""
+    return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_head_kernel.cpp")], [], sanitized=True)
+
+
 def kernel_library(*, sanitized: bool = False) -> Path:
     """Returns the shared library of host_kernels.cpp, which runs CUDA kernels on the CPU.
 
@@ -156,5 +161,6 @@ if __name__ == "__main__":
     kernel_library(sanitized=True)
     run_kernels_program()
     run_tadoc_kernel_program()
+    run_head_kernel_program()
     fuzz_program()
     tadoc_program()

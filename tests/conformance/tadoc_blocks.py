@@ -65,8 +65,10 @@ def open_heads(heads: Sequence[bytes], section: bytes) -> list[SymbolTable]:
     return [table for table in symbols if table is not None]
 
 
-def packed_blocks(files: Sequence[bytes], block_size: int, part_size: int) -> list[TadocBlock]:
-    """Returns the blocks that pack writes for files of text."""
+def packed_parts(
+    files: Sequence[bytes], block_size: int, part_size: int
+) -> tuple[list[tuple[bytes, list[bytes]]], bytes]:
+    """Returns the head and the blocks of each part that pack writes for files of text, and the section `words`."""
     rule = "identifiers"
     builder = PartsBuilder(WORD_RULE_KINDS[rule], word_characters(rule), block_size, part_size, 1, "/tmp")
     builder.add_files(files)
@@ -75,7 +77,13 @@ def packed_blocks(files: Sequence[bytes], block_size: int, part_size: int) -> li
     while more := builder.next_parts():
         parts += more
     assert all(head for head, _ in parts), "a part is not stored as a grammar"
-    tables = open_heads([head for head, _ in parts], builder.word_section())
+    return parts, builder.word_section()
+
+
+def packed_blocks(files: Sequence[bytes], block_size: int, part_size: int) -> list[TadocBlock]:
+    """Returns the blocks that pack writes for files of text."""
+    parts, section = packed_parts(files, block_size, part_size)
+    tables = open_heads([head for head, _ in parts], section)
     return [
         TadocBlock(block[BLOCK_HEADER_SIZE:], parse_block_header(block).uncompressed_size, table)
         for (_, blocks), table in zip(parts, tables, strict=True)

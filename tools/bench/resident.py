@@ -14,7 +14,7 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.headers import read_headers
 from gompfs.engine.gpu import GpuEngine
 from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
-from gompfs.gpu.device import PADDING
+from gompfs.gpu.cuda import PADDING
 
 
 class ResidentBlocks:

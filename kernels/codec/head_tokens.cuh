@@ -1,0 +1,232 @@
+// Decodes the token bytes of a head, and writes the words and separators of its part to the pool.
+//
+// A local word is a prefix of the word before it, and bytes of its own. So byte p of a word comes
+// from the nearest word, itself or before it, whose prefix has at most p bytes. Words are written
+// in rows of 32; a byte that no word of the row has comes from the last word of the row before,
+// which is in the pool by then.
+//
+// All other tokens are copies of bytes that do not depend on other tokens: global tokens are
+// written like rows of symbols (write_row), and the local separators are adjacent in the token
+// bytes as in the pool.
+#pragma once
+
+#include "codec/bit_block.cuh"
+#include "codec/head.cuh"
+#include "shared/cta_scan.cuh"
+#include "shared/warp.cuh"
+
+namespace gompfs {
+
+// Finds where the local words end in the token bytes: after a space each. Returns false in all
+// lanes if there are too few spaces. For one warp.
+__device__ inline bool find_words(const HeadPlan& plan) {
+    constexpr u32 kBytesPerLane = 4;
+    const int lane = lane_id();
+    const u32* const words = reinterpret_cast<const u32*>(plan.tokens());
+    u32 num_found = 0;
+    for (u32 first = 0; first < plan.token_bytes_size && num_found < plan.num_local_words;
+         first += kBytesPerLane * kWarpSize) {
+        const u32 position = first + lane * kBytesPerLane;
+        const u32 bytes = position < plan.token_bytes_size ? words[position / kBytesPerLane] : 0;
+        u32 spaces = 0;  // a bit by byte
+#pragma unroll
+        for (u32 index = 0; index < kBytesPerLane; ++index) {
+            const bool is_space =
+                (bytes >> 8 * index & 255) == ' ' && position + index < plan.token_bytes_size;
+            spaces |= (is_space ? 1u : 0u) << index;
+        }
+        u32 found = num_found + inclusive_sum(__popc(spaces), lane);
+        num_found = __shfl_sync(kAllLanes, found, kWarpSize - 1);
+        found -= __popc(spaces);
+        for (; spaces != 0; spaces &= spaces - 1, ++found) {
+            if (found < plan.num_local_words) {
+                plan.word_ends[found] = position + __ffs(spaces);
+            }
+        }
+    }
+    return num_found >= plan.num_local_words;
+}
+
+// Decodes the token bytes and finds the words in them. For one warp.
+__device__ inline bool read_token_bytes(const HeadPlan& plan, HeadShared& shared) {
+    if (!plan.has_plain_tokens()) {
+        const BlockTask task{0, reinterpret_cast<const u8*>(plan.payload) + kHeadHeaderSize,
+                             plan.stored_size, plan.token_bytes, plan.token_bytes_size};
+        PieceRows rows{shared.bit.row};
+        if (!decode_bit_block(task, shared.bit, shared.token_classes, rows)) {
+            return false;
+        }
+        __syncwarp();
+    }
+    return find_words(plan);
+}
+
+// The token bytes of a local word, and its prefix.
+struct LocalWord {
+    u32 prefix;
+    u32 begin, end;  // of the bytes of its own, in the token bytes
+
+    __device__ static LocalWord at(const HeadPlan& plan, u32 index) {
+        return {plan.prefixes[index], index == 0 ? 0 : plan.word_ends[index - 1],
+                plan.word_ends[index]};
+    }
+    __device__ u32 size() const { return prefix + (end - begin); }
+};
+
+constexpr u32 kImpossibleSize = 0xffffffff;
+
+// The bytes that a local word has in the pool, with its space.
+__device__ inline u32 size_of_local_word(const HeadPlan& plan, u32 index) {
+    const LocalWord word = LocalWord::at(plan, index);
+    // With its space the word before is larger than the prefix. Before the first word is an empty
+    // one.
+    const u32 before = index == 0 ? 1 : LocalWord::at(plan, index - 1).size();
+    return word.prefix < before && word.size() > 1 ? word.size() : kImpossibleSize;
+}
+
+__device__ inline u32 size_of_global(const TokenTable& table, u32 number) {
+    return table.starts[number + 1] - table.starts[number];
+}
+
+// The bytes that a token has in the pool, or kImpossibleSize.
+__device__ inline u32 size_of_token(const HeadPlan& plan, u32 token) {
+    if (token < plan.num_local_words) {
+        return size_of_local_word(plan, token);
+    }
+    token -= plan.num_local_words;
+    if (token < plan.num_global_words) {
+        return size_of_global(plan.words, plan.global_numbers[token]);
+    }
+    token -= plan.num_global_words;
+    if (token < plan.num_local_separators) {
+        return plan.separator_sizes[token];
+    }
+    token -= plan.num_local_separators;
+    return size_of_global(plan.separators, plan.global_numbers[plan.num_global_words + token]);
+}
+
+// An expansion as `struct Expansion` takes it apart.
+__device__ inline u64 pack_expansion(u32 offset, u32 size, bool begins_with_separator,
+                                     bool ends_with_word) {
+    return offset | static_cast<u64>(size) << 32 | (ends_with_word ? 1ull << 62 : 0) |
+           (begins_with_separator ? 1ull << 63 : 0);
+}
+
+// Finds the offsets of all tokens in the pool, and writes the expansions of tokens and splitter.
+// Sets shared.pool_end. Returns false in all threads if the pool is too small for the tokens, or if
+// they do not fill the token bytes. For all threads of the CTA; ends with a barrier.
+__device__ inline bool place_tokens(HeadShared& shared) {
+    const HeadPlan& plan = shared.plan;
+    const u32 num_words = plan.num_local_words + plan.num_global_words;
+    u32 end = 0;
+    for (u32 first = 0; first < plan.num_tokens; first += kHeadThreads) {
+        const u32 token = first + threadIdx.x;
+        const u32 size = token < plan.num_tokens ? size_of_token(plan, token) : 0;
+        const bool is_possible = size <= kMaxExpansionSize;
+        const u32 added = is_possible ? size : 0;
+        const u32 offset = end + scan_before(added, shared.scan, Sum());
+        if (token < plan.num_tokens) {
+            plan.token_offsets[token] = offset;
+            const bool is_word = token < num_words;
+            plan.expansions[plan.ranks[plan.first_word() + token]] =
+                pack_expansion(offset, added, !is_word, is_word);
+        }
+        if (threadIdx.x == kHeadThreads - 1) {
+            shared.tile_end = offset + added;
+        }
+        if (any_thread(!is_possible || offset + added > plan.pool_size)) {
+            return false;
+        }
+        end = shared.tile_end;
+    }
+    if (threadIdx.x == 0) {
+        plan.token_offsets[plan.num_tokens] = shared.pool_end = end;
+        if (plan.num_splitters != 0) {
+            plan.expansions[plan.ranks[0]] = pack_expansion(0, 0, true, false);
+        }
+    }
+    __syncthreads();
+    const u32 words_end = plan.num_local_words == 0 ? 0 : plan.word_ends[plan.num_local_words - 1];
+    const u32* const separators = plan.token_offsets + num_words;
+    return separators[plan.num_local_separators] - separators[0] ==
+           plan.token_bytes_size - words_end;
+}
+
+// Writes the local words to the pool. For one warp.
+__device__ inline void write_local_words(HeadShared& shared) {
+    const HeadPlan& plan = shared.plan;
+    auto& row = shared.word_row;
+    const u8* const tokens = plan.tokens();
+    const u32 lane = lane_id();
+    for (u32 first = 0; first < plan.num_local_words; first += kWarpSize) {
+        const u32 index = first + lane;
+        const bool is_active = index < plan.num_local_words;
+        const LocalWord word = is_active ? LocalWord::at(plan, index) : LocalWord{0, 0, 0};
+        row.prefixes[lane] = word.prefix;
+        row.sources[lane] = word.begin - word.prefix;
+        row.starts[lane] = is_active ? plan.token_offsets[index] : 0;
+        const u32 end = is_active ? plan.token_offsets[index + 1] : 0xffffffff;
+        const u32 begin = plan.token_offsets[first];
+        const u32 row_end = plan.token_offsets[min(first + kWarpSize, plan.num_local_words)];
+        const u32 before = first == 0 ? 0 : plan.token_offsets[first - 1];
+        __syncwarp();
+        for (u32 sector = begin; sector < row_end; sector += kWarpSize) {
+            const u32 position = sector + lane;
+            const u32 of_byte = min(position, row_end - 1);
+            int word_of_byte = count_up_to(end, of_byte);
+            const u32 in_word = of_byte - row.starts[word_of_byte];
+            while (word_of_byte >= 0 && row.prefixes[word_of_byte] > in_word) {
+                --word_of_byte;
+            }
+            const u8 byte = word_of_byte < 0 ? plan.pool[before + in_word]
+                                             : tokens[row.sources[word_of_byte] + in_word];
+            if (position < row_end) {
+                plan.pool[position] = byte;
+            }
+        }
+        __syncwarp();
+    }
+}
+
+// Writes a range of global tokens to the pool: token first + i has the number numbers[i]. `warp` of
+// `num_warps` warps writes every num_warps-th row.
+__device__ inline void write_global_tokens(const HeadPlan& plan, const TokenTable& table,
+                                           const u32* numbers, u32 first, u32 count, u32 warp,
+                                           u32 num_warps, RowPieces& pieces) {
+    const u32* const offsets = plan.token_offsets + first;
+    for (u32 row = warp * kWarpSize; row < count; row += num_warps * kWarpSize) {
+        const u32 index = row + lane_id();
+        const bool is_active = index < count;
+        const u32 source = is_active ? table.starts[numbers[index]] : 0;
+        const u32 start = is_active ? offsets[index] : 0;
+        write_row(plan.pool, table.bytes, offsets[row], offsets[min(row + kWarpSize, count)], start,
+                  source, is_active, pieces);
+    }
+}
+
+// Writes all words and separators to the pool. The first warp writes the local words, the others
+// the rest. Ends with a barrier.
+__device__ inline void write_tokens(HeadShared& shared) {
+    const HeadPlan& plan = shared.plan;
+    const u32 warp = threadIdx.x / kWarpSize;
+    const u32 num_words = plan.num_local_words + plan.num_global_words;
+    if (warp == 0) {
+        write_local_words(shared);
+    } else {
+        RowPieces& pieces = shared.pieces[warp];
+        write_global_tokens(plan, plan.words, plan.global_numbers, plan.num_local_words,
+                            plan.num_global_words, warp - 1, kHeadWarps - 1, pieces);
+        write_global_tokens(plan, plan.separators, plan.global_numbers + plan.num_global_words,
+                            num_words + plan.num_local_separators, plan.num_global_separators,
+                            warp - 1, kHeadWarps - 1, pieces);
+    }
+    const u32 begin = plan.token_offsets[num_words];
+    const u32 size = plan.token_offsets[num_words + plan.num_local_separators] - begin;
+    const u8* const separators = plan.tokens() + (plan.token_bytes_size - size);
+    for (u32 index = threadIdx.x; index < size; index += kHeadThreads) {
+        plan.pool[begin + index] = separators[index];
+    }
+    __syncthreads();
+}
+
+}  // namespace gompfs

@@ -11,8 +11,8 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import BinaryIO
+from dataclasses import replace
+from typing import BinaryIO, NamedTuple
 
 from gompfs.codec import BLOCK_HEADER_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
@@ -60,8 +60,7 @@ def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter
     return sum(block.compressed_size for block in blocks)
 
 
-@dataclass(frozen=True)
-class _Stored:
+class _Stored(NamedTuple):
     """Where the bytes of a file are: in the stream from an address on, or in the text file of a number."""
 
     size: int
@@ -175,29 +174,25 @@ class ContentWriter:
         self._stream.abandon()
 
     def _add_whole(self, ino: int, entry: SourceEntry) -> int:
-        with entry.open() as file:
-            content = _read_fully(file, entry.size + 1)
+        content = entry.read_all() if entry.size else b""
         if len(content) != entry.size:
             self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
             content = content[: entry.size]
+        text = self._text if self._text is not None and is_text(content) else None
         key = (len(content), hashlib.sha256(content).digest())
         known = self._known.get(key)
         if known is not None:
             self.num_duplicates += 1
             self._refer(ino, known)
+        elif text is not None and content:
+            self._refer(ino, _Stored(len(content), text_file=text.add_file(content)), key)
         elif content:
-            self._refer(ino, self._store(content), key)
+            self._refer(ino, _Stored(len(content), self._stream.append(content)), key)
         if self._grammar is not None:
             self._grammar.add_file(ino, content)
-        elif self._text is not None and not is_text(content):
+        elif self._text is not None and text is None:
             self._index.add_binary_file(ino)
         return len(content)
-
-    def _store(self, content: bytes) -> _Stored:
-        """Store the bytes of a whole file."""
-        if self._text is not None and is_text(content):
-            return _Stored(len(content), text_file=self._text.add_file(content))
-        return _Stored(len(content), self._stream.append(content))
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
         """Store a large or sparse file piece by piece."""

@@ -20,8 +20,8 @@
 //
 // Optimizations
 //
-// Digrams marked kUnique are not counted, so the table shrinks from round to round. A round works on
-// three lists of positions, each shorter than the one before: candidates, those that repeat, and
+// Digrams marked kUnique are not counted, so the table shrinks from round to round. A round works
+// on three lists of positions, each shorter than the one before: candidates, those that repeat, and
 // those that were chosen. A list is made without a branch for each position, because the processor
 // would often predict it wrongly. Look-ups in the table are prefetched 16 positions ahead. A key
 // and its count share one 64-bit slot. What loops read again and again is in local variables: after
@@ -259,7 +259,7 @@ Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
 Rules Repair::tidy() {
     const std::size_t num_rules = rules_.size();
     std::vector<std::uint32_t> uses(num_rules), lengths(num_rules);
-    std::vector<bool> kept(num_rules, true);
+    std::vector<std::uint8_t> kept(num_rules, 1);
     const auto use = [&](Symbol symbol, std::uint32_t times) {
         if (symbol >= num_words_ && symbol != kSplitter) {
             uses[symbol - num_words_] += times;
@@ -282,7 +282,7 @@ Rules Repair::tidy() {
     for (std::size_t rule = num_rules; rule-- > 0;) {
         const std::uint64_t saved = std::uint64_t{uses[rule]} * (lengths[rule] - 1);
         if (uses[rule] < 2 || saved <= lengths[rule] + 1) {
-            kept[rule] = false;
+            kept[rule] = 0;
             use(rules_[rule].first, uses[rule] - 1);
             use(rules_[rule].second, uses[rule] - 1);
         }
@@ -294,31 +294,27 @@ Rules Repair::tidy() {
         number[rule] = kept[rule] ? next++ : 0;
     }
     Rules result;
-    std::vector<Symbol> stack;
-    const auto write = [&](Symbol first) {
-        stack.push_back(first);
-        while (!stack.empty()) {
-            const Symbol symbol = stack.back();
-            stack.pop_back();
-            if (symbol < num_words_ || symbol == kSplitter) {
-                result.symbols.push_back(symbol);
-            } else if (kept[symbol - num_words_]) {
-                result.symbols.push_back(num_words_ + number[symbol - num_words_]);
-            } else {
-                stack.push_back(rules_[symbol - num_words_].second);
-                stack.push_back(rules_[symbol - num_words_].first);
-            }
+    result.symbols.reserve(size_ + 2 * std::size_t{next});
+    // Recursive: a dissolved rule is of an earlier round than the rule that uses it.
+    const auto write = [&](Symbol symbol, const auto& again) -> void {
+        if (symbol < num_words_ || symbol == kSplitter) {
+            result.symbols.push_back(symbol);
+        } else if (const std::uint32_t rule = symbol - num_words_; kept[rule]) {
+            result.symbols.push_back(num_words_ + number[rule]);
+        } else {
+            again(rules_[rule].first, again);
+            again(rules_[rule].second, again);
         }
     };
     result.starts.push_back(0);
     for (std::size_t position = 0; position < size_; ++position) {
-        write(symbols_[position]);
+        write(symbols_[position], write);
     }
     for (std::size_t rule = num_rules; rule-- > 0;) {
         if (kept[rule]) {
             result.starts.push_back(result.symbols.size());
-            write(rules_[rule].first);
-            write(rules_[rule].second);
+            write(rules_[rule].first, write);
+            write(rules_[rule].second, write);
         }
     }
     result.starts.push_back(result.symbols.size());

@@ -27,7 +27,7 @@ struct BlockSymbols {
 
 std::vector<BlockSymbols> cut_root(const PartRules& rules, std::uint32_t text_size,
                                    std::uint32_t block_size) {
-    const std::vector<Symbol>& root = rules.symbols[0];
+    const std::span<const Symbol> root = rules.symbols_of(0);
     std::vector<std::uint64_t> starts;  // in the text, and the end of the last symbol
     starts.reserve(root.size() + 1);
     std::uint64_t position = 0;
@@ -138,7 +138,9 @@ std::optional<EncodedPart> PartEncoder::encode() {
         return std::nullopt;
     }
     const std::vector<BlockSymbols> blocks = cut_root(rules_, part_.text_size, block_size_);
-    for (const Symbol symbol : rules_.symbols[0]) {
+    const std::span<const Symbol> root = rules_.symbols_of(0);
+    root_.reserve(root.size());
+    for (const Symbol symbol : root) {
         root_.push_back(ranked_.rank(symbol));
     }
     count_ranks(blocks);

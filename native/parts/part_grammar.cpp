@@ -81,6 +81,7 @@ PartGrammar PartGrammarBuilder::build(std::string_view text,
     }
     add_piece(text.substr(begin));
     PartGrammar part;
+    part.tokens.reserve(are_words_.size(), text.size());
     for (const std::string_view token : table_.words()) {
         part.tokens.append(token);
     }

@@ -8,7 +8,6 @@
 #include "parts/part_symbols.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -104,13 +103,19 @@ class Ranker {
   public:
     // Sets the class of every symbol that is used. counts.back() is for the splitter.
     explicit Ranker(const std::vector<std::uint32_t>& counts) : classes_(counts.size()) {
-        std::vector<std::uint32_t> order(counts.size());
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
-            return counts[left] > counts[right];
-        });
-        for (std::uint32_t rank = 0; rank < order.size() && counts[order[rank]] != 0; ++rank) {
-            classes_[order[rank]] = static_cast<std::uint8_t>(class_of(rank));
+        // The next rank of the symbols with each count.
+        std::vector<std::uint32_t> ranks(*std::max_element(counts.begin(), counts.end()) + 2);
+        for (const std::uint32_t count : counts) {
+            ++ranks[count];
+        }
+        std::uint32_t num_before = 0;
+        for (std::size_t count = ranks.size(); count-- > 0;) {
+            num_before += std::exchange(ranks[count], num_before);
+        }
+        for (std::size_t symbol = 0; symbol < counts.size(); ++symbol) {
+            if (counts[symbol] != 0) {
+                classes_[symbol] = static_cast<std::uint8_t>(class_of(ranks[counts[symbol]]++));
+            }
         }
         for (int number_class = 0; number_class < kNumClasses; ++number_class) {
             next_[number_class] = class_base(number_class);
@@ -127,9 +132,9 @@ class Ranker {
 
 std::vector<std::uint32_t> count_symbols(const PartRules& rules) {
     std::vector<std::uint32_t> counts(rules.expansions.size());
-    for (std::size_t rule = 0; rule < rules.symbols.size(); ++rule) {
+    for (std::uint32_t rule = 0; rule < rules.levels.size(); ++rule) {
         if (rule == 0 || rules.levels[rule] != 0) {
-            for (const Symbol symbol : rules.symbols[rule]) {
+            for (const Symbol symbol : rules.symbols_of(rule)) {
                 ++(symbol == kSplitter ? counts.back() : counts[symbol]);
             }
         }
@@ -143,8 +148,10 @@ PartRules limit_rules(const PartGrammar& part) {
     PartRules rules;
     const std::uint32_t num_rules = part.rules.size();
     rules.num_tokens = part.tokens.size();
-    rules.symbols.resize(num_rules);
+    rules.symbols.reserve(part.rules.symbols.size());
+    rules.ends.resize(num_rules + std::size_t{1});
     rules.levels.resize(num_rules);
+    rules.expansions.reserve(rules.num_tokens + num_rules + std::size_t{1});
     for (std::uint32_t token = 0; token < rules.num_tokens; ++token) {
         const bool is_word = part.are_words[token] != 0;
         const auto size = static_cast<std::uint32_t>(part.tokens[token].size());
@@ -161,13 +168,15 @@ PartRules limit_rules(const PartGrammar& part) {
             const bool is_rule = rules.is_rule(symbol);
             const std::uint32_t used = is_rule ? symbol - rules.num_tokens : 0;
             if (is_rule && rules.levels[used] == 0) {
-                rules.symbols[rule].insert(rules.symbols[rule].end(), rules.symbols[used].begin(),
-                                           rules.symbols[used].end());
+                for (std::size_t at = rules.ends[used + 1]; at < rules.ends[used]; ++at) {
+                    rules.symbols.push_back(rules.symbols[at]);
+                }
             } else {
-                rules.symbols[rule].push_back(symbol);
+                rules.symbols.push_back(symbol);
             }
         }
-        for (const Symbol symbol : rules.symbols[rule]) {
+        rules.ends[rule] = rules.symbols.size();
+        for (const Symbol symbol : rules.symbols_of(rule)) {
             text.append(rules.expansion(symbol));
             level = std::max<int>(
                 level, rules.is_rule(symbol) ? rules.levels[symbol - rules.num_tokens] : 0);
@@ -197,28 +206,27 @@ RankedPart rank_symbols(const PartGrammar& part, const PartRules& rules,
     for (const Symbol token : TokenOrder(part, shared).put_into(ranked.head)) {
         number(token);
     }
-    std::vector<std::vector<std::uint32_t>> levels;
+    // The rules of each level, with the rank of the first symbol, when it is known.
+    std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> levels;
     for (std::uint32_t rule = 0; rule < rules.levels.size(); ++rule) {
         if (rules.levels[rule] != 0) {
             levels.resize(std::max<std::size_t>(levels.size(), rules.levels[rule]));
-            levels[rules.levels[rule] - 1].push_back(rule);
+            levels[rules.levels[rule] - 1].emplace_back(0, rule);
         }
     }
-    for (std::vector<std::uint32_t>& level : levels) {
-        const auto first_rank = [&](std::uint32_t rule) {
-            return ranked.ranks[rules.symbols[rule][0]];
-        };
-        std::stable_sort(level.begin(), level.end(), [&](std::uint32_t left, std::uint32_t right) {
-            return first_rank(left) < first_rank(right);
-        });
+    for (auto& level : levels) {
+        for (auto& [first_rank, rule] : level) {
+            first_rank = ranked.ranks[rules.symbols_of(rule)[0]];
+        }
+        std::sort(level.begin(), level.end());
         ranked.rules.level_sizes.push_back(static_cast<std::uint32_t>(level.size()));
-        for (const std::uint32_t rule : level) {
-            for (const Symbol symbol : rules.symbols[rule]) {
+        for (const auto& [first_rank, rule] : level) {
+            for (const Symbol symbol : rules.symbols_of(rule)) {
                 ranked.rules.ranks.push_back(ranked.ranks[symbol]);
             }
             ranked.rules.starts.push_back(static_cast<std::uint32_t>(ranked.rules.ranks.size()));
         }
-        for (const std::uint32_t rule : level) {
+        for (const auto& [first_rank, rule] : level) {
             number(rules.num_tokens + rule);
         }
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "codec/symbol_table.h"
@@ -14,13 +15,17 @@ namespace gompfs {
 // The root and the rules of a part after rules that the format does not allow were dissolved.
 // Symbols are those of PartGrammar; the splitter is kSplitter. Rule 0 is the root.
 struct PartRules {
-    std::vector<std::vector<Symbol>> symbols;
+    std::vector<Symbol> symbols;        // of all rules, the last rule first
+    std::vector<std::size_t> ends;      // in symbols, by rule, and 0 after the last
     std::vector<std::uint8_t> levels;   // by rule; 0 for the root and for dissolved rules
     std::vector<Expansion> expansions;  // by symbol, without offsets; the last is the splitter
     std::uint32_t num_tokens = 0;
 
     const Expansion& expansion(Symbol symbol) const {
         return symbol == kSplitter ? expansions.back() : expansions[symbol];
+    }
+    std::span<const Symbol> symbols_of(std::uint32_t rule) const {
+        return std::span(symbols).subspan(ends[rule + 1], ends[rule] - ends[rule + 1]);
     }
     bool is_rule(Symbol symbol) const { return symbol != kSplitter && symbol >= num_tokens; }
 };

@@ -11,8 +11,8 @@
 //
 // A part whose grammar is larger than its text in gompresso-bit is stored in that codec. Where an
 // estimate and a fast trial say that this may happen, the blocks are encoded in step 2 and compared
-// in step 3. A part with a token that is longer than a part has no grammar. One that exceeds a limit
-// of the format falls back to gompresso-bit in step 3.
+// in step 3. A part with a token that is longer than a part has no grammar. One that exceeds a
+// limit of the format falls back to gompresso-bit in step 3.
 //
 // Memory: each worker has a part, and 16 MiB of text wait, so that workers need not wait for a
 // caller that reads files. Temporary storage begins in memory and continues in an unnamed file; it

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <numeric>
 #include <random>
 #include <utility>
 
@@ -124,21 +125,27 @@ void SharedTokens::Shard::count(std::uint64_t hash, std::string_view token, bool
 }
 
 void SharedTokens::add(const TokenList& tokens, const std::vector<std::uint8_t>& are_words) {
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> hashes;
-    hashes.reserve(tokens.size());
+    std::vector<std::uint64_t> hashes(tokens.size());
+    std::array<std::uint32_t, kNumShards + 1> starts{};  // of shards in `by_shard`
     for (std::uint32_t token = 0; token < tokens.size(); ++token) {
-        hashes.emplace_back(hash_of(tokens[token]), token);
+        hashes[token] = hash_of(tokens[token]);
+        ++starts[shard_of(hashes[token]) + 1];
     }
-    std::sort(hashes.begin(), hashes.end());  // by shard
-    for (auto next = hashes.begin(); next != hashes.end();) {
-        const std::size_t number = shard_of(next->first);
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    std::vector<std::uint32_t> by_shard(tokens.size());
+    std::array<std::uint32_t, kNumShards + 1> next = starts;
+    for (std::uint32_t token = 0; token < tokens.size(); ++token) {
+        by_shard[next[shard_of(hashes[token])]++] = token;
+    }
+    for (std::size_t number = 0; number < kNumShards; ++number) {
         Shard& shard = shards_[number];
         const std::lock_guard lock(shard.mutex);
-        for (; next != hashes.end() && shard_of(next->first) == number; ++next) {
-            if (hashes.end() - next > kPrefetchDistance) {
-                shard.prefetch(next[kPrefetchDistance].first);
+        for (std::uint32_t index = starts[number]; index < starts[number + 1]; ++index) {
+            if (index + kPrefetchDistance < by_shard.size()) {
+                shard.prefetch(hashes[by_shard[index + kPrefetchDistance]]);
             }
-            shard.count(next->first, tokens[next->second], are_words[next->second] != 0);
+            const std::uint32_t token = by_shard[index];
+            shard.count(hashes[token], tokens[token], are_words[token] != 0);
         }
     }
 }

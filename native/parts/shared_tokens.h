@@ -30,6 +30,9 @@ class SharedTokens {
     const WordSection& section() const { return section_; }
 
   private:
+    static constexpr int kNumShardsLog2 = 6;
+    static constexpr std::size_t kNumShards = 1 << kNumShardsLog2;
+
     // A token that was counted more than once.
     struct Shared {
         std::string token;
@@ -55,10 +58,10 @@ class SharedTokens {
     static void sort_tokens(std::vector<Shared*>& tokens);
     std::uint64_t hash_of(std::string_view token) const;
     std::uint32_t find(std::uint64_t hash, std::string_view token) const;
-    static std::size_t shard_of(std::uint64_t hash) { return hash >> 58; }
+    static std::size_t shard_of(std::uint64_t hash) { return hash >> (64 - kNumShardsLog2); }
 
     std::uint64_t seed_;
-    std::array<Shard, 64> shards_;
+    std::array<Shard, kNumShards> shards_;
     WordSection section_;
 };
 

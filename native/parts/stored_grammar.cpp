@@ -46,6 +46,8 @@ PartGrammar load_grammar(std::span<const std::uint8_t> bytes) {
     PartGrammar part;
     part.text_size = static_cast<std::uint32_t>(read_number(next));
     const std::uint64_t num_tokens = read_number(next);
+    part.tokens.reserve(num_tokens, bytes.size());
+    part.are_words.reserve(num_tokens);
     for (std::uint64_t token = 0; token < num_tokens; ++token) {
         const std::uint64_t size = read_number(next);
         part.tokens.append({reinterpret_cast<const char*>(next), size / 2});

@@ -4,6 +4,9 @@ The walk goes depth first, through the names of each directory in byte order. It
 directory, so paths may be longer than PATH_MAX, and a directory that is renamed during the walk does no harm. At most
 `_MAX_OPEN_DIRECTORIES` levels stay open. Closed levels are opened again through `..` and checked to be the same
 directories.
+
+The kernel is asked to read the next files of a directory while the caller works on others: waiting for each file of a
+source tree in turn takes longer than packing it.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gompfs.errors import PackError, display_path
@@ -24,6 +28,8 @@ from gompfs.pack.sources.local_file import OPEN_FLAGS, LocalFileEntry, find_data
 __all__ = ["DirectorySource", "FileSource"]
 
 _MAX_OPEN_DIRECTORIES = 64
+_FILES_AHEAD = 32
+_BYTES_AHEAD = 1 << 20  # of each file
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
 _ENCODING = sys.getfilesystemencoding()
 # Errors of opening a file that was replaced by a symlink, a socket or a FIFO after it was listed.
@@ -234,13 +240,10 @@ class DirectorySource(_LocalSource):
                 _close(level)
 
     def _walk(self, levels: list[_OpenDirectory]) -> Iterator[SourceEntry]:
-        excludes = self._rules.excludes if self._rules else None
         while levels:
             level = levels[-1]
             for name, kind in level.names:
                 path = level.prefix + name
-                if excludes is not None and excludes(path, kind is _Kind.DIRECTORY):
-                    continue
                 if kind is _Kind.REGULAR:
                     file = self._regular_entry(name, path, level.descriptor)
                     if file is not None:
@@ -264,20 +267,22 @@ class DirectorySource(_LocalSource):
         """Open a directory and push it. Returns its entry, or None, with a warning, if it is left out."""
         parent = levels[-1] if levels else None
         flags = _DIRECTORY_FLAGS | (os.O_NOFOLLOW if parent else 0)
+        prefix = path + b"/" if path else b""
         descriptor = -1
         try:
             descriptor = os.open(name, flags, dir_fd=parent.descriptor if parent else None)
             status = os.fstat(descriptor)
             xattrs = read_xattrs(descriptor)
             is_boundary = self._one_file_system and levels and status.st_dev != levels[0].identity[0]
-            names = [] if is_boundary else _list_names(descriptor)
+            names = [] if is_boundary else self._list_names(descriptor, prefix)
         except OSError as error:
             if descriptor >= 0:
                 os.close(descriptor)
             self._leave_out(path, error)
             return None
-        prefix = path + b"/" if path else b""
-        levels.append(_OpenDirectory(prefix, descriptor, (status.st_dev, status.st_ino), iter(names)))
+        level = _OpenDirectory(prefix, descriptor, (status.st_dev, status.st_ino), iter(()))
+        level.names = _with_read_ahead(level, names)
+        levels.append(level)
         if len(levels) > _MAX_OPEN_DIRECTORIES:
             _close(levels[-1 - _MAX_OPEN_DIRECTORIES])
         return SourceEntry(
@@ -289,6 +294,14 @@ class DirectorySource(_LocalSource):
             xattrs=xattrs,
             may_be_linked=False,
         )
+
+    def _list_names(self, descriptor: int, prefix: bytes) -> list[tuple[bytes, _Kind]]:
+        """Returns the names of an open directory that are not excluded."""
+        names = _list_names(descriptor)
+        if not self._rules:
+            return names
+        excludes = self._rules.excludes
+        return [(name, kind) for name, kind in names if not excludes(prefix + name, kind is _Kind.DIRECTORY)]
 
     def _leave(self, levels: list[_OpenDirectory]) -> None:
         """Pop a finished directory, and open its parent again if that was closed."""
@@ -324,6 +337,26 @@ def _list_names(descriptor: int) -> list[tuple[bytes, _Kind]]:
             names.append((item.name.encode(_ENCODING, "surrogateescape"), kind))
     names.sort()
     return names
+
+
+def _with_read_ahead(level: _OpenDirectory, names: list[tuple[bytes, _Kind]]) -> Iterator[tuple[bytes, _Kind]]:
+    """Yields the names of a directory. Has the kernel read files some time before their names are taken."""
+    for index, item in enumerate(names):
+        if index % _FILES_AHEAD == 0:
+            start = index + _FILES_AHEAD if index else 0
+            for name, kind in names[start : index + 2 * _FILES_AHEAD]:
+                if kind is _Kind.REGULAR:
+                    _read_ahead(level.descriptor, name)
+        yield item
+
+
+def _read_ahead(directory: int, name: bytes) -> None:
+    with suppress(OSError):  # whoever reads the file reports what is wrong
+        descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)
+        try:
+            os.posix_fadvise(descriptor, 0, _BYTES_AHEAD, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(descriptor)
 
 
 def _close(level: _OpenDirectory) -> None:

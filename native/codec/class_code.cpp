@@ -50,12 +50,29 @@ bool ClassTable::read(BitReader& in) {
     }
     is_empty = index_bits == 0;
     entries.resize(std::size_t{1} << index_bits);
-    return build_decode_table(lengths, std::span(entries), [&](std::size_t number_class) {
-        const auto index = static_cast<int>(number_class);
-        const std::uint64_t length = lengths[number_class], extra = class_extra_bits(index);
-        return length | extra << 8 | (length + extra) << 16 | std::uint64_t{number_class} << 24 |
-               std::uint64_t{class_base(index)} << 32;
-    });
+    const bool is_code =
+        build_decode_table(lengths, std::span(entries), [&](std::size_t number_class) {
+            const auto index = static_cast<int>(number_class);
+            const std::uint64_t length = lengths[number_class], extra = class_extra_bits(index);
+            return length | extra << 8 | (length + extra) << 16 |
+                   std::uint64_t{number_class} << 24 | std::uint64_t{class_base(index)} << 32;
+        });
+    if (is_code && index_bits <= kShortBits) {
+        fill_short_tables();
+    }
+    return is_code;
+}
+
+void ClassTable::fill_short_tables() {
+    std::uint8_t* const classes = short_classes.data();
+    for (std::size_t index = 0; index < entries.size(); ++index) {
+        const std::uint64_t entry = entries[index];
+        classes[index] = static_cast<std::uint8_t>(entry >> 24);
+        short_lengths[entry >> 24 & 63] = static_cast<std::uint8_t>(entry);
+    }
+    for (std::size_t filled = entries.size(); filled < short_classes.size(); filled *= 2) {
+        std::copy_n(classes, filled, classes + filled);
+    }
 }
 
 }  // namespace gompfs

@@ -65,12 +65,20 @@ struct ClassTable {
     // From the lowest bit, one byte each: codeword bits, extra bits, their sum, the class. The
     // highest 32 bits are the base of the class.
     std::vector<std::uint64_t> entries;
+    // For codewords of at most kShortBits bits: the class by the next kShortBits bits, and the
+    // length of the codeword by class.
+    static constexpr int kShortBits = 8;
+    std::array<std::uint8_t, 1 << kShortBits> short_classes;
+    std::array<std::uint8_t, 64> short_lengths;
     int index_bits = 0;     // the length of the longest codeword
     int max_item_bits = 0;  // the most bits of a codeword and its extra bits
     bool is_empty = true;
 
     // Reads the lengths of a code. Returns false if they do not form a code.
     bool read(BitReader& in);
+
+  private:
+    void fill_short_tables();
 };
 
 }  // namespace gompfs

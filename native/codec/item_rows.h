@@ -9,6 +9,8 @@
 
 namespace gompfs {
 
+constexpr std::size_t kItemWindowBits = 57;  // of a sub-block that a load of 64 bits has at least
+
 // A stream, and the position of each sub-block's next item, in bits. The positions must not be
 // after the end of the stream, and 8 bytes after the stream must be readable.
 struct ItemStream {
@@ -23,6 +25,12 @@ bool decode_numbers(const ItemStream& stream, const ClassTable& code,
                     std::span<std::uint32_t> numbers);
 bool decode_classes(const ItemStream& stream, const ClassTable& code,
                     std::span<std::uint8_t> classes);
+
+// The same without AVX-512.
+bool decode_numbers_portable(const ItemStream& stream, const ClassTable& code,
+                             std::span<std::uint32_t> numbers);
+bool decode_classes_portable(const ItemStream& stream, const ClassTable& code,
+                             std::span<std::uint8_t> classes);
 
 // The largest number of an array, 0 if it is empty.
 std::uint32_t highest_of(const std::uint32_t* numbers, std::size_t count);

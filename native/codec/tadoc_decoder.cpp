@@ -109,9 +109,7 @@ class Output {
     std::size_t append_fast(const std::uint32_t* ranks, std::size_t count);
     bool append_slowly(const Expansion& symbol);
 
-    // A copy may read and write this many bytes in vain.
-    static constexpr std::size_t kCopySize = 32;
-    static_assert(kCopySize <= SymbolTable::kPoolMargin);
+    static_assert(kChunkSize <= SymbolTable::kPoolMargin);
 
     std::uint8_t* const start_;
     const std::size_t size_;
@@ -150,15 +148,15 @@ GOMPFS_TARGET_CLONES std::size_t Output::append_fast(const std::uint32_t* ranks,
     std::size_t index = 0;
     for (; index < count; ++index) {
         const Expansion symbol = expansions[ranks[index]];
-        if (position + symbol.size() + kCopySize > size) [[unlikely]] {
+        if (position + symbol.size() + kChunkSize > size) [[unlikely]] {
             break;
         }
         const std::size_t space = symbol.takes_space_of(before);
         const std::uint8_t* const source = pool + symbol.offset();
         std::uint8_t* const target = start + position - space;
-        copy_fixed<kCopySize>(target, source);
-        for (std::size_t done = kCopySize; done < symbol.size(); done += kCopySize) [[unlikely]] {
-            copy_fixed<kCopySize>(target + done, source + done);
+        copy_chunk(target, source);
+        for (std::size_t done = kChunkSize; done < symbol.size(); done += kChunkSize) [[unlikely]] {
+            copy_chunk(target + done, source + done);
         }
         position += symbol.size() - space;
         before = symbol;

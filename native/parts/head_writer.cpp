@@ -17,8 +17,6 @@ namespace gompfs {
 namespace {
 
 constexpr int kRankArray = 12;
-// The codes of the other arrays have short codewords, so that their decode tables are small.
-constexpr int kMaxArrayCodeBits = 8;
 constexpr int kTokenBytesLevel = 6;
 // Global words below these numbers have arrays of their own: gaps between them are smaller.
 constexpr std::uint32_t kFrequentWords = 4096;
@@ -117,7 +115,7 @@ std::vector<std::uint8_t> write_codes(const HeadRules& rules, const Arrays& arra
                 codes[array].count_number(item);
             }
         }
-        codes[array].build(array == kRankArray ? kMaxClassBits : kMaxArrayCodeBits);
+        codes[array].build(ClassTable::kShortBits);
         codes[array].write_lengths(out);
     }
     bytes.resize(out.num_bytes());

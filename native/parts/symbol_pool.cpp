@@ -3,7 +3,8 @@
 //
 // Everything goes to its rank at once. A rank that has no expansion yet is that of a symbol with a
 // higher number. So a rule is valid if the expansions of its symbols begin before those of its
-// level. (A splitter has no bytes and counts as one that has no expansion.)
+// level. Those that are not there yet begin nowhere, and a splitter, which no rule may have, begins
+// at the end of the pool.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -18,7 +19,7 @@ namespace gompfs {
 namespace {
 
 constexpr std::size_t kCopySize = 32;
-static_assert(kCopySize <= SymbolTable::kPoolMargin);
+static_assert(kCopySize <= SymbolTable::kPoolMargin && kChunkSize <= SymbolTable::kPoolMargin);
 static_assert(WordExpander::kMargin <= SymbolTable::kPoolMargin);
 
 // The end of what was added so far. Loops have a copy of their own, which stays in registers.
@@ -35,6 +36,8 @@ class Position {
     std::uint8_t* bytes() const { return pool_ + size_; }  // of the next symbol
     std::size_t size() const { return size_; }             // of the pool so far
     std::size_t room() const { return pool_size_ - size_; }
+
+    void skip_symbol() { ++symbol_; }
 
     // Adds the next symbol, whose bytes are there already. Returns false if its rank is too high.
     [[gnu::always_inline]] bool add(std::size_t size, bool begins_with_separator,
@@ -70,13 +73,12 @@ class PoolBuilder {
     SymbolTable take() { return std::move(table_); }
 
   private:
+    bool add_splitter();
     bool add_local_words(Bytes& rest);
     bool add_local_separators(Bytes rest);
     bool add_global_tokens(const TokenList& tokens, std::span<const std::uint32_t> numbers,
                            bool are_words);
     bool add_rules();
-    bool add_rule(std::uint32_t first_rank, std::span<const std::uint32_t> other_ranks,
-                  std::size_t level_start);
 
     const HeadArrays& head_;
     const std::size_t pool_size_;
@@ -91,11 +93,11 @@ bool PoolBuilder::build(const WordSection& words) {
         return false;
     }
     table_.pool.resize(pool_size_ + SymbolTable::kPoolMargin);
-    table_.expansions.resize(num_symbols_);
+    table_.expansions.assign(num_symbols_, Expansion(~std::uint32_t{0}, 0, false, false));
     table_.code = head_.rank_code();
     position_ = Position(table_, head_.classes, pool_size_);
     Bytes rest = head_.token_bytes;
-    if ((head_.has_splitter && !position_.add(0, true, false, ranks_)) || !add_local_words(rest) ||
+    if (!add_splitter() || !add_local_words(rest) ||
         !add_global_tokens(words.words(), head_.global_words, true) ||
         !add_local_separators(rest) ||
         !add_global_tokens(words.separators(), head_.global_separators, false) || !add_rules()) {
@@ -103,6 +105,19 @@ bool PoolBuilder::build(const WordSection& words) {
     }
     std::fill_n(&table_.pool[pool_size_], SymbolTable::kPoolMargin, std::uint8_t{0});
     return position_.room() == 0 && ranks_.is_complete(num_symbols_);
+}
+
+bool PoolBuilder::add_splitter() {
+    if (!head_.has_splitter) {
+        return true;
+    }
+    const std::uint32_t rank = ranks_.next(head_.classes[0]);
+    if (rank >= num_symbols_) {
+        return false;
+    }
+    table_.expansions[rank] = Expansion(static_cast<std::uint32_t>(pool_size_), 0, true, false);
+    position_.skip_symbol();
+    return true;
 }
 
 bool PoolBuilder::add_local_words(Bytes& rest) {
@@ -171,58 +186,65 @@ bool PoolBuilder::add_local_separators(Bytes rest) {
     return rest.empty();
 }
 
-bool PoolBuilder::add_rules() {
-    std::span<const std::uint32_t> others = head_.other_ranks;
-    std::size_t rule = 0;
-    for (const std::uint32_t level_size : head_.level_sizes) {
-        const std::size_t level_start = position_.size();
-        for (const std::size_t end = rule + level_size; rule != end; ++rule) {
-            const std::size_t num_others = std::size_t{head_.rule_sizes[rule]} + 1;
-            if (!add_rule(head_.first_ranks[rule], others.first(num_others), level_start)) {
-                return false;
-            }
-            others = others.subspan(num_others);
-        }
-    }
-    return true;
-}
+// Expands rules one after another. All that changes is in registers.
+struct RuleExpander {
+    std::uint8_t* const pool;
+    const Expansion* const expansions;
+    const std::size_t pool_size;
+    std::size_t level_start;  // symbols of rules begin before it
+    std::size_t at;           // the end of what was written
 
-bool PoolBuilder::add_rule(std::uint32_t first_rank, std::span<const std::uint32_t> other_ranks,
-                           std::size_t level_start) {
-    std::uint8_t* const pool = table_.pool.data();
-    const Expansion* const expansions = table_.expansions.data();
-    const std::size_t start = position_.size();
-    const std::size_t limit = std::min(pool_size_, start + kMaxExpansionSize);
-    std::size_t at = start;
-    const auto append = [&](const Expansion& symbol) {
-        if (symbol.size() == 0 || symbol.offset() >= level_start || symbol.size() > limit - at)
-            [[unlikely]] {
+    // Appends a symbol. Returns false if it may not be in the rule, or the pool is full.
+    [[gnu::always_inline]] bool append(const Expansion& symbol) {
+        if (symbol.offset() >= level_start || symbol.size() > pool_size - at) [[unlikely]] {
             return false;
         }
-        if (symbol.size() <= kCopySize) [[likely]] {
-            copy_fixed<16>(pool + at, pool + symbol.offset());
-            copy_fixed<16>(pool + at + 16, pool + symbol.offset() + 16);
-        } else {
-            std::memcpy(pool + at, pool + symbol.offset(), symbol.size());
+        const std::uint8_t* const source = pool + symbol.offset();
+        copy_chunk(pool + at, source);
+        for (std::size_t done = kChunkSize; done < symbol.size(); done += kChunkSize) [[unlikely]] {
+            copy_chunk(pool + at + done, source + done);
         }
         at += symbol.size();
         return true;
-    };
-    const Expansion first = expansions[first_rank];
-    Expansion before = first;
-    if (!append(first)) {
-        return false;
     }
-    for (const std::uint32_t rank : other_ranks) {
-        const Expansion symbol = expansions[rank];
-        at -= symbol.takes_space_of(before);
-        if (!append(symbol)) {
-            return false;
+};
+
+GOMPFS_TARGET_CLONES bool PoolBuilder::add_rules() {
+    // Raw pointers: in a target clone, GCC does not inline functions of the library.
+    const std::uint32_t* other = head_.other_ranks.data();
+    const std::uint32_t* first = head_.first_ranks.data();
+    const std::uint32_t* num_others = head_.rule_sizes.data();  // minus 1
+    RuleExpander rule{table_.pool.data(), table_.expansions.data(), pool_size_, 0,
+                      position_.size()};
+    Position position = position_;
+    for (const std::uint32_t level_size : head_.level_sizes) {
+        rule.level_start = rule.at;
+        for (std::uint32_t index = 0; index < level_size; ++index) {
+            const std::size_t start = rule.at;
+            const Expansion first_symbol = rule.expansions[*first++];
+            if (!rule.append(first_symbol)) {
+                return false;
+            }
+            Expansion before = first_symbol;
+            const std::uint32_t* const end = other + *num_others++ + 1;
+            do {
+                const Expansion symbol = rule.expansions[*other++];
+                rule.at -= symbol.takes_space_of(before);
+                if (!rule.append(symbol)) {
+                    return false;
+                }
+                before = symbol;
+            } while (other != end);
+            const std::size_t size = rule.at - start;
+            if (size > kMaxExpansionSize ||
+                !position.add(size, first_symbol.begins_with_separator(), before.ends_with_word(),
+                              ranks_)) {
+                return false;
+            }
         }
-        before = symbol;
     }
-    return position_.add(at - start, first.begins_with_separator(), before.ends_with_word(),
-                         ranks_);
+    position_ = position;
+    return true;
 }
 
 }  // namespace

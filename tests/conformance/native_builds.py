@@ -48,6 +48,12 @@ def tadoc_program() -> Path:
     return _link(sources, ["-pthread"], sanitized=True)
 
 
+def item_rows_program() -> Path:
+    """Returns item_rows_check.cpp, which decodes random items in two ways, as a program with the same sanitizers."""
+    sources = [*_core_sources("codec"), Path(__file__).with_name("item_rows_check.cpp")]
+    return _link(sources, [], sanitized=True)
+
+
 def run_kernels_program() -> Path:
     """Returns run_kernels.cpp, which decodes with the kernels, as a program with the same sanitizers."""
     sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_kernels.cpp")]
@@ -164,3 +170,4 @@ if __name__ == "__main__":
     run_head_kernel_program()
     fuzz_program()
     tadoc_program()
+    item_rows_program()

@@ -6,7 +6,8 @@ stores them, many at once, and the device opens them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -66,6 +67,11 @@ def pack_words(tokens: Tokens) -> NDArray[np.uint8]:
     return np.concatenate([piece.view(np.uint8) for piece in pieces])
 
 
+def packed_words_size(tokens: Tokens) -> int:
+    """Returns the size of `pack_words(tokens)` in bytes."""
+    return _WORDS_HEADER.itemsize + sum(column.nbytes for column in tokens) + -tokens[1].size % 4
+
+
 class HeadTask(NamedTuple):
     """A head to open: its payload and its pool, its memory in the device, and the address of its words."""
 
@@ -100,6 +106,13 @@ class HeadDevice(Protocol):
         """
 
 
+class _Obstacle(Enum):
+    """Why a head cannot be opened on the device: the memory is too small for the opened head, or to open it."""
+
+    SPACE = 1
+    OPENING = 2
+
+
 class _Prepared(NamedTuple):
     """A stored head whose checksum was compared: where its payload is, and the memory that it needs."""
 
@@ -128,7 +141,7 @@ class HeadStore:
         """Returns the device address of each head, and a BlockStatus. Loads heads that are not in the store.
 
         The address is 0 for damaged heads, and for those that do not fit beside the heads before them. All others stay
-        in the store until the next call.
+        in the store until the next call. The host opens heads that take too much memory to open on the device.
         """
         heads = list(heads)
         wanted = {head.number: head for head in heads}
@@ -141,11 +154,13 @@ class HeadStore:
         for number, head in wanted.items():
             if isinstance(head, SymbolTable):
                 addresses[number] = self._load(head, held)
-            elif number in prepared:
+            elif number in prepared and prepared[number].status is BlockStatus.OK:
                 task = self._reserve(head, prepared[number], held)
-                if task is not None:
+                if isinstance(task, HeadTask):
                     tasks[number] = task
                     addresses[number] = int(task.target.data.ptr)
+                elif task is _Obstacle.OPENING:
+                    addresses[number], statuses[number] = self._load_from_host(head, held)
             else:
                 addresses[number] = self._find(number)  # 0 if it was dropped for one of the heads before
             held.add(number)
@@ -184,24 +199,25 @@ class HeadStore:
             prepared[head.number] = _Prepared(status, offset, payload_size, pool_size, memory)
         return payloads, prepared
 
-    def _reserve(self, head: StoredHead, prepared: _Prepared, held: set[int]) -> HeadTask | None:
-        """Returns memory for a head in the device, or None if the head is damaged, or if there is not enough.
-
-        Adds the words of its segment to `held`.
-        """
+    def _reserve(self, head: StoredHead, prepared: _Prepared, held: set[int]) -> HeadTask | _Obstacle:
+        """Returns what the device needs to open a head. Adds the words of its segment to `held`."""
         memory = prepared.memory
-        if memory is None or memory.workspace_size > self._device.workspace_bytes:
-            return None
+        assert memory is not None
+        if memory.workspace_size > self._device.workspace_bytes:
+            return _Obstacle.OPENING
         held.add(head.words.number)
-        words = self._load(head.words, held)
-        if not words or not self._make_space(memory.packed_size, held):
-            return None
-        try:
-            target = self._device.allocate_head(memory.packed_size)
-        except MemoryError:
-            return None
-        self._add(head.number, target)
+        words = self._load_words(head.words, held)
+        if not words:
+            return _Obstacle.OPENING
+        target = self._allocate(head.number, memory.packed_size, held, self._device.allocate_head)
+        if target is None:
+            return _Obstacle.SPACE
         return HeadTask(prepared.payload_offset, prepared.payload_size, prepared.pool_size, memory, target, words)
+
+    def _load_from_host(self, head: StoredHead, held: Collection[int]) -> tuple[int, BlockStatus]:
+        """Returns the address of a head that the host opens, and its status."""
+        symbols, status = head.open_on_host()
+        return (0, status) if symbols is None else (self._upload_symbols(head.number, symbols, held), status)
 
     def _open(self, payloads: NDArray[np.uint8], tasks: dict[int, HeadTask]) -> dict[int, BlockStatus]:
         """Opens the heads of tasks, and returns their statuses. Drops damaged heads, and all if memory is missing."""
@@ -226,24 +242,41 @@ class HeadStore:
         self._heads[number] = array
         return int(array.data.ptr)
 
-    def _load(self, item: SymbolTable | StoredWords, held: Collection[int]) -> int:
-        """Returns the address of symbols or words, or 0 if they do not fit. They do not replace those in `held`."""
-        address = self._find(item.number)
+    def _load(self, symbols: SymbolTable, held: Collection[int]) -> int:
+        """Returns the address of symbols, or 0 if they do not fit. They do not replace what is in `held`."""
+        return self._find(symbols.number) or self._upload_symbols(symbols.number, symbols, held)
+
+    def _upload_symbols(self, number: int, symbols: SymbolTable, held: Collection[int]) -> int:
+        return self._upload(number, packed_size(symbols), lambda: pack_head(symbols), held)
+
+    def _load_words(self, words: StoredWords, held: Collection[int]) -> int:
+        """Returns the address of words, or 0 if they do not fit. They do not replace what is in `held`."""
+        address = self._find(words.number)
         if address:
             return address
-        packed = pack_head(item) if isinstance(item, SymbolTable) else pack_words(item.read())
-        if not self._make_space(packed.nbytes, held):
-            return 0
-        try:
-            array = self._device.upload_head(packed)
-        except MemoryError:
-            return 0
-        self._add(item.number, array)
-        return int(array.data.ptr)
+        tokens = words.read()
+        return self._upload(words.number, packed_words_size(tokens), lambda: pack_words(tokens), held)
 
-    def _add(self, number: int, array: Array) -> None:
+    def _upload(
+        self, number: int, size: int, pack: Callable[[], NDArray[np.uint8]], held: Collection[int]
+    ) -> int:
+        """Uploads the `size` bytes that `pack` returns, unless they do not fit. Returns their address, or 0."""
+        array = self._allocate(number, size, held, lambda _: self._device.upload_head(pack()))
+        return 0 if array is None else int(array.data.ptr)
+
+    def _allocate(
+        self, number: int, size: int, held: Collection[int], allocate: Callable[[int], Array]
+    ) -> Array | None:
+        """Adds what `allocate(size)` returns to the store, after heads that it replaces were dropped."""
+        if not self._make_space(size, held):
+            return None
+        try:
+            array = allocate(size)
+        except MemoryError:
+            return None
         self._heads[number] = array
         self.num_bytes += array.nbytes
+        return array
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in numbers:

@@ -15,7 +15,7 @@ from gompfs._native.parts import SymbolTable
 from gompfs.codec import BlockStatus
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.gpu.head_memory import head_memory
-from gompfs.gpu.heads import HeadStore, HeadTask, pack_head, pack_words, packed_size
+from gompfs.gpu.heads import HeadStore, HeadTask, pack_head, pack_words, packed_size, packed_words_size
 
 
 class Memory:
@@ -77,15 +77,17 @@ class Heads:
         self.memory.expected = {
             head.payload: packed for head, packed in zip(self.heads, self.packed, strict=True)
         }  # fmt: skip
-        self.stored = [self.stored_head(head.block) for head in self.heads]
+        self.stored = [
+            self.stored_head(head.block, table) for head, table in zip(self.heads, symbols, strict=True)
+        ]  # fmt: skip
         self.words_size = pack_words(self.core.words(0)).nbytes
 
-    def stored_head(self, block: bytes) -> StoredHead:
+    def stored_head(self, block: bytes, symbols: SymbolTable | None = None) -> StoredHead:
         def read() -> bytes:
             self.reads += 1
             return block
 
-        return StoredHead(read, self.words, lambda: (None, BlockStatus.BAD_PAYLOAD))
+        return StoredHead(read, self.words, lambda: (symbols, BlockStatus.OK))
 
     def store(self, capacity: int) -> HeadStore:
         return HeadStore(capacity, self.memory, 2)
@@ -164,9 +166,26 @@ def test_stored_heads_that_do_not_fit(heads: Heads) -> None:
     assert addresses_of(store, heads.stored[2:3])[0] > 0, "instead of the first one, or of both"
     assert store.num_bytes <= heads.words_size + sizes[0] + sizes[1]
     assert addresses_of(heads.store(heads.words_size + min(sizes) - 1), heads.stored) == [0] * 4
-    assert addresses_of(heads.store(heads.words_size - 1), heads.stored) == [0] * 4
-    heads.memory.workspace_bytes = 1000
-    assert addresses_of(heads.store(1 << 30), heads.stored) == [0] * 4
+
+
+def test_heads_that_take_too_much_memory_to_open(heads: Heads) -> None:
+    """The host opens them if the words do not fit, or if there is too little memory to open a head."""
+    word_starts, words, *separators = heads.core.words(0)
+    tokens = word_starts, np.append(words, np.zeros(100_000, np.uint8)), *separators
+    heads.words.read = lambda: tokens
+    size = packed_words_size(tokens)
+    assert size == pack_words(tokens).nbytes > heads.packed[1].nbytes
+    for capacity, workspace_bytes in ((size - 1, 1 << 30), (1 << 30, 1000)):
+        heads.memory.workspace_bytes = workspace_bytes
+        store = heads.store(capacity)
+        (address,) = addresses_of(store, heads.stored[1:2])
+        assert np.array_equal(heads.memory.contents[address], heads.packed[1])
+        assert store.num_bytes == heads.packed[1].nbytes
+        assert addresses_of(store, heads.stored[1:2]) == [address]
+    damaged = StoredHead(heads.stored[0].read, heads.words, lambda: (None, BlockStatus.BAD_PAYLOAD))
+    addresses, statuses = store.load([damaged])
+    assert (addresses.tolist(), statuses.tolist()) == ([0], [BlockStatus.BAD_PAYLOAD])
+    assert heads.memory.opened == []
 
 
 def test_words_are_not_dropped_while_heads_are_opened(heads: Heads, tables: list[SymbolTable]) -> None:

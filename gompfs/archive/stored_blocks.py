@@ -94,10 +94,10 @@ class StoredBlocks:
         blocks = [segment.first_block + number for number in numbers]
         if not self._engine.opens_heads(sum(_sizes(segment.places, numbers))):
             return self.heads.open(blocks)
-        return self._stored_heads[segment.number].find(blocks), bytes(len(blocks))
+        return self.stored_heads[segment.number].find(blocks), bytes(len(blocks))
 
     @cached_property
-    def _stored_heads(self) -> dict[int, StoredHeads]:
+    def stored_heads(self) -> dict[int, StoredHeads]:
         """The heads of segments that have any, by the number of the segment."""
         segments = [segment for segment in self._segments if any(segment.parts.head_sizes)]
         return {

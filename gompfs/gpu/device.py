@@ -133,8 +133,8 @@ class Device:
             if options.memory is not None:
                 cupy.get_default_memory_pool().set_limit(size=options.memory)
             opening = memory // _HEADS_SHARE // _OPENING_SHARE
-            self._opener = HeadOpener(opening, self._synchronize)
-            self.heads = HeadStore(memory // _HEADS_SHARE - opening, self._opener, num_threads)
+            self.opener = HeadOpener(opening, self._synchronize)
+            self.heads = HeadStore(memory // _HEADS_SHARE - opening, self.opener, num_threads)
             self.store = PayloadStore(self._capacity(memory, options))
             self._num_multiprocessors = device.attributes["MultiProcessorCount"]
             self._kernels = {
@@ -171,7 +171,7 @@ class Device:
         self._synchronize()
         for slot in self.slots:
             slot.release()
-        self._opener.release()
+        self.opener.release()
         cupy.get_default_memory_pool().free_all_blocks()
 
 

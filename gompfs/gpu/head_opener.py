@@ -59,31 +59,17 @@ class HeadOpener:
         self._synchronize()  # see upload_head
         on_device = cupy.empty(payloads.size + PADDING, cupy.uint8)
         on_device[: payloads.size].set(payloads)
-        return self.open_payloads(on_device, tasks)()
+        batch = self.prepare(on_device, tasks)
+        batch.launch()
+        return batch.statuses()
 
-    def open_payloads(self, payloads: cupy.ndarray, tasks: Collection[HeadTask]) -> Callable[[], NDArray[np.uint8]]:
-        """Queues the opening of heads whose payloads are in device memory.
+    def prepare(self, payloads: cupy.ndarray, tasks: Collection[HeadTask]) -> HeadBatch:
+        """Returns a batch of heads whose payloads are in device memory, each at its offset in `payloads`.
 
-        The payload of a task is at its offset in `payloads`. Returns a function that waits and returns the statuses.
+        It can be launched until the next call.
         """
-        kernel, max_ctas = self._compiled
         records, rounds = self._describe(int(payloads.data.ptr), tasks)
-        on_device = cupy.asarray(records.view(np.uint8))
-        statuses = cupy.empty(len(records), cupy.uint8)
-        counters = cupy.zeros(len(rounds), cupy.uint32)
-        for number, (first, count) in enumerate(rounds):
-            arguments = (
-                on_device[first * _TASK.itemsize :], statuses[first:], counters[number:], np.uint32(count),
-            )  # fmt: skip
-            kernel((min(count, max_ctas),), (_THREADS_PER_CTA,), arguments, shared_mem=_SHARED_BYTES)
-        kept = payloads, on_device, counters
-
-        def finish() -> NDArray[np.uint8]:
-            found: NDArray[np.uint8] = statuses.get()
-            assert kept  # the kernels read these until they end
-            return found
-
-        return finish
+        return HeadBatch(*self._compiled, records, rounds, payloads)
 
     @cached_property
     def _compiled(self) -> tuple[cupy.RawKernel, int]:
@@ -123,3 +109,40 @@ class HeadOpener:
             self._workspace = cupy.empty(largest, cupy.uint8)
         records["workspace"] += np.uint64(self._workspace.data.ptr)
         return records, rounds
+
+
+class HeadBatch:
+    """Heads that the device can open."""
+
+    def __init__(
+        self,
+        kernel: cupy.RawKernel,
+        max_ctas: int,
+        records: NDArray[np.void],
+        rounds: list[tuple[int, int]],
+        payloads: cupy.ndarray,
+    ) -> None:
+        """See HeadOpener.prepare."""
+        self._kernel = kernel
+        self._max_ctas = max_ctas
+        self._rounds = rounds
+        self._payloads = payloads  # the kernel reads them
+        self._records = cupy.asarray(records.view(np.uint8))
+        self._statuses = cupy.empty(len(records), cupy.uint8)
+        self._counters = cupy.zeros(len(rounds), cupy.uint32)
+
+    def launch(self) -> None:
+        """Queues the opening of the heads on the current stream."""
+        self._counters.fill(0)
+        for number, (first, count) in enumerate(self._rounds):
+            arguments = (
+                self._records[first * _TASK.itemsize :], self._statuses[first:], self._counters[number:],
+                np.uint32(count),
+            )  # fmt: skip
+            grid = min(count, self._max_ctas)
+            self._kernel((grid,), (_THREADS_PER_CTA,), arguments, shared_mem=_SHARED_BYTES)
+
+    def statuses(self) -> NDArray[np.uint8]:
+        """Waits, and returns a BlockStatus for each head."""
+        statuses: NDArray[np.uint8] = self._statuses.get()
+        return statuses

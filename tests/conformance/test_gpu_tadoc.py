@@ -145,7 +145,7 @@ def test_heads_and_payloads_stay_on_the_device(cpu: Engine) -> None:
     heads = keeping._devices[0].heads  # type: ignore[attr-defined]
     kept = heads.num_bytes
     assert kept > 0
-    heads._upload = None  # a second upload would fail
+    heads._device = None  # a second upload would fail
     assert decode_all(keeping, blocks) == expected
     assert heads.num_bytes == kept
 

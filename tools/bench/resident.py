@@ -1,4 +1,4 @@
-"""Blocks whose payloads are in device memory already, to measure kernels without transfers."""
+"""Blocks and heads whose payloads are in device memory already, to measure kernels without transfers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 
 from gompfs._native import codec as _codec
 from gompfs._native.parts import SymbolTable
-from gompfs.codec.block import Buffer
+from gompfs.codec.block import Buffer, parse_block_header
+from gompfs.codec.constants import BLOCK_HEADER_SIZE
 from gompfs.codec.headers import read_headers
+from gompfs.codec.stored_head import StoredWords
 from gompfs.engine.gpu import GpuEngine
 from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, PAYLOAD_ALIGNMENT, describe, launch, lay_out
 from gompfs.gpu.cuda import PADDING
+from gompfs.gpu.head_memory import head_memory
+from gompfs.gpu.heads import HeadTask, pack_words
 
 
 class ResidentBlocks:
@@ -60,3 +64,57 @@ class ResidentBlocks:
     def all_decoded(self) -> bool:
         """Waits for the last decode and returns whether every payload was valid."""
         return not bool(self._statuses.any())
+
+
+class ResidentHeads:
+    """Heads of parts that are in the memory of an engine's first device, and memory to open them to."""
+
+    def __init__(self, engine: GpuEngine, heads: Sequence[tuple[Buffer, StoredWords]], repeats: int) -> None:
+        """Uploads the heads of the parts of blocks, and their sections `words`; each object once.
+
+        Makes memory for `repeats` copies of each opened head. `addresses` are those of each block's head, for all
+        blocks `repeats` times. Raises ValueError if a head is damaged.
+        """
+        device = engine.first_device
+        with cupy.cuda.Device(device.number):
+            words = {stored.number: cupy.asarray(pack_words(stored.read())) for _, stored in heads}
+            distinct = {id(head): (memoryview(head), words[stored.number]) for head, stored in heads}
+            sizes = np.array([len(head) for head, _ in distinct.values()])
+            offsets, size = lay_out(sizes, PAYLOAD_ALIGNMENT)
+            staging = np.zeros(size + PADDING, np.uint8)
+            self._tasks: list[HeadTask] = []
+            self.addresses = np.zeros(len(heads) * repeats, np.uint64)
+            for (head, _), offset in zip(distinct.values(), offsets.tolist(), strict=True):
+                staging[offset : offset + len(head) - BLOCK_HEADER_SIZE] = np.frombuffer(head, np.uint8)[
+                    BLOCK_HEADER_SIZE:
+                ]
+            for repeat in range(repeats):
+                address_of = {}
+                for (key, (head, section)), offset in zip(distinct.items(), offsets.tolist(), strict=True):
+                    pool_size = parse_block_header(head).uncompressed_size
+                    payload = head[BLOCK_HEADER_SIZE:]
+                    memory = head_memory(payload, pool_size)
+                    if memory is None:
+                        raise ValueError("only undamaged heads can be measured")
+                    target = cupy.empty(memory.packed_size, cupy.uint8)
+                    self._tasks.append(
+                        HeadTask(offset, len(payload), pool_size, memory, target, int(section.data.ptr))
+                    )
+                    address_of[key] = int(target.data.ptr)
+                start = repeat * len(heads)
+                self.addresses[start : start + len(heads)] = [address_of[id(head)] for head, _ in heads]
+            self._words = words  # the kernel reads them
+            self._batch = device.opener.prepare(cupy.asarray(staging), self._tasks)
+
+    def open(self) -> None:
+        """Queues the opening of all heads on the current stream."""
+        self._batch.launch()
+
+    def clear(self) -> None:
+        """Overwrites the opened heads."""
+        for task in self._tasks:
+            task.target.fill(0)
+
+    def all_opened(self) -> bool:
+        """Waits for the last opening, and returns whether every head was valid."""
+        return not self._batch.statuses().any()

@@ -91,7 +91,7 @@ def pack_archive(
     paths: Sequence[str | os.PathLike[str]],
     target: str | os.PathLike[str],
     *,
-    codec: str = "gompresso-bit",
+    codec: str | None = None,
     level: int = 6,
     stats: bool = True,
     exclude: Sequence[str | bytes] = (),

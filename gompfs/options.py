@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from gompfs.codec import DEFAULT_BLOCK_SIZE, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, CodecOptions
+from gompfs.codec import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
 from gompfs.errors import OptionError
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES, word_rules_of
 
@@ -15,26 +15,35 @@ from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES, word_rules_of
 class PackOptions:
     """How an archive is packed. Sizes are in bytes; `jobs` 0 means one thread per core.
 
-    `version` is the format version of a new archive; `add` keeps that of the archive. With `part_size`, which version 2
-    allows, a part of the stream ends after that many bytes.
+    `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics and in
+    archives of version 1. `version` is the format version of a new archive; `add` keeps that of the archive. With
+    `part_size`, which version 2 allows, a part of the stream ends after that many bytes.
     """
 
-    codec: CodecOptions = field(default_factory=CodecOptions)
+    codec: Codec | None = None
+    level: int = DEFAULT_LEVEL
+    dependency_elimination: bool = False
     block_size: int = DEFAULT_BLOCK_SIZE
     jobs: int = 0
     stats: bool = True
     grammar_builder: str = "repair"
-    words: str = "whitespace"
+    words: str = "identifiers"
     mtime_ns: int | None = None
     owner: int | None = None
     group: int | None = None
     force: bool = False
-    version: int = 1
+    version: int = 2
     part_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.version not in (1, 2):
             raise OptionError(f"format version {self.version} is not 1 or 2")
+        if self.codec is Codec.GOMPRESSO_TADOC and self.version == 1:
+            raise OptionError(
+                "archives of format version 1 cannot have the codec gompresso-tadoc; `gompfs repack` makes version 2"
+            )
+        if self.codec is Codec.GOMPRESSO_TADOC and not self.stats:
+            raise OptionError("the codec gompresso-tadoc always stores what statistics need; use gompresso-bit")
         if self.part_size is not None and (self.part_size < 1 or self.version == 1):
             raise OptionError("only format version 2 has parts, of one byte or more")
         if not MIN_BLOCK_SIZE <= self.block_size <= MAX_BLOCK_SIZE or self.block_size & (self.block_size - 1):
@@ -42,9 +51,26 @@ class PackOptions:
             raise OptionError(f"block size {self.block_size} is not a power of two between {limits}")
         if self.grammar_builder not in GRAMMAR_BUILDERS:
             raise OptionError(f"unknown grammar builder {self.grammar_builder!r}; use {' or '.join(GRAMMAR_BUILDERS)}")
+        if self.grammar_builder != GRAMMAR_BUILDERS[0] and self.text_as_grammar:
+            raise OptionError(
+                f"the codec gompresso-tadoc cannot use the grammar builder {self.grammar_builder}; use gompresso-bit"
+            )
         if self.words not in (known := word_rules_of(self.version)):
             what = f"format version {self.version} has no" if self.words in WORD_RULES else "unknown"
             raise OptionError(f"{what} word rule {self.words!r}; use {' or '.join(known)}")
+        self.data_codec()  # raises OptionError for an unknown level
+
+    @property
+    def text_as_grammar(self) -> bool:
+        """If text is stored as grammars of parts (codec gompresso-tadoc)."""
+        if self.codec is None:
+            return self.version > 1 and self.stats
+        return self.codec is Codec.GOMPRESSO_TADOC
+
+    def data_codec(self) -> CodecOptions:
+        """Returns how all content is coded that is not stored as a grammar."""
+        codec = Codec.GOMPRESSO_BIT if self.codec is None or self.codec is Codec.GOMPRESSO_TADOC else self.codec
+        return CodecOptions(codec, self.level, self.dependency_elimination)
 
 
 # Options that mount(8), mount.fuse3, /etc/fstab and systemd may pass for any mount. gompfs mounts are read-only in any

@@ -8,22 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gompfs.archive import Archive
-from gompfs.codec import CodecOptions
+from gompfs.codec import DEFAULT_LEVEL, Codec
 from gompfs.errors import GompfsError, display_path
-from gompfs.model import GRAMMAR_SECTION, WORD_RULES, Inode
+from gompfs.model import WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
 from gompfs.pack.sources import SourceEntry
+from gompfs.statistics.grammar_cache import segments_with_grammars
 
 
 def repack_archive(
     archive: Archive,
     target: Path,
     *,
-    codec: CodecOptions,
+    codec: Codec | None = None,
+    level: int = DEFAULT_LEVEL,
+    dependency_elimination: bool = False,
     block_size: int | None = None,
     stats: bool | None = None,
+    words: str | None = None,
     jobs: int = 0,
     grammar_builder: str = "repair",
     force: bool = False,
@@ -31,20 +35,20 @@ def repack_archive(
 ) -> PackReport:
     """Pack all entries of `archive` into a new archive at `target`, which appears complete or not at all.
 
-    The entries keep all metadata, holes and hard links. Words are split as before. The new archive has the format
-    version that `pack` writes, or that of the old one if it is later. By default, the new archive has the
-    block size of the old one, and a grammar for statistics if the old one has one. With `force`, an existing archive is
-    replaced, which may be the old one. Raises PackError, or the error of a damaged archive.
+    The entries keep all metadata, holes and hard links. The new archive has the format version that `pack` writes, or
+    that of the old one if it is later. By default, it has the block size and the word rule of the old one, and
+    statistics if the old one has them. With `force`, an existing archive is replaced, which may be the old one. Raises
+    PackError, or the error of a damaged archive.
     """
-    words = archive.meta.get("words", WORD_RULES[0])
-    has_stats = any(section.kind == GRAMMAR_SECTION for section in archive.sections)
     options = PackOptions(
         codec=codec,
+        level=level,
+        dependency_elimination=dependency_elimination,
         block_size=block_size or archive.block_size,
         jobs=jobs,
-        stats=has_stats if stats is None else stats,
+        stats=bool(segments_with_grammars(archive)) if stats is None else stats,
         grammar_builder=grammar_builder,
-        words=words,
+        words=words or archive.meta.get("words", WORD_RULES[0]),
         force=force,
         version=max(archive.superblock.version, PackOptions.version),
     )

@@ -127,7 +127,7 @@ def pack(target: Path, *specs: Path, **options: object) -> PackReport:
     return pack_archive(
         [open_source(spec) for spec in specs],
         target,
-        PackOptions(stats=False, **options),  # type: ignore[arg-type]
+        _options(options),
         engine=select_engine("cpu"),
     )
 
@@ -137,9 +137,14 @@ def add(target: Path, *specs: Path, **options: object) -> PackReport:
     return add_to_archive(
         target,
         [open_source(spec) for spec in specs],
-        PackOptions(stats=False, **options),  # type: ignore[arg-type]
+        _options(options),
         engine=select_engine("cpu"),
     )
+
+
+def _options(options: dict[str, object]) -> PackOptions:
+    words = "whitespace" if options.get("version") == 1 else PackOptions.words
+    return PackOptions(**{"stats": False, "words": words, **options})  # type: ignore[arg-type]
 
 
 def files_of_block(archive: Archive, block: int) -> list[int]:

@@ -39,6 +39,7 @@ def collect_facts(archive: Archive) -> dict[str, Any]:
             "segment": segment.number,
             "first_block": segment.first_block,
             "num_parts": len(segment.parts),
+            "heads_size": sum(segment.parts.head_sizes),
             **_sizes(segment.places),
         }
         for segment in archive.segments
@@ -142,7 +143,8 @@ def _index(facts: dict[str, Any]) -> str:
 def _part(part: dict[str, Any]) -> str:
     sizes = f"{human_size(part['uncompressed_size'])} -> {human_size(part['compressed_size'])}"
     parts = f" in {part['num_parts']:,} parts" if part.get("num_parts", 1) > 1 else ""
-    return f"{part['num_blocks']:,} blocks{parts}, {sizes}"
+    heads = f", and {human_size(part['heads_size'])} of heads" if part.get("heads_size") else ""
+    return f"{part['num_blocks']:,} blocks{parts}, {sizes}{heads}"
 
 
 def _exact(size: int) -> str:

@@ -16,6 +16,7 @@ from gompfs.cli.packing import (
     GRAMMAR_OPTIONS,
     JOBS_OPTIONS,
     QUIET_OPTIONS,
+    WORDS_HELP,
     Options,
     codec_options,
     run_packing,
@@ -23,6 +24,7 @@ from gompfs.cli.packing import (
 )
 from gompfs.cli.parameters import engine_option, json_option, parse_size_option
 from gompfs.errors import OptionError
+from gompfs.model import WORD_RULES
 
 if TYPE_CHECKING:
     from gompfs.options import PackOptions
@@ -48,7 +50,11 @@ _SHARED_OPTIONS: Options = [
         "--skip-unreadable", is_flag=True, help="Leave out files that cannot be read, with a warning, and continue."
     ),
     *JOBS_OPTIONS,
-    click.option("--no-stats", is_flag=True, help="Do not store the grammar that the statistics are computed from."),
+    click.option(
+        "--no-stats",
+        is_flag=True,
+        help="Do not store what statistics are computed from: archives of text become larger.",
+    ),
     *GRAMMAR_OPTIONS,
     click.option(
         "--sort",
@@ -95,11 +101,10 @@ _SHARED_OPTIONS: Options = [
 )
 @click.option(
     "--words",
-    type=click.Choice(["whitespace", "letters", "identifiers"]),
-    default="whitespace",
+    type=click.Choice(WORD_RULES),
+    default="identifiers",
     show_default=True,
-    help="Definition of a word for statistics: text between whitespace; a run of letters, digits and apostrophes; or a "
-    "run of ASCII letters and digits, _ and bytes from 0x80 on (only in format version 2).",
+    help=WORDS_HELP,
 )
 @with_options(_SHARED_OPTIONS)
 @engine_option
@@ -162,7 +167,7 @@ def _pack_options(values: dict[str, Any]) -> PackOptions:
 
     same_names = ("jobs", "grammar_builder", "mtime_ns", "owner", "group", "block_size", "words", "force")
     same = {name: values[name] for name in same_names if name in values}
-    return PackOptions(codec=codec_options(values), stats=not values["no_stats"], **same)
+    return PackOptions(**codec_options(values), stats=not values["no_stats"], **same)
 
 
 def _open_sources(specs: Sequence[str], values: dict[str, Any]) -> list[Source]:

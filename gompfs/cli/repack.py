@@ -13,11 +13,13 @@ from gompfs.cli.packing import (
     GRAMMAR_OPTIONS,
     JOBS_OPTIONS,
     QUIET_OPTIONS,
+    WORDS_HELP,
     codec_options,
     run_packing,
     with_options,
 )
 from gompfs.cli.parameters import archive_argument, engine_option, json_option, opened, parse_size_option
+from gompfs.model import WORD_RULES
 
 
 @click.command("repack")
@@ -35,8 +37,9 @@ from gompfs.cli.parameters import archive_argument, engine_option, json_option, 
 @click.option(
     "--stats/--no-stats",
     default=None,
-    help="Store the grammar that the statistics are computed from, or do not. Default: if ARCHIVE has one.",
+    help="Store what statistics are computed from, or do not. Default: as in ARCHIVE.",
 )
+@click.option("--words", type=click.Choice(WORD_RULES), help=f"{WORDS_HELP} Default: as in ARCHIVE.")
 @with_options([*GRAMMAR_OPTIONS, *QUIET_OPTIONS])
 @engine_option
 @json_option
@@ -47,6 +50,7 @@ def repack_command(
     force: bool,
     block_size: int | None,
     stats: bool | None,
+    words: str | None,
     as_json: bool,
     **values: Any,
 ) -> None:
@@ -71,13 +75,14 @@ def repack_command(
             lambda progress: repack_archive(
                 source,
                 Path(target),
-                codec=codec_options(values),
                 block_size=block_size,
                 stats=stats,
+                words=words,
                 jobs=values["jobs"],
                 grammar_builder=values["grammar_builder"],
                 force=force,
                 progress=progress,
+                **codec_options(values),
             ),
             quiet=values["quiet"],
             as_json=as_json,

@@ -13,6 +13,7 @@ from gompfs.codec.block import (
 )
 from gompfs.codec.codecs import (
     DEFAULT_BLOCK_SIZE,
+    DEFAULT_LEVEL,
     MIN_BLOCK_SIZE,
     MIN_LEVEL,
     Codec,
@@ -24,6 +25,7 @@ __all__ = [
     "BLOCK_ALIGNMENT",
     "BLOCK_HEADER_SIZE",
     "DEFAULT_BLOCK_SIZE",
+    "DEFAULT_LEVEL",
     "MAX_BLOCK_SIZE",
     "MAX_EXPANSION",
     "MIN_BLOCK_SIZE",

@@ -28,7 +28,7 @@ from gompfs.pack.text_parts import TextParts
 
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
-_DEFAULT_PART_SIZE = 1 << 18
+_DEFAULT_PART_SIZE = 1 << 19
 
 
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
@@ -40,13 +40,7 @@ def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
 
 def grammar_codec(options: PackOptions) -> CodecOptions:
     """Returns the codec options for grammars: the lowest level. Higher levels take twice as long and save only 3%."""
-    return replace(_data_codec(options), level=MIN_LEVEL)
-
-
-def _data_codec(options: PackOptions) -> CodecOptions:
-    """Returns the codec options for everything that is not text as a grammar."""
-    is_tadoc = options.codec.codec is Codec.GOMPRESSO_TADOC
-    return replace(options.codec, codec=Codec.GOMPRESSO_BIT) if is_tadoc else options.codec
+    return replace(options.data_codec(), level=MIN_LEVEL)
 
 
 def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter, index: IndexWriter) -> int:
@@ -96,14 +90,14 @@ class ContentWriter:
         part_size = options.part_size
         self._text: TextParts | None = None
         self._grammar: GrammarCollector | None = None
-        if options.codec.codec is Codec.GOMPRESSO_TADOC:
+        if options.text_as_grammar:
             self._text = TextParts(
                 options.words, block_size, part_size or _DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
             )
             part_size = None
         elif options.stats:
             self._grammar = grammar_collector(options, engine)
-        self._stream = StreamWriter(writer, engine, block_size, _data_codec(options), part_size)
+        self._stream = StreamWriter(writer, engine, block_size, options.data_codec(), part_size)
 
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
@@ -137,11 +131,11 @@ class ContentWriter:
         if self._grammar is not None:
             section = self._section(grammar_codec(self._options))
             self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
-        elif self._text is not None and (words := self._text.word_section()):
-            self._write_words(segment, words)
+        elif self._text is not None:
+            self._write_words(segment, self._text.word_section())
 
     def _write_words(self, segment: int, words: bytes) -> None:
-        codec = replace(_data_codec(self._options), dependency_elimination=False)
+        codec = replace(self._options.data_codec(), dependency_elimination=False)
         # Words that share long prefixes with their neighbours may be too many for compressed blocks.
         for options in (codec, CodecOptions(Codec.STORED)):
             section = self._section(options)

@@ -35,7 +35,8 @@ class PackProgress:
 class PackReport:
     """The result of a pack. Sizes in bytes; `seconds` of wall-clock time.
 
-    `archive_size` is the size of the whole archive, `added_size` what this pack added to it.
+    `archive_size` is the size of the whole archive, `added_size` what this pack added to it, `grammar_size` what
+    grammars take that only statistics need.
     """
 
     num_entries: int = 0

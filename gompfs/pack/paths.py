@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import OptionError
 from gompfs.options import PackOptions
@@ -19,7 +19,7 @@ def pack_paths(
     paths: Sequence[str | os.PathLike[str]],
     target: Path,
     *,
-    codec: str,
+    codec: str | None,
     level: int,
     stats: bool,
     exclude: Sequence[str | bytes],
@@ -27,7 +27,8 @@ def pack_paths(
     engine: str,
 ) -> PackReport:
     """See gompfs.pack_archive."""
-    options = PackOptions(codec=CodecOptions(Codec.from_label(codec), level), stats=stats, force=force)
+    chosen = Codec.from_label(codec) if codec is not None else None
+    options = PackOptions(codec=chosen, level=level, stats=stats, force=force)
     if not paths:
         raise OptionError("nothing to pack")
     check_target(paths, target)

@@ -92,7 +92,7 @@ class TextParts:
                     yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
 
     def word_section(self) -> bytes:
-        """Returns the words and separators that several parts use, as the section `words`; empty if there are none."""
+        """Returns the words and separators that several parts use, as the section `words`."""
         return self._native.word_section()
 
     def _take_number(self) -> int:

@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from gompfs.model import GRAMMAR_SECTION, PartKind, Section, Segment
+from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -66,8 +66,7 @@ def load_grammars(archive: Archive) -> list[Grammar]:
 
 def segments_with_grammars(archive: Archive) -> set[int]:
     """Returns the numbers of the segments whose words are known without decoding their files."""
-    in_parts = {segment.number for segment in archive.segments if has_text_parts(segment)}
-    return in_parts | {section.segment for section in grammar_sections(archive)}
+    return {section.segment for section in archive.sections if section.kind in (GRAMMAR_SECTION, WORD_SECTION)}
 
 
 def has_text_parts(segment: Segment) -> bool:

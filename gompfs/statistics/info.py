@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs.errors import display_path
-from gompfs.statistics.grammar_cache import grammar_sections, segments_with_grammars
+from gompfs.statistics.grammar_cache import segments_with_grammars
 from gompfs.statistics.report import FixedReport, Report
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
         "blocks": archive.num_blocks,
         "block_size": archive.block_size,
         "blocks_compressed_size": sum(segment.places.compressed_size for segment in archive.segments),
-        "grammar_compressed_size": sum(section.places.compressed_size for section in grammar_sections(archive)),
+        "grammar_compressed_size": _grammar_size(archive),
         "stats": _source_of_stats(archive),
         "engine": archive.engine.name,
         "engine_reason": archive.engine.reason,
@@ -58,6 +58,12 @@ def _info_text(archive: Archive, mount: MountFacts | None) -> bytes:
     paths = archive.paths() if archive.index.binary_files() else {}
     lines += [f"binary_file\t{display_path(paths[ino])}" for ino in archive.index.binary_files() if ino in paths]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _grammar_size(archive: Archive) -> int:
+    """Returns the size of all grammars: of sections, and of the heads of parts."""
+    heads = sum(sum(segment.parts.head_sizes) for segment in archive.segments)
+    return heads + sum(section.places.compressed_size for section in archive.sections)
 
 
 def _source_of_stats(archive: Archive) -> str:

@@ -237,9 +237,7 @@ std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
 }
 
 std::vector<std::uint8_t> PartsBuilder::word_section() const {
-    const WordSection& section = shared_.section();
-    return section.words().size() + section.separators().size() == 0 ? std::vector<std::uint8_t>()
-                                                                     : write_word_section(section);
+    return write_word_section(shared_.section());
 }
 
 std::vector<EncodedPart> PartsBuilder::next_parts() {

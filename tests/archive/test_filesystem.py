@@ -234,7 +234,7 @@ class TestRemote:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(rng.randbytes(500))
         (tree / "noise").write_bytes(rng.randbytes(4_000_000))
-        pack(tmp_path / "large.gomp", tree, block_size=BLOCK_SIZE)
+        pack(tmp_path / "large.gomp", tree, block_size=BLOCK_SIZE, version=1)
         return tmp_path / "large.gomp"
 
     def test_a_small_file_of_a_large_archive(self, large: Path, tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ def with_section(path: Path, change: Callable[[Grammar, bytes], bytes]) -> None:
 
 TEXTS = {"a": b"one two three two one", "b": b"three three one two", "c": b"two one " * 40, "d": b"", "e": b"one"}
 
+VERSION_1 = PackOptions(version=1, words="whitespace")
+
 
 @pytest.fixture
 def texts_archive(tmp_path: Path) -> Path:
@@ -103,7 +105,7 @@ def texts_archive(tmp_path: Path) -> Path:
     tree.mkdir()
     for name, text in TEXTS.items():
         (tree / name).write_bytes(text)
-    pack_archive([open_source(tree)], tmp_path / "a.gomp", PackOptions(), engine=select_engine("cpu"))
+    pack_archive([open_source(tree)], tmp_path / "a.gomp", VERSION_1, engine=select_engine("cpu"))
     return tmp_path / "a.gomp"
 
 
@@ -187,7 +189,7 @@ def test_characters_of_newer_unicode_versions_are_words(tmp_path: Path) -> None:
     tree.mkdir()
     (tree / "a").write_bytes(b"to be or not to be")
     (tree / "b").write_bytes("\u1c89 word \xd4 another".encode())
-    pack_archive([open_source(tree)], tmp_path / "a.gomp", PackOptions(), engine=select_engine("cpu"))
+    pack_archive([open_source(tree)], tmp_path / "a.gomp", VERSION_1, engine=select_engine("cpu"))
     assert problems_of(tmp_path / "a.gomp") == []
     forge_index(tmp_path / "a.gomp", "UPDATE extent SET stream_offset = 18 WHERE stream_offset = 0")
     assert problems_of(tmp_path / "a.gomp") == ["a: its word 0 is \\u1c89, and to in the grammar"]
@@ -213,7 +215,7 @@ def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> 
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "a").write_text("old \u1c89\u1c8a words \ua7cb!")
-    options = PackOptions(words="letters")
+    options = PackOptions(Codec.GOMPRESSO_BIT, words="letters")
     bitmap = bytearray(word_character_bitmap())
     for code_point in (0x1C89, 0x1C8A, 0xA7CB):
         bitmap[code_point // 8] ^= 1 << code_point % 8
@@ -228,9 +230,12 @@ def test_letters_of_another_unicode_version_are_not_reported(tmp_path: Path) -> 
         ("whitespace", 1, "repair"),
         ("letters", 1, "sequitur"),
         ("identifiers", 2, "repair"),
+        ("identifiers", 2, "parts"),
         pytest.param("whitespace", 1, "sequitur", marks=pytest.mark.slow),
         pytest.param("letters", 1, "repair", marks=pytest.mark.slow),
         pytest.param("identifiers", 2, "sequitur", marks=pytest.mark.slow),
+        pytest.param("whitespace", 2, "parts", marks=pytest.mark.slow),
+        pytest.param("letters", 2, "parts", marks=pytest.mark.slow),
     ],
 )
 def test_packed_archives_are_sound(words: str, version: int, builder: str, tmp_path: Path) -> None:
@@ -244,7 +249,9 @@ def test_packed_archives_are_sound(words: str, version: int, builder: str, tmp_p
     with open(tree / "g", "wb") as file:
         file.write(b"a hole follows")
         file.truncate(1 << 20)
-    options = PackOptions(words=words, version=version, grammar_builder=builder)
+    codec = Codec.GOMPRESSO_TADOC if builder == "parts" else Codec.GOMPRESSO_BIT
+    builder = "repair" if builder == "parts" else builder
+    options = PackOptions(codec, words=words, version=version, grammar_builder=builder)
     pack_archive([open_source(tree)], tmp_path / "a.gomp", options, engine=select_engine("cpu"))
     with Archive(tmp_path / "a.gomp") as archive:
         report = verify_archive(archive)

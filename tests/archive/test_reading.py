@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from tree_helpers import PACKAGE_PARENT, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import CorruptBlockError, EntryNotFoundError, EntryTypeError
@@ -41,7 +41,7 @@ def test_the_whole_tree(sound_archive: Path, tree: Path) -> None:
 
 
 def test_any_engine_reads_the_same(tree: Path, tmp_path: Path) -> None:
-    pack(tmp_path / "a.gomp", tree / "small", codec=CodecOptions(Codec.STORED))
+    pack(tmp_path / "a.gomp", tree / "small", codec=Codec.STORED)
     with Archive(tmp_path / "a.gomp", engine=select_engine("reference")) as archive:
         assert list_archive(archive) == list_directory(tree / "small")
 

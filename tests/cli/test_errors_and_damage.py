@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from tree_helpers import files_of_block
+from tree_helpers import files_of_block, pack
 
 import gompfs as gompfs_package
 from gompfs.archive import Archive
@@ -78,51 +78,58 @@ def test_bench_refuses_damaged_blocks(gompfs, damaged):
     assert result.error_line.startswith(f"{archive}: block {block}: ")
 
 
+@pytest.fixture
+def archive_1(tree, tmp_path):
+    """An archive of the tree in format version 1, whose index has no second copy."""
+    pack(tmp_path / "one.gomp", tree, block_size=16 << 10, version=1)
+    return tmp_path / "one.gomp"
+
+
 @pytest.mark.parametrize("damage", ["flipped footer", "no footer", "other bytes"])
-def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive, tmp_path, damage):
+def test_verify_of_an_archive_whose_last_generation_is_lost(gompfs, archive_1, tmp_path, damage):
     """Verify fails, since an interrupted add and a damaged footer cannot be told apart.
 
     Other commands read the generation before, with a warning.
     """
-    before = gompfs("ls", "-lR", archive).output
-    size = archive.stat().st_size
+    before = gompfs("ls", "-lR", archive_1).output
+    size = archive_1.stat().st_size
     if damage == "other bytes":
-        with open(archive, "ab") as file:
+        with open(archive_1, "ab") as file:
             file.write(os.urandom(5000))
     else:
         (tmp_path / "more.txt").write_text("more")
-        assert gompfs("add", "more.txt", archive).status == 0
-        assert gompfs("verify", archive).status == 0
+        assert gompfs("add", "more.txt", archive_1).status == 0
+        assert gompfs("verify", archive_1).status == 0
         if damage == "no footer":
-            os.truncate(archive, archive.stat().st_size - 64)
+            os.truncate(archive_1, archive_1.stat().st_size - 64)
         else:
-            flip_byte(archive, archive.stat().st_size - 20)
-    num_bytes = archive.stat().st_size - size
+            flip_byte(archive_1, archive_1.stat().st_size - 20)
+    num_bytes = archive_1.stat().st_size - size
     reason = "an add is running or was interrupted, or they are damaged; see gompfs repair"
-    found = gompfs("verify", "-q", archive)
+    found = gompfs("verify", "-q", archive_1)
     assert (found.status, found.errors) == (1, "")
     assert found.lines == [
-        f"{archive}: the {num_bytes} bytes after generation 1 are not a complete generation: {reason}",
-        f"{archive}: 1 problem",
+        f"{archive_1}: the {num_bytes} bytes after generation 1 are not a complete generation: {reason}",
+        f"{archive_1}: 1 problem",
     ]
-    report = json.loads(gompfs("verify", "--json", archive).output)
+    report = json.loads(gompfs("verify", "--json", archive_1).output)
     assert [(problem["inode"], problem["path"]) for problem in report["problems"]] == [(None, None)]
-    listing = gompfs("ls", "-lR", archive)
+    listing = gompfs("ls", "-lR", archive_1)
     assert (listing.status, listing.output) == (0, before)
     ignored = f"this is generation 1; the {num_bytes} bytes after it are ignored: {reason}"
-    assert listing.error_line == f"warning: {archive}: {ignored}"
+    assert listing.error_line == f"warning: {archive_1}: {ignored}"
 
 
-def test_verify_looks_at_earlier_generations(gompfs, archive, tmp_path):
-    with Archive(archive) as opened:
+def test_verify_looks_at_earlier_generations(gompfs, archive_1, tmp_path):
+    with Archive(archive_1) as opened:
         index_offset = opened.footer.index_offset
     (tmp_path / "more.txt").write_text("more")
-    assert gompfs("add", "more.txt", archive).status == 0
-    flip_byte(archive, index_offset + 200)
-    found = gompfs("verify", archive)
+    assert gompfs("add", "more.txt", archive_1).status == 0
+    flip_byte(archive_1, index_offset + 200)
+    found = gompfs("verify", archive_1)
     assert found.status == 1
-    assert found.lines[0] == f"{archive}: generation 1: the index is damaged: its checksum does not match"
-    assert gompfs("ls", archive).errors == ""
+    assert found.lines[0] == f"{archive_1}: generation 1: the index is damaged: its checksum does not match"
+    assert gompfs("ls", archive_1).errors == ""
 
 
 def test_verify_names_the_file_of_a_problem(gompfs, tmp_path):
@@ -164,13 +171,13 @@ def test_empty_and_truncated_archives(gompfs, archive, tmp_path):
     assert "half.gomp: " in result.error_line
 
 
-def test_damaged_index(gompfs, archive):
-    with Archive(archive) as opened:
+def test_damaged_index(gompfs, archive_1):
+    with Archive(archive_1) as opened:
         index_offset = opened.footer.index_offset
-    flip_byte(archive, index_offset + 2000)
-    result = gompfs("ls", archive)
+    flip_byte(archive_1, index_offset + 2000)
+    result = gompfs("ls", archive_1)
     assert result.status == 1
-    assert result.error_line == f"{archive}: the index is damaged: its checksum does not match"
+    assert result.error_line == f"{archive_1}: the index is damaged: its checksum does not match"
 
 
 def test_ls_of_a_directory_within_itself_ends(gompfs, tmp_path):

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from tree_helpers import PACKAGE_PARENT, pack
 
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 
 SECONDS = 2.0
 """The maximum time from ^C to the end of a command, if each runnable process has a core."""
@@ -26,7 +26,7 @@ CPU_SECONDS = 0.6
 """The maximum CPU time that a command may use after ^C."""
 
 
-STORED = CodecOptions(codec=Codec.STORED)
+STORED = Codec.STORED
 
 
 def cpu_seconds(pid: int) -> float:

@@ -13,7 +13,7 @@ from tree_helpers import pack
 
 import gompfs as gompfs_package
 from gompfs.archive import Archive
-from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec, CodecOptions
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus, Codec
 
 
 def test_ls_lists_the_root(gompfs, archive):
@@ -241,7 +241,7 @@ def test_bench_stays_within_its_memory_limit(gompfs, archive):
 
 def test_bench_decodes_text_in_parts(gompfs, tree, tmp_path):
     archive = tmp_path / "text"
-    pack(archive, tree, codec=CodecOptions(Codec.GOMPRESSO_TADOC), version=2, words="identifiers")
+    pack(archive, tree, codec=Codec.GOMPRESSO_TADOC, stats=True)
     measurements = json.loads(gompfs("bench", "--seconds", "0", "--json", archive).output)
     with Archive(archive) as opened:
         parts, sizes = opened.segments[0].parts, opened.segments[0].places.uncompressed_sizes

@@ -27,7 +27,7 @@ from payloads import CORPUS, breaks_of_dependency_elimination
 from tree_helpers import Seen, list_directory
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions, build_block
+from gompfs.codec import Codec, build_block
 from gompfs.codec.sequences import DecodedPayload, Sequence
 from gompfs.engine import select_engine
 from gompfs.grammar.collector import is_text
@@ -88,7 +88,8 @@ def make_tree(archive: Path, root: Path) -> None:
     write_attributes(root / "attributes")
     (root / "empty-directory").mkdir()
     settle_times(root)
-    pack_archive([open_source(root)], archive, PackOptions(), engine=select_engine("cpu"))
+    options = PackOptions(dependency_elimination=True, words="whitespace", version=1)
+    pack_archive([open_source(root)], archive, options, engine=select_engine("cpu"))
     seen = list_directory(root)
     write_manifest(archive, seen, "Blocks of 64 KiB, gompresso-bit level 6, repair, words between whitespace.")
     sparse = tuple(path for path in seen if path.startswith(b"sparse/"))
@@ -113,13 +114,20 @@ def make_generations(archive: Path, root: Path) -> None:
     (second / "becomes-a-link").symlink_to("inner/kept")
     settle_times(first)
     settle_times(second, TIME_NS + 1)
-    codec = CodecOptions(Codec.GOMPRESSO_BYTE, level=9)
-    options = PackOptions(codec, block_size=16 << 10, grammar_builder="sequitur", words="letters")
+    options = PackOptions(
+        Codec.GOMPRESSO_BYTE,
+        level=9,
+        dependency_elimination=True,
+        block_size=16 << 10,
+        grammar_builder="sequitur",
+        words="letters",
+        version=1,
+    )
     pack_archive([open_source(first)], archive, options, engine=engine)
     before = list_directory(first)
     title = "Generation 1 of 2: blocks of 16 KiB, gompresso-byte level 9, sequitur, words of letters."
     write_manifest(archive, before, title, suffix="-1")
-    add_to_archive(archive, [open_source(second)], PackOptions(CodecOptions(Codec.STORED)), engine=engine)
+    add_to_archive(archive, [open_source(second)], PackOptions(Codec.STORED), engine=engine)
     seen = {**before, **list_directory(second)}
     seen[b"text-too"] = seen[b"text-too"]._replace(inode=b"text-too")  # the other name has another inode now
     write_manifest(archive, seen, "Generation 2 of 2: stored, repair; replaces files, one of which was a hard link.")
@@ -134,7 +142,7 @@ def make_large_blocks(archive: Path, root: Path) -> None:
     (root / "zeros").write_bytes(bytes((1 << 20) - 1000))
     (root / "paragraphs").write_bytes(b"".join(rng.choices(paragraphs, k=500)))
     settle_times(root)
-    options = PackOptions(CodecOptions(level=1, dependency_elimination=False), block_size=1 << 20, stats=False)
+    options = PackOptions(level=1, block_size=1 << 20, stats=False, words="whitespace", version=1)
     pack_archive([open_source(root)], archive, options, engine=select_engine("cpu"))
     title = "Blocks of 1 MiB, gompresso-bit level 1 without dependency elimination, no statistics."
     write_manifest(archive, list_directory(root), title)

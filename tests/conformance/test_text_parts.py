@@ -19,14 +19,14 @@ from tree_helpers import add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import BlockStatus, Codec, CodecOptions
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.reference_heads import ReferencePartHeads
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptBlockError
 from gompfs.model import WORD_SECTION, Inode
 
 BLOCK_SIZE = 16 << 10
-TADOC = {"version": 2, "words": "identifiers", "codec": CodecOptions(Codec.GOMPRESSO_TADOC), "block_size": BLOCK_SIZE}
+TADOC = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "block_size": BLOCK_SIZE}
 ENGINES = ("cpu", "reference", "heads")
 WORDS = [b"head", b"of", b"a part", b"word_1", b"\xce\xbb", b"(x, y)", b"don't", b"return"]
 

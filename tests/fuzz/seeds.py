@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_grammars, add_to_archive, open_source, pack_archive
@@ -100,12 +100,17 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, mode: int = 0o644) -> tarf
 
 def _pack(target: Path, files: Files, *, with_all_kinds: bool = False, **options: object) -> None:
     tar = _tar(target.with_suffix(".tar"), files, with_all_kinds=with_all_kinds)
-    pack_archive([open_source(tar)], target, PackOptions(**options), engine=select_engine("cpu", 1))  # type: ignore[arg-type]
+    pack_archive([open_source(tar)], target, _options(options), engine=select_engine("cpu", 1))
 
 
 def _add(target: Path, files: Files, **options: object) -> None:
     tar = _tar(target.with_suffix(".more.tar"), files)
-    add_to_archive(target, [open_source(tar)], PackOptions(**options), engine=select_engine("cpu", 1))  # type: ignore[arg-type]
+    add_to_archive(target, [open_source(tar)], _options(options), engine=select_engine("cpu", 1))
+
+
+def _options(options: dict[str, object]) -> PackOptions:
+    """Format version 1, unless `options` say otherwise."""
+    return PackOptions(**{"version": 1, "words": "whitespace", **options})  # type: ignore[arg-type]
 
 
 def _build_grammars(target: Path) -> None:
@@ -114,30 +119,30 @@ def _build_grammars(target: Path) -> None:
         add_grammars(target, archive.footer.generation, texts, engine=archive.engine, progress=None)
 
 
-_BYTE = CodecOptions(Codec.GOMPRESSO_BYTE, level=9)
-_BIT = CodecOptions(Codec.GOMPRESSO_BIT, level=9)
-_QUICK = CodecOptions(Codec.GOMPRESSO_BIT, level=1, dependency_elimination=False)
-_STORED = CodecOptions(Codec.STORED)
+_BYTE = {"codec": Codec.GOMPRESSO_BYTE, "level": 9, "dependency_elimination": True}
+_BIT = {"codec": Codec.GOMPRESSO_BIT, "level": 9, "dependency_elimination": True}
+_QUICK = {"codec": Codec.GOMPRESSO_BIT, "level": 1}
+_STORED = {"codec": Codec.STORED}
 _SMALL, _MIDDLE = 16 << 10, 64 << 10
-_TADOC = {"version": 2, "words": "identifiers", "codec": CodecOptions(Codec.GOMPRESSO_TADOC), "block_size": _SMALL}
+_TADOC = {"version": 2, "words": "identifiers", "codec": Codec.GOMPRESSO_TADOC, "block_size": _SMALL}
 
 
 def _generations(target: Path) -> None:
-    _pack(target, _texts(3), block_size=_SMALL, codec=_BYTE)
-    _add(target, {"text/one": b"another one", "text/more": _TEXT[:3000], "noise": b"now text"}, codec=_BIT)
-    _add(target, {"text/more": b"and more of it " * 40, "new/file": _TEXT[9000:12000]}, codec=_STORED, stats=False)
+    _pack(target, _texts(3), block_size=_SMALL, **_BYTE)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:3000], "noise": b"now text"}, **_BIT)
+    _add(target, {"text/more": b"and more of it " * 40, "new/file": _TEXT[9000:12000]}, **_STORED, stats=False)
 
 
 def _built(target: Path) -> None:
-    _pack(target, _texts(4), block_size=_SMALL, codec=_BIT, stats=False)
-    _add(target, {"later": _TEXT[5000:9000]}, codec=_BYTE, stats=False)
+    _pack(target, _texts(4), block_size=_SMALL, **_BIT, stats=False)
+    _add(target, {"later": _TEXT[5000:9000]}, **_BYTE, stats=False)
     _build_grammars(target)
 
 
 def _parts_of_generations(target: Path) -> None:
-    _pack(target, _texts(9), block_size=_SMALL, codec=_BIT, version=2, part_size=9000, with_all_kinds=True)
-    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, codec=_BYTE, version=2, part_size=_SMALL)
-    _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, codec=_STORED, stats=False)
+    _pack(target, _texts(9), block_size=_SMALL, **_BIT, version=2, part_size=9000, with_all_kinds=True)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_BYTE, version=2, part_size=_SMALL)
+    _add(target, {"noise": b"now text", "new/file": _TEXT[9000:12000]}, **_STORED, stats=False)
 
 
 def _text_parts_of_generations(target: Path) -> None:
@@ -150,26 +155,26 @@ def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], N
 
 
 _MAKERS: dict[str, Callable[[Path], None]] = {
-    "bit-repair": _packed(lambda: _texts(1), codec=_BIT, block_size=_SMALL, with_all_kinds=True),
-    "byte-sequitur": _packed(lambda: _texts(2), codec=_BYTE, block_size=_SMALL, grammar_builder="sequitur"),
-    "bit-64k": _packed(lambda: _texts(5), codec=_QUICK, block_size=_MIDDLE),
-    "letters": _packed(lambda: {**_texts(6), "l": _LETTERS * 90}, codec=_BIT, block_size=_SMALL, words="letters"),
+    "bit-repair": _packed(lambda: _texts(1), **_BIT, block_size=_SMALL, with_all_kinds=True),
+    "byte-sequitur": _packed(lambda: _texts(2), **_BYTE, block_size=_SMALL, grammar_builder="sequitur"),
+    "bit-64k": _packed(lambda: _texts(5), **_QUICK, block_size=_MIDDLE),
+    "letters": _packed(lambda: {**_texts(6), "l": _LETTERS * 90}, **_BIT, block_size=_SMALL, words="letters"),
     "letters-sequitur": _packed(
         lambda: {"l": _LETTERS * 60, "m": _TEXT[:5000]},
-        codec=_BYTE,
+        **_BYTE,
         block_size=_MIDDLE,
         words="letters",
         grammar_builder="sequitur",
     ),
-    "stored": _packed(lambda: _texts(7), codec=_STORED, block_size=_SMALL),
-    "no-stats": _packed(lambda: _texts(8), codec=_BIT, block_size=_SMALL, stats=False),
-    "names": _packed(_odd_names, codec=_BYTE, block_size=_SMALL, with_all_kinds=False),
-    "many": _packed(_many_files, codec=_BIT, block_size=_SMALL),
+    "stored": _packed(lambda: _texts(7), **_STORED, block_size=_SMALL),
+    "no-stats": _packed(lambda: _texts(8), **_BIT, block_size=_SMALL, stats=False),
+    "names": _packed(_odd_names, **_BYTE, block_size=_SMALL, with_all_kinds=False),
+    "many": _packed(_many_files, **_BIT, block_size=_SMALL),
     "generations": _generations,
     "built": _built,
-    "parts": _packed(lambda: _texts(10), codec=_BIT, block_size=_SMALL, version=2, part_size=_SMALL + 77),
+    "parts": _packed(lambda: _texts(10), **_BIT, block_size=_SMALL, version=2, part_size=_SMALL + 77),
     "parts-of-generations": _parts_of_generations,
-    "one-part": _packed(lambda: _texts(11), codec=_BYTE, block_size=_MIDDLE, version=2, words="letters"),
+    "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, version=2, words="letters"),
     "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
     "text-parts-of-generations": _text_parts_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),

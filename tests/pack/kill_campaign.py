@@ -2,7 +2,8 @@
 
     PYTHONPATH=tests:tests/pack python tests/pack/kill_campaign.py NUMBER [SEED [VERSION]]
 
-VERSION is the format version of the archives; for version 2, `repack -f` takes the place of `pack -f`.
+VERSION is the format version of the archives; for version 2, `repack -f` takes the place of `pack -f`, which always
+writes version 2.
 
 The packed tree has a file that contains generations made by an attacker. After each kill, the archive is either exactly
 as before, or as the command would have made it. `repair` followed by the same command gives the latter. After that, no
@@ -31,9 +32,11 @@ from uuid import UUID
 from command_forks import fork
 from hostile_chain import hostile_chain
 from hostile_content import EVIL_NAME, hostile_content, payload_offset
+from tree_helpers import pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.format import GENERATION_HEADER_SIZE, SUPERBLOCK_SIZE, align
 
@@ -71,9 +74,9 @@ class Campaign:
             tree.mkdir()
             (tree / "noise").write_bytes(self._rng.randbytes(size))
             (tree / "text").write_text(" ".join(self._rng.choices(["to", "be", "or", "not", "that", "is"], k=20_000)))
-        pack = self._prepare_1() if version == 1 else self._prepare_2(folder / "second.gomp")
+        pack_again = self._prepare_1() if version == 1 else self._prepare_2(folder / "second.gomp")
         self._arguments = {
-            "pack": [*pack, self._archive],
+            "pack": [*pack_again, self._archive],
             "add": ["add", "-q", "--codec", "stored", self._second, self._archive],
             "stats": ["stats", "--build", self._archive],
         }
@@ -91,7 +94,7 @@ class Campaign:
         """Makes the archive before, and the attacker's files. Returns the command that packs the second tree."""
         # The attacker knows the offset of the file in the archive, since it is the first of the tree.
         (self._first / "aaa").write_bytes(hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE)))
-        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._before)
+        pack(self._before, self._first, codec=Codec.STORED, version=1)
         size = self._before.stat().st_size
         (self._second / "aaa").write_bytes(
             hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
@@ -101,9 +104,7 @@ class Campaign:
 
     def _prepare_2(self, second: Path) -> list[str | Path]:
         """As _prepare_1, for version 2. The second tree is packed first, and then packed again."""
-        self._run("pack", "--codec", "stored", "--no-stats", self._first, self._archive)
-        self._run("repack", "-q", "--codec", "stored", self._archive, self._before)
-        self._archive.unlink()
+        self._run("pack", "-q", "--codec", "stored", "--no-stats", self._first, self._before)
         with open(self._before, "rb") as file:
             uuid = UUID(bytes=file.read(SUPERBLOCK_SIZE)[16:32])
         size = self._before.stat().st_size

@@ -16,7 +16,7 @@ from test_packer import FailingSource, MemoryEntry, extract
 from tree_helpers import add, files_of_block, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, CorruptIndexError, PackError
 from gompfs.format import FOOTER_SIZE
@@ -25,7 +25,7 @@ from gompfs.pack import add_to_archive
 from gompfs.pack.repair import repair_archive
 from gompfs.verify import verify_archive
 
-STORED = CodecOptions(Codec.STORED)
+STORED = Codec.STORED
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import pytest
 from tree_helpers import add, list_archive, pack
 
 from gompfs.archive import Archive
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import CorruptBlockError, PackError
 from gompfs.grammar import Grammar, GrammarCollector
@@ -83,7 +84,7 @@ def test_built_grammars_equal_packed_ones(trees: dict[str, Path], tmp_path: Path
     assert build(with_stats) > 0
     for archive, stats in ((with_stats, True), (without, False)):
         for name in ("second", "third"):
-            options = PackOptions(stats=stats)
+            options = PackOptions(Codec.GOMPRESSO_BIT, stats=stats)
             add_to_archive(archive, [open_source(trees[name])], options, engine=engine)
     assert build(without) > 0
     with Archive(without) as opened:
@@ -166,7 +167,7 @@ def test_damage_is_reported_and_nothing_is_written(trees: dict[str, Path], tmp_p
 def test_a_crash_at_any_position(trees: dict[str, Path], tmp_path: Path) -> None:
     """If the new generation is cut off anywhere, the archive reads as before."""
     archive, cut = tmp_path / "a.gomp", tmp_path / "cut.gomp"
-    pack(archive, trees["first"])
+    pack(archive, trees["first"], version=1)
     old_size = archive.stat().st_size
     with Archive(archive) as opened:
         expected = list_archive(opened)

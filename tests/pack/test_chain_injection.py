@@ -19,12 +19,12 @@ from tree_helpers import add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.errors import ArchiveFormatError
 from gompfs.format import GENERATION_HEADER_SIZE, SUPERBLOCK_SIZE, GenerationHeader, Superblock, align
 from gompfs.pack.repair import repair_archive
 
-STORED = CodecOptions(Codec.STORED)
+STORED = Codec.STORED
 # What the attacker's generations pretend to be: generation 1; generation 2, with the genuine header; generation 3.
 PRETENDED = (1, 2, 3)
 

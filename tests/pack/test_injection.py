@@ -21,7 +21,7 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import ArchiveFormatError, PackError
 from gompfs.format import SUPERBLOCK_SIZE, Footer, Superblock
@@ -29,7 +29,7 @@ from gompfs.format.walk import align
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive
 
-STORED = CodecOptions(Codec.STORED)
+STORED = Codec.STORED
 BLOCK_SIZE = 64 << 10
 
 
@@ -48,7 +48,7 @@ def packed(tree: Path, tmp_path: Path) -> tuple[Path, bytes]:
     """A hostile archive of one generation, and the attacker's content."""
     content = hostile_content(BLOCK_SIZE, payload_offset(SUPERBLOCK_SIZE))
     (tree / "aaa").write_bytes(content)
-    pack(tmp_path / "a.gomp", tree, codec=STORED)
+    pack(tmp_path / "a.gomp", tree, codec=STORED, version=1)
     whole = (tmp_path / "a.gomp").read_bytes()
     assert whole.find(content) == payload_offset(SUPERBLOCK_SIZE)
     return tmp_path / "a.gomp", content
@@ -59,7 +59,7 @@ def added(tmp_path: Path, tree: Path) -> tuple[Path, bytes, int]:
     """A harmless archive to which a hostile tree was added, the attacker's content, and the size before adding."""
     archive = tmp_path / "a.gomp"
     (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
-    pack(archive, tmp_path / "first")
+    pack(archive, tmp_path / "first", version=1)
     size = archive.stat().st_size
     content = hostile_content(BLOCK_SIZE, payload_offset(size), generation=2, previous_footer=size - 64)
     (tree / "aaa").write_bytes(content)
@@ -155,7 +155,7 @@ def test_no_command_shows_the_attackers_archive(
 def test_footers_in_an_attribute(tmp_path: Path) -> None:
     """Values of extended attributes are stored in the index itself, and a cut may fall inside of one."""
     (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
-    pack(tmp_path / "first.gomp", tmp_path / "first")
+    pack(tmp_path / "first.gomp", tmp_path / "first", version=1)
     old = (tmp_path / "first.gomp").read_bytes()
     value = bytearray(random.Random(6).randbytes(60_000))
 
@@ -196,7 +196,7 @@ class TestDamagedWalk:
         """After a page of zeros may follow the content of a packed file, so the walk ends at the zeros."""
         archive = tmp_path / "a.gomp"
         (tmp_path / "first").write_bytes(random.Random(4).randbytes(100_000))
-        pack(archive, tmp_path / "first")
+        pack(archive, tmp_path / "first", version=1)
         size = archive.stat().st_size
         first = hostile_content(BLOCK_SIZE, payload_offset(size))
         (tree / "aaa").write_bytes(first)

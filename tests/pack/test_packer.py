@@ -20,7 +20,7 @@ from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.errors import PackError, UnreadableFileError
 from gompfs.options import PackOptions
@@ -76,22 +76,23 @@ def test_a_time_that_the_index_cannot_hold(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "codec",
+    ("codec", "options"),
     [
-        CodecOptions(Codec.GOMPRESSO_BYTE),
-        CodecOptions(Codec.GOMPRESSO_BIT, level=1),
-        CodecOptions(Codec.GOMPRESSO_BIT, dependency_elimination=False),
-        CodecOptions(Codec.GOMPRESSO_BYTE, dependency_elimination=False),
-        CodecOptions(Codec.STORED),
+        (Codec.GOMPRESSO_TADOC, {"stats": True}),
+        (Codec.GOMPRESSO_BYTE, {}),
+        (Codec.GOMPRESSO_BIT, {"level": 1}),
+        (Codec.GOMPRESSO_BIT, {"dependency_elimination": True}),
+        (Codec.GOMPRESSO_BYTE, {"dependency_elimination": True}),
+        (Codec.STORED, {}),
     ],
-    ids=["byte", "bit-1", "bit-no-de", "byte-no-de", "stored"],
+    ids=["tadoc", "byte", "bit-1", "bit-de", "byte-de", "stored"],
 )
-def test_codecs(shared_odd_tree: Path, tmp_path: Path, codec: CodecOptions) -> None:
+def test_codecs(shared_odd_tree: Path, tmp_path: Path, codec: Codec, options: dict[str, object]) -> None:
     target = tmp_path / "odd.gomp"
-    pack(target, shared_odd_tree, codec=codec, block_size=32 << 10)
+    pack(target, shared_odd_tree, codec=codec, block_size=32 << 10, **options)
     with Archive(target, verify=True) as archive:
         assert list_archive(archive) == list_directory(shared_odd_tree)
-        assert codec.codec in {Codec(value) for segment in archive.segments for value in segment.codecs}
+        assert codec in {Codec(value) for segment in archive.segments for value in segment.codecs}
 
 
 def test_a_tar_of_the_tree_gives_the_same_entries(shared_odd_tree: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from tree_helpers import add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import CodecOptions
+from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import select_engine
 from gompfs.model import PartKind
 from gompfs.options import PackOptions
@@ -79,7 +79,8 @@ def test_statistics(
     for version in (1, 2):
         archive = tmp_path / f"{version}.gomp"
         parts = {"part_size": part_size} if version == 2 else {}
-        options = PackOptions(version=version, block_size=BLOCK_SIZE, stats=stats, **parts)
+        codec, words = Codec.GOMPRESSO_BIT, "whitespace"
+        options = PackOptions(codec, words=words, version=version, block_size=BLOCK_SIZE, stats=stats, **parts)
         pack_archive([open_source(tree)], archive, options, engine=select_engine("cpu"))
         assert run(["stats", str(archive), "wordcount"]) == 0
         answers.append(capfdbinary.readouterr().out)

@@ -13,7 +13,6 @@ from tree_helpers import Seen, add, list_archive, list_directory, pack
 from gompfs.archive import Archive
 from gompfs.cli.application import run
 from gompfs.engine import select_engine
-from gompfs.model import GRAMMAR_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack import open_source, pack_archive
 from gompfs.verify import verify_archive
@@ -50,7 +49,7 @@ def test_a_difficult_tree(source: int, shared_odd_tree: Path, tmp_path: Path) ->
     assert set(list_directory(shared_odd_tree)) < set(contents(tmp_path / "new.gomp"))
     assert (tmp_path / "old.gomp").read_bytes() == before
     with Archive(tmp_path / "new.gomp") as archive:
-        assert (archive.superblock.version, archive.footer.generation, archive.block_size) == (source, 1, 16384)
+        assert (archive.superblock.version, archive.footer.generation, archive.block_size) == (2, 1, 16384)
         assert archive.sections == []
 
 
@@ -93,19 +92,21 @@ def test_holes_take_no_space(tmp_path: Path) -> None:
 def test_options(shared_odd_tree: Path, tmp_path: Path, capfdbinary: Output) -> None:
     """Statistics are built if the source has them, or as an option says."""
     old, new = tmp_path / "old.gomp", tmp_path / "new.gomp"
-    options = PackOptions(block_size=32768, words="letters")
+    options = PackOptions(block_size=32768, words="letters", version=1)
     pack_archive([open_source(shared_odd_tree)], old, options, engine=select_engine("cpu"))
-    for arguments, has_grammar, block_size, codec in (
-        ([], True, 32768, "gompresso-bit"),
-        (["--no-stats", "--codec", "gompresso-byte"], False, 32768, "gompresso-byte"),
-        (["-b", "128K", "--stats", "--grammar", "sequitur", "--level", "1"], True, 131072, "gompresso-bit"),
+    bit = ["--codec", "gompresso-bit", "--grammar", "sequitur", "--level", "1"]
+    for arguments, words, sections, block_size, codec in (
+        ([], "letters", ["words"], 32768, "gompresso-tadoc"),
+        (["--words", "whitespace"], "whitespace", ["words"], 32768, "gompresso-tadoc"),
+        (["--no-stats", "--codec", "gompresso-byte"], "letters", [], 32768, "gompresso-byte"),
+        (["-b", "128K", "--stats", *bit], "letters", ["grammar"], 131072, "gompresso-bit"),
     ):
         assert run(["repack", "-fq", *arguments, str(old), str(new)]) == 0
         found = facts(new, capfdbinary)
-        assert (found["format_version"], found["block_size"]) == (1, block_size)
+        assert (found["format_version"], found["block_size"]) == (2, block_size)
         assert codec in found["codecs"]
-        assert found["meta"]["words"] == "letters"
-        assert [section["kind"] for section in found["sections"]] == [GRAMMAR_SECTION] * has_grammar
+        assert found["meta"]["words"] == words
+        assert [section["kind"] for section in found["sections"]] == sections
     pack(old, shared_odd_tree, force=True)
     assert run(["repack", "-fq", str(old), str(new)]) == 0
     assert facts(new, capfdbinary)["sections"] == []
@@ -113,7 +114,7 @@ def test_options(shared_odd_tree: Path, tmp_path: Path, capfdbinary: Output) -> 
 
 def test_an_archive_may_replace_itself(shared_odd_tree: Path, tmp_path: Path, capfdbinary: Output) -> None:
     archive = tmp_path / "a.gomp"
-    pack(archive, shared_odd_tree)
+    pack(archive, shared_odd_tree, version=1)
     before = contents(archive)
     assert run(["repack", str(archive), str(archive)]) == 1
     assert b"the file exists; use --force" in capfdbinary.readouterr().err
@@ -121,7 +122,7 @@ def test_an_archive_may_replace_itself(shared_odd_tree: Path, tmp_path: Path, ca
     assert b" entries, " in capfdbinary.readouterr().out
     assert contents(archive) == before
     with Archive(archive) as opened:
-        assert opened.superblock.version == 1
+        assert opened.superblock.version == 2
 
 
 def test_a_damaged_archive(tmp_path: Path, capfdbinary: Output) -> None:

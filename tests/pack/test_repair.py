@@ -1,4 +1,4 @@
-"""`gompfs repair`: what it repairs, what it keeps, and that it changes nothing in a sound archive."""
+"""What `gompfs repair` repairs in archives of format version 1, and what it keeps; test_trailers.py has version 2."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def archive(tmp_path: Path) -> Path:
     for number in range(3):
         file = tmp_path / f"file-{number}"
         file.write_bytes(random.Random(number).randbytes(50_000))
-        (pack if number == 0 else add)(target, file)
+        if number == 0:
+            pack(target, file, version=1)
+        else:
+            add(target, file)
     target.chmod(0o640)
     return target
 
@@ -135,7 +138,7 @@ def test_a_lost_footer_is_rewritten(archive: Path, cut: int) -> None:
 
 @pytest.mark.parametrize("place", ["footer", "end of the footer"])
 def test_the_only_footer_is_rewritten(tmp_path: Path, archive: Path, place: str) -> None:
-    pack(archive, tmp_path / "file-0", force=True)
+    pack(archive, tmp_path / "file-0", force=True, version=1)
     whole = archive.read_bytes()
     if place == "footer":
         flip(archive, len(whole) - 64)
@@ -181,7 +184,7 @@ def test_a_damaged_newest_index(archive: Path, place: int, capfdbinary: pytest.C
 
 
 def test_a_damaged_index_of_a_single_generation(archive: Path, tmp_path: Path) -> None:
-    pack(archive, tmp_path / "file-0", force=True)
+    pack(archive, tmp_path / "file-0", force=True, version=1)
     with Archive(archive) as opened:
         index_offset = opened.footer.index_offset
     flip(archive, index_offset + 5000)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tree_helpers import PACKAGE_PARENT
 from word_rules import ONE_WORD_PER_LINE
 
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
@@ -86,9 +86,9 @@ def add(target: Path, *specs: Path, **options: object) -> None:
 
 
 def _options(options: dict[str, object]) -> PackOptions:
+    options = {"codec": Codec.GOMPRESSO_BIT, "words": "whitespace", **options}
     if options.get("grammar_builder") == "none":
-        options = {**options, "grammar_builder": "repair", "stats": False}
+        options |= {"grammar_builder": "repair", "stats": False}
     elif options.get("grammar_builder") == "parts":
-        codec = CodecOptions(Codec.GOMPRESSO_TADOC)
-        options = {"version": 2, "part_size": 3000, **options, "grammar_builder": "repair", "codec": codec}
+        options = {"part_size": 3000, **options, "grammar_builder": "repair", "codec": Codec.GOMPRESSO_TADOC}
     return PackOptions(**options)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ import numpy as np
 from gompfs._native.parts import PartHeads, SymbolTable
 from gompfs.archive import Archive
 from gompfs.archive.part_heads import open_part_heads
-from gompfs.codec import BlockStatus, Codec, CodecOptions
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.block import Buffer
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.engine import select_engine
@@ -102,7 +102,7 @@ def _archive_of(path: Path, scratch: Path, block_size: int, part_size: int | Non
                 return path
     target = scratch / "archive"
     options = PackOptions(
-        CodecOptions(Codec.GOMPRESSO_TADOC), block_size, words="identifiers", version=2, part_size=part_size
+        Codec.GOMPRESSO_TADOC, block_size=block_size, part_size=part_size
     )
     pack_archive([open_source(path)], target, options, engine=select_engine("cpu"))
     return target

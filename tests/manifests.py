@@ -14,9 +14,10 @@ from tree_helpers import Seen
 from gompfs.archive import Archive
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, parse_block_header
 from gompfs.grammar import Grammar
-from gompfs.model import BlockPlaces
+from gompfs.model import BlockPlaces, PartKind, Parts
 
-GOLDEN = Path(__file__).parent / "data" / "golden" / "v1"
+GOLDEN = Path(__file__).parent / "data" / "golden"
+GOLDEN_ARCHIVES = sorted(path.relative_to(GOLDEN).with_suffix("").as_posix() for path in GOLDEN.glob("*/*.gomp"))
 INVALID = Path(__file__).parent / "data" / "invalid"
 
 _TYPES = {
@@ -83,12 +84,13 @@ def frame_lines(archive: Archive) -> list[str]:
     ]
     for segment in archive.segments:
         lines.append(f"segment {segment.number} size={segment.places.uncompressed_size}")
+        lines += _part_lines(archive, segment.parts)
         lines += _block_lines(archive, segment.places, segment.first_block)
     for section in archive.sections:
         lines.append(f"section {section.kind} segment={section.segment} size={section.places.uncompressed_size}")
         lines += _block_lines(archive, section.places, 0)
         if section.kind == "grammar":
-            grammar = Grammar.from_bytes(archive.read_section(section))
+            grammar = Grammar.from_bytes(archive.read_section(section), archive.word_rules)
             parts = list(grammar.parts())
             lines.append(
                 f"grammar words={grammar.word_rule} builder={grammar.builder} dictionary={grammar.num_words}"
@@ -98,6 +100,20 @@ def frame_lines(archive: Archive) -> list[str]:
     return lines + list(_holes(archive))
 
 
+def _part_lines(archive: Archive, parts: Parts) -> list[str]:
+    """Returns a line per part of a segment. Segments of format version 1 have none."""
+    lines = []
+    content = Path(archive.path).read_bytes()
+    columns = zip(parts.kinds, parts.sizes, parts.head_offsets, parts.head_sizes, strict=True)
+    for number, (kind, size, start, stored) in enumerate(columns if archive.superblock.version > 1 else ()):
+        line = f"part {number} {PartKind(kind).name.lower()} size={size}"
+        if stored:
+            header = parse_block_header(content[start : start + stored])
+            line += f" head={header.payload_size}/{header.uncompressed_size}"
+        lines.append(line)
+    return lines
+
+
 def _block_lines(archive: Archive, places: BlockPlaces, first: int) -> list[str]:
     lines = []
     content = Path(archive.path).read_bytes()
@@ -105,7 +121,7 @@ def _block_lines(archive: Archive, places: BlockPlaces, first: int) -> list[str]
     for number, (start, size) in enumerate(zip(places.archive_offsets.tolist(), sizes, strict=True), first):
         header = parse_block_header(content[start : start + size])
         line = f"block {number} {header.codec.label} {header.payload_size}/{header.uncompressed_size}"
-        if header.codec is not Codec.STORED:
+        if header.codec in (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT):
             flags, group_size_log2 = content[start + BLOCK_HEADER_SIZE :][:2]
             line += f" groups={1 << group_size_log2} elimination={'yes' if flags & 1 else 'no'}"
         lines.append(line)

@@ -1,8 +1,8 @@
-"""Makes golden archives: `PYTHONPATH=tests python tests/conformance/make_golden.py tests/data/golden/v1`, as root.
+"""Makes golden archives of format version 1: `PYTHONPATH=tests python tests/conformance/make_golden.py`, as root.
 
-Makes only those archives, with manifests, that the directory lacks. The files in tests/data/golden/v1 are never made
-again: releases have written them, and every later release must read them. A further archive, from a later writer or
-with content that the others lack, gets its own function and name here.
+Makes only those archives, with manifests, that tests/data/golden/v1 lacks. The files there are never made again:
+releases have written them, and every later release must read them. A further archive, from a later writer or with
+content that the others lack, gets its own function and name here.
 
 The manifest lists what was packed. It comes from a listing of the directories, or from the contents of a hand-made
 archive. Only the lines about blocks and sections are read from the archive.
@@ -14,14 +14,13 @@ import hashlib
 import os
 import random
 import stat
-import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from archive_builder import BLOCK_SIZE, ArchiveBuilder, grammar_part, grammar_section
-from manifests import entry_lines, frame_lines
+from manifests import GOLDEN, entry_lines, frame_lines
 from payload_builder import build_bit, build_byte
 from payloads import CORPUS, breaks_of_dependency_elimination
 from tree_helpers import Seen, list_directory
@@ -40,10 +39,11 @@ HOLE = 64 << 10
 ALICE = (CORPUS / "carroll" / "alice29.txt").read_bytes()
 
 
-def main(target: Path) -> None:
+def make_missing(makers: Mapping[str, Callable[[Path, Path], None]], target: Path) -> None:
     """Makes the archives that a directory lacks."""
+    target.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
-        for name, make in MAKERS.items():
+        for name, make in makers.items():
             archive = target / f"{name}.gomp"
             if not archive.exists():
                 make(archive, Path(scratch, name))
@@ -332,4 +332,4 @@ MAKERS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    make_missing(MAKERS, GOLDEN / "v1")

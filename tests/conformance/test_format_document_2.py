@@ -11,6 +11,7 @@ from format_tables import FormatTables
 from test_format_document import decode_block, unpack
 from xxhash import xxh3_64_intdigest
 
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
@@ -123,7 +124,7 @@ def test_an_archive_of_two_generations_is_read(tmp_path: Path) -> None:
             (tmp_path / folder / name.decode()).write_bytes(content)
     target = tmp_path / "archive.gomp"
     engine = select_engine("cpu", 1)
-    options = PackOptions(block_size=BLOCK_SIZE, version=2, part_size=PART_SIZE)
+    options = PackOptions(Codec.GOMPRESSO_BIT, block_size=BLOCK_SIZE, part_size=PART_SIZE)
     pack_archive([open_source(tmp_path / "first")], target, options, engine=engine)
     old_size = target.stat().st_size
     add_to_archive(target, [open_source(tmp_path / "later")], options, engine=engine)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from manifests import GOLDEN, entry_lines, frame_lines, num_links, read_manifest
+from manifests import GOLDEN, GOLDEN_ARCHIVES, entry_lines, frame_lines, num_links, read_manifest
 from tree_helpers import list_archive
 
 from gompfs.archive import Archive
@@ -21,7 +21,6 @@ from gompfs.pack import add_to_archive, open_source
 from gompfs.statistics.tasks import compute
 from gompfs.verify import verify_archive
 
-ARCHIVES = sorted(path.stem for path in GOLDEN.glob("*.gomp"))
 ENGINES = ["reference", "cpu", pytest.param("gpu", marks=pytest.mark.gpu)]
 
 
@@ -30,13 +29,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
     return select_engine(request.param)
 
 
-@pytest.fixture(params=ARCHIVES)
+@pytest.fixture(params=GOLDEN_ARCHIVES)
 def archive(request: pytest.FixtureRequest, engine: Engine) -> Iterator[Archive]:
     with Archive(GOLDEN / f"{request.param}.gomp", engine=engine) as opened:
         yield opened
 
 
-def compare(archive: Archive, manifest: str) -> None:
+def compare(archive: Archive, manifest: Path) -> None:
     """Compares all of an archive with a manifest."""
     content = Path(archive.path).read_bytes()
     seen = list_archive(archive)
@@ -44,13 +43,13 @@ def compare(archive: Archive, manifest: str) -> None:
         f"archive size={len(content)} sha256={hashlib.sha256(content).hexdigest()}",
         *frame_lines(archive),
         *entry_lines(seen),
-    ] == read_manifest(GOLDEN / manifest)
+    ] == read_manifest(manifest)
     assert {path: inode.nlink for path, inode in archive.walk()} == num_links(seen)
     assert archive.warnings == []
 
 
 def test_every_engine_reads_what_the_manifest_says(archive: Archive) -> None:
-    compare(archive, f"{Path(archive.path).stem}.manifest")
+    compare(archive, Path(archive.path).with_suffix(".manifest"))
     assert verify_archive(archive).is_sound
 
 
@@ -73,26 +72,30 @@ def count_words(archive: Archive) -> bytes:
     return b"".join(b"%s\t%d\n" % line for line in lines)
 
 
-def test_earlier_generations(engine: Engine, tmp_path: Path) -> None:
-    """Cut off after an earlier footer, an archive shows that generation.
+@pytest.mark.parametrize(("version", "num_generations"), [("v1", 2), ("v2", 4)])
+def test_earlier_generations(version: str, num_generations: int, engine: Engine, tmp_path: Path) -> None:
+    """Cut off after an earlier generation, an archive shows that generation.
 
-    Cut elsewhere, it also shows it, with a warning.
+    Cut in the middle of the next one, it also shows it, with a warning.
     """
-    whole = (GOLDEN / "generations.gomp").read_bytes()
-    with Archive(GOLDEN / "generations.gomp", engine=engine) as archive:
-        end = archive.footer.previous_footer + 64
-    (tmp_path / "cut.gomp").write_bytes(whole[:end])
-    with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
-        compare(archive, "generations-1.manifest")
-        expected = entry_lines(list_archive(archive))
-    (tmp_path / "cut.gomp").write_bytes(whole[:-1])
-    with Archive(tmp_path / "cut.gomp", engine=engine) as archive:
-        assert entry_lines(list_archive(archive)) == expected
-        (warning,) = archive.warnings
-        assert f"this is generation 1; the {len(whole) - 1 - end} bytes after it are ignored" in warning
+    whole = (GOLDEN / version / "generations.gomp").read_bytes()
+    manifests = [GOLDEN / version / f"generations-{number}.manifest" for number in range(1, num_generations)]
+    sizes = [int(re.search(r"^archive size=(\d+)", text.read_text(), re.MULTILINE)[1]) for text in manifests]
+    cut = tmp_path / "cut.gomp"
+    for number, (manifest, end, next_end) in enumerate(zip(manifests, sizes, [*sizes[1:], len(whole)], strict=True), 1):
+        cut.write_bytes(whole[:end])
+        with Archive(cut, engine=engine) as archive:
+            compare(archive, manifest)
+            expected = entry_lines(list_archive(archive))
+        middle = (end + next_end) // 2
+        cut.write_bytes(whole[:middle])
+        with Archive(cut, engine=engine) as archive:
+            assert entry_lines(list_archive(archive)) == expected
+            (warning,) = archive.warnings
+            assert f"this is generation {number}; the {middle - end} bytes after it are ignored" in warning
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
+@pytest.mark.parametrize("name", GOLDEN_ARCHIVES)
 def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
     """Everything in the archive is kept, including sections and facts unknown to this release."""
     target = tmp_path / "added.gomp"
@@ -117,7 +120,7 @@ def test_adding_to_a_golden_archive(name: str, tmp_path: Path) -> None:
 
 def test_features_that_golden_archives_cover() -> None:
     """Fails for features of the format that no golden archive has yet."""
-    lines = "\n".join(line for path in GOLDEN.glob("*.manifest") for line in read_manifest(path))
+    lines = "\n".join(line for path in GOLDEN.glob("v1/*.manifest") for line in read_manifest(path))
     assert "version=1 " in lines
     for word in ("1048576", "65536", "16384"):
         assert f"block_size={word} " in lines
@@ -134,4 +137,20 @@ def test_features_that_golden_archives_cover() -> None:
         ("letters", "sequitur"),
     }
     for piece in ("hardlink=", "xattr=", "mtime_ns=-", "size=0 ", "size=1 ", "data=none", "previous=yes", "binary "):
+        assert piece in lines
+
+
+def test_features_that_golden_archives_of_version_2_cover() -> None:
+    """Fails for features of version 2 that no golden archive has yet."""
+    lines = "\n".join(line for path in GOLDEN.glob("v2/*.manifest") for line in read_manifest(path))
+    assert "version=2 " in lines
+    for word in ("1048576", "65536", "16384"):
+        assert f"block_size={word} " in lines
+    for codec in ("stored", "gompresso-byte", "gompresso-bit", "gompresso-tadoc"):
+        assert re.search(rf"^block \d+ {codec}", lines, re.MULTILINE)
+    for kind in ("data", "text", "grammar"):
+        assert re.search(rf"^part \d+ {kind} ", lines, re.MULTILINE)
+    assert set(re.findall(r"meta words=(\w+)", lines)) == {"whitespace", "letters", "identifiers"}
+    assert set(re.findall(r"builder=(\w+)", lines)) == {"repair", "sequitur"}
+    for piece in ("section words", "section grammar", "hardlink=", "data=none", "previous=yes", "binary "):
         assert piece in lines

@@ -227,7 +227,7 @@ def test_words_that_share_long_prefixes(tmp_path: Path, monkeypatch: pytest.Monk
     content = words + b"x\n" + words
     path, file = tmp_path / "a.gomp", tmp_path / "file"
     file.write_bytes(content)
-    pack(path, file, **{**TADOC, "part_size": len(words), "block_size": 1 << 20})
+    pack(path, file, **{**TADOC, "words": "whitespace", "part_size": len(words), "block_size": 1 << 20})
     for engine in ENGINES:
         with open_archive(path, engine) as archive:
             (section,) = (section for section in archive.sections if section.kind == WORD_SECTION)

@@ -179,16 +179,15 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "text-parts-of-generations": _text_parts_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }
-_GOLDEN = ("tree", "generations", "foreign", "nothing")
+_GOLDEN = ("v1/tree", "v1/generations", "v1/foreign", "v1/nothing", "v2/tree", "v2/parts", "v2/generations")
 SEEDS = (*_MAKERS, *(f"golden/{name}" for name in _GOLDEN))
 
 
 @functools.cache
 def read_seed(name: str) -> bytes:
     """Returns the bytes of a seed archive."""
-    folder, _, golden = name.rpartition("/")
-    if folder:
-        return (_TESTS / "data" / folder / "v1" / f"{golden}.gomp").read_bytes()
+    if name.startswith("golden/"):
+        return (_TESTS / "data" / f"{name}.gomp").read_bytes()
     with tempfile.TemporaryDirectory() as scratch:
         target = Path(scratch, f"{name}.gomp")
         _MAKERS[name](target)

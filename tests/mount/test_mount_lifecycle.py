@@ -185,10 +185,10 @@ def test_mount_errors(archive: Path, tmp_path: Path, gompfs_command, foreground:
     assert "does not exist" in error_of(archive, archive / "below")
     assert "frobnicate" in error_of(archive, place, "-o", "frobnicate")
     content = archive.read_bytes()
-    archive.write_bytes(content[:-100])
+    archive.write_bytes(content[: len(content) // 2])
     error = error_of(archive, place)
     assert str(archive) in error
-    assert "no valid footer" in error
+    assert "the file is truncated" in error
 
 
 def test_a_mount_over_a_mount_is_refused(mount, archive: Path, gompfs_command) -> None:

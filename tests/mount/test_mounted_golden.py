@@ -12,7 +12,7 @@ from tree_helpers import list_directory
 FUSE_APIS = ("low", "high")
 
 
-@pytest.mark.parametrize("name", ["tree", "generations"])
+@pytest.mark.parametrize("name", ["v1/tree", "v1/generations", "v2/tree", "v2/parts", "v2/generations"])
 def test_mounted(mount: Callable[..., Any], name: str) -> None:
     mounted = mount(GOLDEN / f"{name}.gomp")
     seen = list_directory(mounted.path)

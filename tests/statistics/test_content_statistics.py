@@ -155,7 +155,7 @@ def test_damage(tmp_path: Path) -> None:
 
 
 def test_version_1_has_no_identifiers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Archive(packed(tmp_path, {"a": b"word"})) as archive:
+    with Archive(packed(tmp_path, {"a": b"word"}, version=1)) as archive:
         monkeypatch.setitem(archive.meta, "words", "identifiers")
         with pytest.raises(StatsUnavailableError, match="unknown word rule 'identifiers'"):
             compute(b"sort", archive)

@@ -65,14 +65,16 @@ def read_all(tree: Path) -> int:
 
 
 def _packers(tree: Path, scratch: Path) -> list[Packer]:
-    plain, full, squash = scratch / "no-stats.gomp", scratch / "stats.gomp", scratch / "tree.squashfs"
+    plain, full, both = scratch / "no-stats.gomp", scratch / "parts.gomp", scratch / "bit.gomp"
+    squash = scratch / "tree.squashfs"
     gzip, zstd = scratch / "tree.tar.gz", scratch / "tree.tar.zst"
     to_gzip = pipeline(tar_of(tree), ["sh", "-c", 'exec gzip -6 > "$0"', gzip])
     to_zstd = pipeline(tar_of(tree), ["zstd", "-q", "-3", "-T0", "-f", "-o", zstd])
     squashed: list[str | Path] = ["mksquashfs", tree, squash, "-comp", "zstd", "-no-progress", "-quiet"]
     return [
+        Packer("gompfs", [*GOMPFS, "pack", "-q", tree, full], full),
         Packer("gompfs --no-stats", [*GOMPFS, "pack", "-q", "--no-stats", tree, plain], plain),
-        Packer("gompfs with stats (repair)", [*GOMPFS, "pack", "-q", "--grammar", "repair", tree, full], full),
+        Packer("gompfs --codec gompresso-bit", [*GOMPFS, "pack", "-q", "--codec", "gompresso-bit", tree, both], both),
         Packer("tar | gzip -6", to_gzip, gzip, ("bash", "tar", "gzip")),
         Packer("tar | zstd -3 -T0", to_zstd, zstd, ("bash", "tar", "zstd")),
         Packer("mksquashfs zstd", squashed, squash, ("mksquashfs",)),

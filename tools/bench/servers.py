@@ -40,7 +40,7 @@ class Server:
 def servers_of(source: Path, scratch: Path, place: Path, archive: Path | None) -> list[Server]:
     """Returns all servers for a directory or a file; gompfs serves `archive` if given."""
     gomp, tar, squash = archive or scratch / "it.gomp", scratch / "it.tar.zst", scratch / "it.squashfs"
-    pack = () if archive else (*GOMPFS, "pack", "-q", "--no-stats", source, gomp)
+    pack = () if archive else (*GOMPFS, "pack", "-q", source, gomp)
     # pzstd writes frames that decompress independently; ratarmount cannot seek in a single frame.
     make_tar = pipeline(tar_of(source), ["pzstd", "-q", "-3", "-o", tar])
     squashed = ("mksquashfs", source, squash, "-comp", "zstd", "-no-progress", "-quiet")

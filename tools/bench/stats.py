@@ -23,9 +23,9 @@ from gompfs.engine import Engine, select_engine
 from gompfs.errors import EngineUnavailableError
 from gompfs.gpu.arrays import ArrayDevice
 from gompfs.grammar import CountedWords, Grammar
-from gompfs.model import GRAMMAR_SECTION
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_words import content_grammars, content_word_counts
+from gompfs.statistics.grammar_cache import load_grammars
 from gompfs.statistics.postings import postings_report
 from gompfs.statistics.report import Report as Text
 from gompfs.statistics.traversal import PhaseTimes, Traversal
@@ -86,7 +86,7 @@ def measure_stats(
         with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
             packed = archive or Path(scratch, "tree.gomp")
             if archive is None:
-                command = [*GOMPFS, "pack", "-q", tree, packed]
+                command = [*GOMPFS, "pack", "-q", "--words", "whitespace", tree, packed]
                 subprocess.run(command, check=True, env=environment(), stdout=subprocess.DEVNULL)
             reports += _Measurement(tree, packed, Path(scratch), rounds, with_scripts=with_scripts).tables(tasks)
     return reports
@@ -128,8 +128,7 @@ class _Measurement:
     def _ways(self, archives: Mapping[str, Archive], task: str, phases: Report) -> list[Way]:
         archive = archives["CPU"]
         loading = time.perf_counter()
-        sections = [section for section in archive.sections if section.kind == GRAMMAR_SECTION]
-        grammars = [Grammar.from_bytes(archive.read_section(section)) for section in sections]
+        grammars = load_grammars(archive)
         loading = time.perf_counter() - loading
         inos = set().union(*(grammar.inos() for grammar in grammars)) & archive.inode_numbers()
         paths = {ino: path for ino, path in archive.paths().items() if ino in inos}

@@ -94,7 +94,8 @@ def test_an_archive_of_two_generations_is_read(tmp_path: Path) -> None:
             (tmp_path / folder / name.decode()).write_bytes(content)
     target = tmp_path / "archive.gomp"
     engine = select_engine("cpu", 1)
-    pack_archive([open_source(tmp_path / "first")], target, PackOptions(block_size=BLOCK_SIZE, words="whitespace", version=1), engine=engine)
+    options = PackOptions(block_size=BLOCK_SIZE, words="whitespace", version=1)
+    pack_archive([open_source(tmp_path / "first")], target, options, engine=engine)
     old_size = target.stat().st_size
     add_to_archive(target, [open_source(tmp_path / "later")], PackOptions(), engine=engine)
 

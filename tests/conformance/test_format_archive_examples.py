@@ -13,11 +13,11 @@ from tree_helpers import add, pack
 from xxhash import xxh3_64_intdigest
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.verify import verify_archive
 
-OPTIONS = {"mtime_ns": 0, "owner": 0, "group": 0, "codec": CodecOptions(Codec.GOMPRESSO_BIT)}
+OPTIONS = {"mtime_ns": 0, "owner": 0, "group": 0, "codec": Codec.GOMPRESSO_BIT, "dependency_elimination": True}
 DOCUMENTS = {1: FormatTables("format.md"), 2: FormatTables("format-2.md")}
 OPTIONS_OF = {1: {"words": "whitespace", "version": 1}, 2: {"words": "identifiers", "version": 2}}
 SCHEMAS = {1: "schema.sql", 2: "schema2.sql"}

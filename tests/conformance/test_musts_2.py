@@ -19,15 +19,14 @@ from test_musts import answers
 from tree_helpers import add, pack
 
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.model import PartKind
 
 FORMAT = " ".join((Path(__file__).parents[2] / "docs" / "format-2.md").read_text().split())
 EXCUSES = FORMAT.partition("**Readers need not notice**")[2].partition("## 6.")[0]
 OPTIONS = {
-    "version": 2,
-    "words": "identifiers",
-    "codec": CodecOptions(Codec.GOMPRESSO_TADOC),
+    "codec": Codec.GOMPRESSO_TADOC,
+    "stats": True,
     "block_size": 1 << 14,
     "part_size": 40_000,
 }
@@ -101,7 +100,7 @@ def test_the_sound_archive_passes(sound: Path, tmp_path: Path, capfd: pytest.Cap
         data, text = archive.segments
         assert set(data.parts.kinds) == {PartKind.DATA}
         assert list(text.parts.kinds) == [PartKind.GRAMMAR] * 2
-        assert [section.kind for section in archive.sections] == ["words"]
+        assert [section.kind for section in archive.sections] == ["words", "words"]
     found = answers(sound, tmp_path / "out", capfd)
     assert {command: status for command, (status, _, _) in found.items() if status} == {}
 

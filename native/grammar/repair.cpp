@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "common/cancellation.h"
 
@@ -257,53 +258,47 @@ Rules Repair::build(std::vector<Symbol>& symbols, std::uint32_t num_words) {
 // are used by later rules only, so the number of uses is final when a rule is reached from the last
 // one down.
 Rules Repair::tidy() {
-    const std::size_t num_rules = rules_.size();
-    std::vector<std::uint32_t> uses(num_rules), lengths(num_rules);
-    std::vector<std::uint8_t> kept(num_rules, 1);
-    const auto use = [&](Symbol symbol, std::uint32_t times) {
-        if (symbol >= num_words_ && symbol != kSplitter) {
-            uses[symbol - num_words_] += times;
-        }
-    };
+    const std::size_t num_rules = rules_.size(), num_symbols = num_words_ + num_rules;
+    // By symbol, the last one for splitters: loops need no branch for words and splitters.
+    const auto index_of = [&](Symbol symbol) { return std::min<std::size_t>(symbol, num_symbols); };
+    std::vector<std::uint32_t> uses(num_symbols + 1), lengths(num_symbols + 1, 1);
     for (std::size_t position = 0; position < size_; ++position) {
-        use(symbols_[position], 1);
+        ++uses[index_of(symbols_[position])];
     }
     for (const auto& [left, right] : rules_) {
-        use(left, 1);
-        use(right, 1);
+        ++uses[left];
+        ++uses[right];
     }
-    const auto length = [&](Symbol symbol) {
-        return symbol >= num_words_ && uses[symbol - num_words_] < 2 ? lengths[symbol - num_words_]
-                                                                     : 1;
-    };
+    const auto length = [&](Symbol symbol) { return uses[symbol] < 2 ? lengths[symbol] : 1; };
     for (std::size_t rule = 0; rule < num_rules; ++rule) {
-        lengths[rule] = length(rules_[rule].first) + length(rules_[rule].second);
+        lengths[num_words_ + rule] = length(rules_[rule].first) + length(rules_[rule].second);
     }
+    // What each symbol becomes. Kept rules are numbered after the root, from the last one down.
+    constexpr Symbol kDissolved = ~Symbol{0};
+    std::vector<Symbol> become(num_symbols + 1, kSplitter);
+    std::iota(become.begin(), become.begin() + num_words_, 0);
+    Symbol next = num_words_ + 1;
     for (std::size_t rule = num_rules; rule-- > 0;) {
-        const std::uint64_t saved = std::uint64_t{uses[rule]} * (lengths[rule] - 1);
-        if (uses[rule] < 2 || saved <= lengths[rule] + 1) {
-            kept[rule] = 0;
-            use(rules_[rule].first, uses[rule] - 1);
-            use(rules_[rule].second, uses[rule] - 1);
+        const std::size_t symbol = num_words_ + rule;
+        const std::uint64_t saved = std::uint64_t{uses[symbol]} * (lengths[symbol] - 1);
+        if (uses[symbol] < 2 || saved <= lengths[symbol] + 1) {
+            become[symbol] = kDissolved;
+            uses[rules_[rule].first] += uses[symbol] - 1;
+            uses[rules_[rule].second] += uses[symbol] - 1;
+        } else {
+            become[symbol] = next++;
         }
     }
-    // Kept rules are numbered after the root, from the last one down.
-    std::vector<std::uint32_t> number(num_rules);
-    std::uint32_t next = 1;
-    for (std::size_t rule = num_rules; rule-- > 0;) {
-        number[rule] = kept[rule] ? next++ : 0;
-    }
     Rules result;
-    result.symbols.reserve(size_ + 2 * std::size_t{next});
+    result.symbols.reserve(size_ + 2 * num_rules);
     // Recursive: a dissolved rule is of an earlier round than the rule that uses it.
     const auto write = [&](Symbol symbol, const auto& again) -> void {
-        if (symbol < num_words_ || symbol == kSplitter) {
-            result.symbols.push_back(symbol);
-        } else if (const std::uint32_t rule = symbol - num_words_; kept[rule]) {
-            result.symbols.push_back(num_words_ + number[rule]);
+        const Symbol written = become[index_of(symbol)];
+        if (written != kDissolved) {
+            result.symbols.push_back(written);
         } else {
-            again(rules_[rule].first, again);
-            again(rules_[rule].second, again);
+            again(rules_[symbol - num_words_].first, again);
+            again(rules_[symbol - num_words_].second, again);
         }
     };
     result.starts.push_back(0);
@@ -311,7 +306,7 @@ Rules Repair::tidy() {
         write(symbols_[position], write);
     }
     for (std::size_t rule = num_rules; rule-- > 0;) {
-        if (kept[rule]) {
+        if (become[num_words_ + rule] != kDissolved) {
             result.starts.push_back(result.symbols.size());
             write(rules_[rule].first, write);
             write(rules_[rule].second, write);

@@ -255,3 +255,12 @@ def test_some_trees_are_grammars(tmp_path: Path) -> None:
     part = read_head(payload, header.uncompressed_size, read_words(built.section))
     assert len(part.level_sizes) > 1
     assert len(part.global_words) > 500
+
+
+def test_tables_of_numbers_are_no_grammars(tmp_path: Path) -> None:
+    """Each number is a word of its own, but gompresso-bit finds what it shares with the number before."""
+    numbers = b"".join(b"0x%04x, " % number for number in range(30_000))
+    built = build([numbers, ALICE[:100_000]], tmp_path, "identifiers", 1 << 17, len(numbers))
+    assert [bool(head) for head, _ in built.parts] == [False, True]
+    assert sum(map(len, built.parts[0][1])) < len(numbers) / 8
+    check(built)

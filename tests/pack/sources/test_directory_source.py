@@ -253,6 +253,30 @@ def test_exclusions_prune_directories(tmp_path: Path) -> None:
     assert source.total_size == len("keep.o") + len("src/a.c")
 
 
+def test_the_next_files_are_read_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files that are packed, and no others, are read ahead before they are taken; not all of them at once."""
+    (tmp_path / "directory").mkdir()
+    files = [tmp_path / folder / f"{number:03}" for folder in ("", "directory") for number in range(200)]
+    for path in (*files, tmp_path / "left-out", tmp_path / "directory" / "left-out"):
+        path.write_bytes(b"content")
+    ahead: list[str] = []
+    advise = os.posix_fadvise
+
+    def note(descriptor: int, offset: int, size: int, advice: int) -> None:
+        assert advice == os.POSIX_FADV_WILLNEED
+        ahead.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        advise(descriptor, offset, size, advice)
+
+    monkeypatch.setattr(os, "posix_fadvise", note)
+    taken = 0
+    for entry in open_source(tmp_path, exclude=[b"left-out"]).entries():
+        if entry.has_content:
+            assert str(tmp_path / os.fsdecode(entry.path)) in ahead
+            taken += 1
+            assert len(ahead) <= taken + 64
+    assert sorted(ahead) == sorted(map(str, files))
+
+
 def test_the_archive_itself_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "archive.gomp").write_text("growing")
     source = open_source(tmp_path)

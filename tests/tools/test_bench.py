@@ -163,6 +163,45 @@ def test_mount(tmp_path: Path) -> None:
     assert not [note for note in tree["notes"] if "DISAGREE" in note or "failed" in note]
 
 
+def test_size(tmp_path: Path) -> None:
+    chosen = ("gompresso-tadoc", "version 1", "tar.gz -6", "tar.zst -3", "128 KiB", "erofs", "DwarFS -l7", "not packed")
+    options = [option for name in chosen for option in ("--only", name)]
+    (table,) = run(tmp_path, "size", CORPUS, "--keep-caches", "--reads", "2", *options)
+    rows = table["rows"]
+    assert len(rows) == len(chosen)
+    assert all(any(text in name for text in chosen) for name in rows)
+    expected = {"gompfs, gompresso-tadoc, statistics": "gompfs", "tar.gz -6": "tar", "not packed": "disk"}
+    assert expected.items() <= {name: row["read by"] for name, row in rows.items()}.items()
+    for name, row in rows.items():
+        if row["MB"] == NOT_INSTALLED or row["read by"] == NOT_INSTALLED:
+            continue
+        assert min(row["first read ms"], row["random 4 KiB us"], row["sequential MB/s"]) > 0
+        if name != "not packed":
+            assert row["ratio"] > 1
+            assert min(row["pack s"], row["pack peak MB"]) > 0
+    tadoc, version_1 = (rows[f"gompfs, {name}, statistics"] for name in ("gompresso-tadoc", "version 1: gompresso-bit"))
+    assert tadoc["ratio"] > 1.5 * version_1["ratio"]
+    assert not [note for note in table["notes"] if "failed" in note]
+    assert "WARM" in table["title"]
+    assert [(plot["kind"], plot["columns"]) for plot in table["plots"]] == [("points", ["MB", "random 4 KiB us"])]
+
+
+def test_size_of_peers_that_fail(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    contents = {"zstd": 'case "$*" in -dcq*) exit 1;; *) exec cat;; esac', "mksquashfs": "exit 3"}
+    for program, content in contents.items():
+        (programs / program).write_text(f"#!/bin/sh\n{content}\n")
+        (programs / program).chmod(0o755)
+    options = ("--keep-caches", "--reads", "1", "--only", "tar.zst -3", "--only", "squashfs zstd 1 MiB")
+    (table,) = run(tmp_path, "size", CORPUS, *options, first={"PATH": programs})
+    zstd, squashfs = table["rows"]["tar.zst -3"], table["rows"]["squashfs zstd 1 MiB"]
+    assert zstd["ratio"] == pytest.approx(1, rel=0.1)
+    assert (zstd["read by"], zstd["first read ms"]) == ("failed", None)
+    assert (squashfs["MB"], squashfs["ratio"]) == ("failed", None)
+    assert sum("failed" in note for note in table["notes"]) == 2
+
+
 def test_start(tmp_path: Path) -> None:
     commands, mounts = run(tmp_path, "start", CORPUS, "--rounds", "1")
     assert {"python -c pass", "gompfs --version", "gompfs ls", "gompfs cat"} <= set(commands["rows"])

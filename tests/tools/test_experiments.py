@@ -120,11 +120,12 @@ def test_plots(tmp_path: Path) -> None:
     table.plots = [
         report.Plot("bars of/this: table", "bars", ("SC", "pieces"), "payload", "output, GB/s"),
         report.Plot("line", "lines", ("ratio",), "payload", "ratio"),
+        report.Plot("points", "points", ("ratio", "SC"), "ratio", "GB/s"),
     ]
     caption = plots.caption_of({"gpu": "a GPU", "cpu": "a CPU", "commit": "abc", "date": "today"})
     assert caption == "a GPU, a CPU, commit abc, today"
     files = plots.save_plots(table, tmp_path / "new" / "folder", caption)
-    assert [file.name for file in files] == ["bars-of-this-table.png", "line.png"]
+    assert [file.name for file in files] == ["bars-of-this-table.png", "line.png", "points.png"]
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
     result = tmp_path / "result.json"
     origin = {"gpu": "a GPU", "cpu": "a CPU", "commit": "abc", "date": "today"}

@@ -1,6 +1,6 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, start.
+Commands: ratio, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
+from .size import SizeOptions, measure_size
+from .size_modes import PROGRAMS
 from .start import measure_start
 from .stats import TASKS, measure_stats
 
@@ -77,6 +79,14 @@ def block_options(function: Command) -> Command:
 
 
 json_option = click.option("--json", "json_path", type=click.Path(path_type=Path), help="Also write JSON to this file.")
+keep_caches_option = click.option(
+    "--keep-caches", is_flag=True, help="Do not drop caches; this machine has other work."
+)
+plots_option = click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also draw plots into this folder; needs matplotlib.",
+)
 tree_argument = click.argument("tree", type=click.Path(exists=True, file_okay=False, path_type=Path))
 
 
@@ -89,6 +99,11 @@ def rounds_option(default: int) -> Callable[[Command], Command]:
         type=click.IntRange(1),
         help="Number of interleaved rounds; medians are printed.",
     )
+
+
+def conditions_of(rounds: int, *, keep_caches: bool) -> Conditions:
+    """Returns the conditions; only root can drop the kernel's caches."""
+    return Conditions(rounds, cold=not keep_caches and os.geteuid() == 0)
 
 
 @click.group()
@@ -156,11 +171,7 @@ def tadoc(
     type=click.FloatRange(1.0),
     help="How long each codec runs to measure its energy.",
 )
-@click.option(
-    "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Also draw plots into this folder; needs matplotlib.",
-)
+@plots_option
 def experiments(
     paths: tuple[Path, ...],
     block_size: int,
@@ -196,7 +207,7 @@ def experiments(
 @click.argument("result", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def plot(result: Path, folder: Path) -> None:
-    """Draw plots from the JSON that `experiments` wrote, as `--plots` does, on any machine; needs matplotlib."""
+    """Draw plots from the JSON that `experiments` or `size` wrote, as `--plots` does; needs matplotlib."""
     require_matplotlib()
     written = json.loads(result.read_text())
     for table in written["tables"]:
@@ -259,7 +270,7 @@ def pack(tree: Path, rounds: int, json_path: Path | None) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A large file, which is packed alone and read.",
 )
-@click.option("--keep-caches", is_flag=True, help="Do not drop caches; this machine has other work.")
+@keep_caches_option
 @rounds_option(3)
 @json_option
 def mount(
@@ -272,9 +283,46 @@ def mount(
     json_path: Path | None,
 ) -> None:
     """Time to walk, read and search a mounted tree, each with cold caches (which only root can drop)."""
-    conditions = Conditions(rounds, cold=not keep_caches and os.geteuid() == 0)
+    conditions = conditions_of(rounds, keep_caches=keep_caches)
     programs = ["tar", "pzstd", "ratarmount", "mksquashfs", "squashfuse_ll", "squashfuse"]
     finish(measure_mount(tree, archive, pattern, big, conditions), json_path, programs)
+
+
+@bench.command()
+@click.argument("trees", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--only", multiple=True, metavar="TEXT", help="Only rows with TEXT in their names; may be repeated.")
+@click.option("--reads", "num_reads", default=100, show_default=True, type=click.IntRange(1), help="Random reads.")
+@click.option("--fuse", is_flag=True, help="Mount squashfs and erofs by FUSE even if the kernel can.")
+@keep_caches_option
+@plots_option
+@rounds_option(1)
+@json_option
+def size(
+    trees: tuple[Path, ...],
+    only: tuple[str, ...],
+    num_reads: int,
+    plots: Path | None,
+    rounds: int,
+    json_path: Path | None,
+    *,
+    fuse: bool,
+    keep_caches: bool,
+) -> None:
+    """Size, packing and reading of directories stored by gompfs, as tar, squashfs, erofs and DwarFS, in one table.
+
+    Each table is printed and written as soon as it is measured.
+    """
+    if plots is not None:
+        require_matplotlib()
+    options = SizeOptions(num_reads, fuse, only)
+    reports: list[Report] = []
+    for tree in trees:
+        reports.append(measure_size(tree, conditions_of(rounds, keep_caches=keep_caches), options))
+        facts = origin(PROGRAMS)
+        print_reports(reports[-1:], facts)
+        write_json(reports, facts, json_path)
+        if plots is not None:
+            save_plots(reports[-1], plots, caption_of(facts))
 
 
 @bench.command()

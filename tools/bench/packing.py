@@ -26,6 +26,13 @@ class Packer:
     seconds: list[float] = field(default_factory=list)
     peak_memory: int = 0
 
+    def run(self) -> None:
+        """Packs once more, to a new archive."""
+        self.target.unlink(missing_ok=True)
+        seconds, peak_memory = run_measured(self.command, environment())
+        self.seconds.append(seconds)
+        self.peak_memory = max(self.peak_memory, peak_memory)
+
 
 def measure_pack(tree: Path, rounds: int) -> Report:
     """Returns a table with a row for each packer. The tree is read once first, so that it is in the page cache."""
@@ -38,7 +45,7 @@ def measure_pack(tree: Path, rounds: int) -> Report:
         for _ in range(rounds):
             for packer in packers:
                 if not missing[packer.name]:
-                    _run(packer)
+                    packer.run()
         for packer in packers:
             if missing[packer.name]:
                 report.add_missing(packer.name, missing[packer.name])
@@ -79,13 +86,6 @@ def _packers(tree: Path, scratch: Path) -> list[Packer]:
         Packer("tar | zstd -3 -T0", to_zstd, zstd, ("bash", "tar", "zstd")),
         Packer("mksquashfs zstd", squashed, squash, ("mksquashfs",)),
     ]
-
-
-def _run(packer: Packer) -> None:
-    packer.target.unlink(missing_ok=True)
-    seconds, peak_memory = run_measured(packer.command, environment())
-    packer.seconds.append(seconds)
-    packer.peak_memory = max(packer.peak_memory, peak_memory)
 
 
 def _grammar_size(archive: Path) -> float:

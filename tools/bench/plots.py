@@ -16,6 +16,8 @@ from .report import Cell, Plot, Report
 _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
 _CHARACTERS_OF_A_LINE = 105
+_MARKERS = "os^vD*Xp<>Ph"
+_INCHES_OF_POINTS = (10.0, 5.0)  # with room for the legend beside them
 _ROOM_FOR_BARS = 0.8  # fraction of the distance between two rows
 
 
@@ -40,26 +42,44 @@ def save_plots(report: Report, folder: Path, caption: str) -> list[Path]:
 def _save(report: Report, plot: Plot, folder: Path, caption: str) -> Path:
     from matplotlib.figure import Figure  # may not be installed
 
-    figure = Figure(figsize=_INCHES, layout="constrained")
+    figure = Figure(figsize=_INCHES_OF_POINTS if plot.kind == "points" else _INCHES, layout="constrained")
     axes = figure.add_subplot()
     series = {column: [_number(values[report.columns.index(column)]) for _, values in report.rows]
               for column in plot.columns}  # fmt: skip
-    (_draw_bars if plot.kind == "bars" else _draw_lines)(axes, series)
     names = [name for name, _ in report.rows]
-    long_names = sum(map(len, names)) > _CHARACTERS_OF_A_LINE * 3 // 4
-    axes.set_xticks(range(len(names)), names, rotation=30 if long_names else 0, ha="right" if long_names else "center")
+    if plot.kind == "points":
+        _draw_points(axes, names, *series.values())
+        figure.legend(loc="outside right upper", fontsize=8)
+    else:
+        _draw_rows(axes, names, series, bars=plot.kind == "bars")
     axes.set_xlabel(plot.x_label)
     axes.set_ylabel(plot.y_label)
-    axes.set_ylim(bottom=0)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     axes.set_title(textwrap.fill(report.title, _CHARACTERS_OF_A_LINE * 4 // 5), fontsize=10)
-    if len(series) > 1:
-        axes.legend(fontsize=8)
     figure.supxlabel(textwrap.fill(caption, _CHARACTERS_OF_A_LINE), fontsize=7, color="dimgray")
     path = folder / (re.sub(r"[^\w.-]+", "-", plot.name) + ".png")
     figure.savefig(path, dpi=_DOTS_PER_INCH)
     return path
+
+
+def _draw_rows(axes: Any, names: list[str], series: dict[str, list[float]], *, bars: bool) -> None:
+    """Draws rows along the x axis."""
+    (_draw_bars if bars else _draw_lines)(axes, series)
+    long_names = sum(map(len, names)) > _CHARACTERS_OF_A_LINE * 3 // 4
+    axes.set_xticks(range(len(names)), names, rotation=30 if long_names else 0, ha="right" if long_names else "center")
+    axes.set_ylim(bottom=0)
+    if len(series) > 1:
+        axes.legend(fontsize=8)
+
+
+def _draw_points(axes: Any, names: list[str], xs: list[float], ys: list[float]) -> None:
+    """Draws a point for each row that has both numbers."""
+    axes.set_yscale("log")
+    for number, (name, x, y) in enumerate(zip(names, xs, ys, strict=True)):
+        if not math.isnan(x + y):
+            axes.plot([x], [y], linestyle="none", marker=_MARKERS[number % len(_MARKERS)], markersize=7, label=name)
+    axes.set_xlim(left=0)
 
 
 def _draw_bars(axes: Any, series: dict[str, list[float]]) -> None:

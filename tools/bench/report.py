@@ -28,10 +28,14 @@ Cell = float | str | None
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot of some columns of a table: rows along the x axis, and a set of bars or a line for each column."""
+    """A plot of some columns of a table.
+
+    Bars and lines: rows along the x axis, and a set of bars or a line for each column. Points: a point for each row,
+    with its values in two columns as x and y; the y axis is logarithmic.
+    """
 
     name: str
-    kind: Literal["bars", "lines"]
+    kind: Literal["bars", "lines", "points"]
     columns: tuple[str, ...]
     x_label: str
     y_label: str

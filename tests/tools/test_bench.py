@@ -75,6 +75,7 @@ def test_stats(tmp_path: Path) -> None:
     text = b" ".join(b"%d" % (number * number % 97) for number in range(4000))
     contents = {"cut": b"to be or", "empty": b"", "one": b"to", "dir/text": text}
     contents["dir/lines"] = text.replace(b" ", b"\n")
+    contents["code"] = b"\tif (to->lock_t[0x7f] == 'caf\xc3\xa9') { lock_t = \x1f\xff; }\n\n--"
     for name, content in (contents | {"binary": b"\0a b"}).items():
         (tmp_path / "tree" / name).write_bytes(content)
     compared, phases, mounted = run(tmp_path, "stats", tmp_path / "tree", "--rounds", "1")
@@ -91,6 +92,19 @@ def test_stats(tmp_path: Path) -> None:
     only, *_ = run(tmp_path, "stats", tmp_path / "tree", "--rounds", "1", "--only", "sort", "--no-scripts")
     assert list(only["rows"]) == ["sort"]
     assert "coreutils" not in only["rows"]["sort"]
+
+
+@pytest.mark.parametrize("words", ["whitespace", "letters"])
+def test_stats_of_an_archive_with_other_words(tmp_path: Path, words: str) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/code").write_bytes(b"if (to->lock_t[0x7f] == 'caf\xc3\xa9') { don't }\n" * 50)
+    archive = tmp_path / "tree.gomp"
+    pack(archive, tmp_path / "tree", words=words, version=1, stats=True)
+    options = ("--archive", archive, "--rounds", "1", "--only", "wordcount", "--only", "sequence_count")
+    compared, phases, _ = run(tmp_path, "stats", tmp_path / "tree", *options)
+    for rows in (compared["rows"], phases["rows"]):
+        assert set(rows) == {"wordcount", "sequence_count"}
+    assert all(("coreutils" in row) == (words == "whitespace") for row in compared["rows"].values())
 
 
 def test_grammar(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def measure_stats(
         with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
             packed = archive or Path(scratch, "tree.gomp")
             if archive is None:
-                command = [*GOMPFS, "pack", "-q", "--words", "whitespace", tree, packed]
+                command = [*GOMPFS, "pack", "-q", tree, packed]
                 subprocess.run(command, check=True, env=environment(), stdout=subprocess.DEVNULL)
             reports += _Measurement(tree, packed, Path(scratch), rounds, with_scripts=with_scripts).tables(tasks)
     return reports
@@ -121,7 +121,7 @@ class _Measurement:
                     for way in ways[task].values():
                         way.run()
         phases.notes.append(
-            "Load: reads and checks the section; for wordcount and sort, this includes all of the traversal. "
+            "Load: reads and checks the grammar; for wordcount and sort, this includes all of the traversal. "
             "The CPU initialises each part just before it traverses the part."
         )
         return [self._compare(title, ways), phases, self._virtual_files(title, ways)]
@@ -163,7 +163,7 @@ class _Measurement:
             names = sorted(os.fsencode(path) for path in paths.values())
             ways += [
                 Way(script.name, lambda script=script: [script.run(self._tree, names)])  # type: ignore[misc]
-                for script in scripts_for(task, sys.executable)
+                for script in scripts_for(task, archive.meta["words"], sys.executable)
             ]
         self._add_phases(archive, task, report, grammars, loading, phases)
         return ways

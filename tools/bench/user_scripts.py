@@ -11,13 +11,37 @@ from pathlib import Path
 
 from .programs import environment
 
-# One word per line, split by tr; the end of a file also ends a word.
-_WORDS = r"xargs -0 awk 1 | tr -s '[:space:]' '\n' | sed '/^$/d'"
+
+@dataclass(frozen=True)
+class _WordRule:
+    """How the programs find words: a command, and sets of characters as regular expressions, for awk and Python.
+
+    The end of a file also ends a word.
+    """
+
+    one_per_line: str
+    awk_separator: str
+    separator: str
+    letter: str
+
+
+_WORD_RULES = {
+    "whitespace": _WordRule(
+        r"tr -s '[:space:]' '\n'", r"[ \t\r\v\f]", r"[ \t\n\x0b\x0c\r]", r"[^ \t\n\x0b\x0c\r]"
+    ),
+    "identifiers": _WordRule(
+        r"tr -cs '[:alnum:]_\200-\377' '\n'",
+        r"[^0-9A-Za-z_\200-\377]",
+        r"[^0-9A-Za-z_\x80-\xff]",
+        r"[0-9A-Za-z_\x80-\xff]",
+    ),
+}
+_WORDS = r"xargs -0 awk 1 | {one_per_line} | sed '/^$/d'"
 _WORDS_OF_FILES = r"""xargs -0 awk '
-    BEGIN { FS = "[ \t\r\v\f]+" }
+    BEGIN { FS = "{separator}+" }
     { for (at = 1; at <= NF; ++at) if ($at != "") print FILENAME "\t" $at }'"""
 _SEQUENCES_OF_FILES = r"""xargs -0 awk '
-    BEGIN { FS = "[ \t\r\v\f]+" }
+    BEGIN { FS = "{separator}+" }
     FNR == 1 { seen = 0 }
     { for (at = 1; at <= NF; ++at) if ($at != "") {
         if (++seen > 2) print FILENAME "\t" first " " second " " $at
@@ -33,7 +57,7 @@ _BY_FILE = r"""sort -t $'\t' -k2,2 -k1,1nr -k3,3 | awk -F'\t' '{ print $2 FS $1 
 _BY_SEQUENCE = r"""sort -t $'\t' -k3,3 -k1,1nr -k2,2 | awk -F'\t' '{ print $3 FS $1 " " $2 }'"""
 _BY_WORD = r"""sort -u | awk -F'\t' '{ print $2 FS $1 }' | sort -t $'\t' -k1,1 -k2,2"""
 
-PIPELINES = {
+_PIPELINES = {
     "wordcount": f"{_WORDS} | {_COUNT} | {_BY_COUNT}",
     "sort": f"{_WORDS} | {_COUNT}",
     "inverted_index": f"{_WORDS_OF_FILES} | {_BY_WORD} | {_JOIN}",
@@ -52,7 +76,7 @@ def write(rows):
 _FRAMES = {
     "polars": r"""
 import polars
-words = polars.Series("word", texts).str.extract_all("[^ \t\n\x0b\x0c\r]+").explode().drop_nulls()
+words = polars.Series("word", texts).str.extract_all("{letter}+").explode().drop_nulls()
 counts = words.value_counts(name="count").sort(["count", "word"], descending=[True, False])
 write(counts.iter_rows())
 """,
@@ -63,12 +87,12 @@ connection.execute("set enable_progress_bar = false")  # otherwise it goes to st
 connection.execute("create table texts (text varchar)")
 connection.executemany("insert into texts values (?)", [[text] for text in texts])
 write(connection.execute('''
-    select word, count(*) from (select unnest(regexp_split_to_array(text, '[ \t\n\x0b\x0c\r]+')) as word from texts)
+    select word, count(*) from (select unnest(regexp_split_to_array(text, '{separator}+')) as word from texts)
     where word <> '' group by word order by 2 desc, 1''').fetchall())
 """,
     "cudf": r"""
 import cudf
-words = cudf.Series(texts).str.replace("[ \t\n\x0b\x0c\r]+", " ", regex=True).str.split(" ").explode()
+words = cudf.Series(texts).str.replace("{separator}+", " ", regex=True).str.split(" ").explode()
 counts = words[words.notnull() & (words != "")].value_counts().reset_index()
 counts.columns = ["word", "count"]
 counts = counts.sort_values(["count", "word"], ascending=[False, True])
@@ -91,17 +115,28 @@ class UserScript:
         return subprocess.run(self.command, input=given, stdout=subprocess.PIPE, cwd=tree, env=how, check=True).stdout
 
 
-def scripts_for(task: str, python: str) -> list[UserScript]:
-    """Returns the scripts that can run here; data frames are used only for word counts."""
-    scripts = []
+def scripts_for(task: str, words: str, python: str) -> list[UserScript]:
+    """Returns the scripts that can run here, for a word rule; data frames are used only for word counts."""
+    scripts: list[UserScript] = []
+    rule = _WORD_RULES.get(words)
+    if rule is None:
+        return scripts
     if all(shutil.which(program) for program in ("bash", "xargs", "awk", "sort")):
-        pipeline = ("bash", "-o", "pipefail", "-c", PIPELINES[task])
-        scripts.append(UserScript("coreutils", pipeline))
+        pipeline = _fill(_PIPELINES[task], one_per_line=rule.one_per_line, separator=rule.awk_separator)
+        scripts.append(UserScript("coreutils", ("bash", "-o", "pipefail", "-c", pipeline)))
     if task == "wordcount":
         scripts += [
-            UserScript(name, (python, "-c", _READ + script)) for name, script in _FRAMES.items() if find_spec(name)
+            UserScript(name, (python, "-c", _READ + _fill(script, separator=rule.separator, letter=rule.letter)))
+            for name, script in _FRAMES.items()
+            if find_spec(name)
         ]
     return scripts
+
+
+def _fill(script: str, **values: str) -> str:
+    for name, value in values.items():
+        script = script.replace(f"{{{name}}}", value)
+    return script
 
 
 def missing_frames() -> list[str]:

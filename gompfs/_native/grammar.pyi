@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,8 +130,8 @@ def read_grammar(section: Buffer, num_threads: int) -> Grammar:
     """Reads and checks a grammar section. Raises ValueError, naming what is wrong."""
 
 def read_parts_grammar(
-    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
-    extents: tuple[NDArray[np.integer], ...],
+    parts: tuple[Any, ...],
+    extents: Buffer,
     word_section: Buffer,
     max_word_bytes: int,
     word_rule: WordRule,
@@ -139,9 +140,11 @@ def read_parts_grammar(
 ) -> Grammar:
     """Returns the grammar of the words of a segment whose text is stored in parts.
 
-    A part has a head and blocks; or no head (b""), no blocks, and its text. `extents` are columns, by part, offset and
-    inode number: part (u32); offset in the text of the part, size, inode number (u64); and whether the file began in
-    an earlier part (u8). Raises ValueError, naming what is wrong.
+    `parts` are a descriptor, which is closed, or a function read(offset, size) -> bytes; the block size; columns by
+    part: offset in the solid stream, size, archive offset of the head (u64), size of the head (u32; 0: no head), first
+    block (u64), and the text of each part without a head; columns by block: archive offset (u64), stored size (u32).
+    `extents` are all rows of the index: inode number, file offset, offset in the solid stream, size (u64). Raises
+    ValueError, naming what is wrong, and what reading raises.
     """
 
 def grammar_of_tokens(

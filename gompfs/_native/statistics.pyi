@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,8 +136,8 @@ def word_count_report(
     """
 
 def parts_word_count_report(
-    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]],
-    extents: tuple[NDArray[np.integer], ...],
+    parts: tuple[Any, ...],
+    extents: Buffer,
     word_section: Buffer,
     max_word_bytes: int,
     word_rule: WordRule,
@@ -150,6 +151,20 @@ def parts_word_count_report(
 
     See gompfs._native.grammar.read_parts_grammar for the first arguments. Only the files `inos` are counted, or all.
     Raises ValueError, naming what is wrong.
+    """
+
+def check_words_of_parts(
+    parts: tuple[Any, ...],
+    extents: Buffer,
+    word_section: Buffer,
+    max_word_bytes: int,
+    word_rule: WordRule,
+    word_characters: bytes,
+    num_threads: int,
+) -> None:
+    """Compares the words that are stored in parts with the words of their text, and with each other.
+
+    See gompfs._native.grammar.read_parts_grammar for the arguments. Raises ValueError, naming what is wrong.
     """
 
 def task_report(corpus: Corpus, task: PostingsTask, top: int, postings: Postings, num_threads: int) -> Report:

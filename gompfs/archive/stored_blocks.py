@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import add
@@ -19,7 +19,7 @@ from gompfs.archive.part_heads import StoredHeads
 from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
-from gompfs.format import ArchiveFile
+from gompfs.format import ArchiveFile, for_native
 from gompfs.model import BlockPlaces, Section, Segment
 
 if TYPE_CHECKING:
@@ -149,22 +149,9 @@ class StoredBlocks:
             Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
         ]
 
-    def read_parts(self, segment: Segment) -> list[tuple[memoryview, list[memoryview]]]:
-        """Returns the head and the compressed blocks of each part of a segment, not checked.
-
-        A part without a head has an empty one, and no blocks.
-        """
-        parts = segment.parts
-        heads = [number for number, size in enumerate(parts.head_sizes) if size]
-        read = dict(zip(heads, self._read_at(parts.head_offsets, parts.head_sizes, heads), strict=True))
-        result = []
-        block = 0
-        for number, size in enumerate(parts.sizes):
-            end = block + -(-size // self._block_size)
-            blocks = self._read(segment.places, range(block, end)) if number in read else []
-            result.append((read.get(number, memoryview(b"")), blocks))
-            block = end
-        return result
+    def open_for_native(self) -> int | Callable[[int, int], bytes]:
+        """Returns what the C++ core reads the archive with; see `for_native`."""
+        return for_native(self._file)
 
     def read_section(self, section: Section) -> memoryview:
         """Returns the content of a section. Raises CorruptBlockError or CorruptIndexError."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from gompfs.format.archive_file import ArchiveFile, LocalFile
+from gompfs.format.archive_file import ArchiveFile, LocalFile, for_native
 from gompfs.format.footer import (
     FOOTER_SIZE,
     INDEX_ALIGNMENT,
@@ -48,6 +48,7 @@ __all__ = [
     "encode_image",
     "ends_in_block",
     "footer_at",
+    "for_native",
     "last_footer",
     "read_image",
     "read_index",

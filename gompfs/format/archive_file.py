@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from typing import Protocol
 
 from gompfs.errors import ArchiveFormatError
@@ -67,3 +68,10 @@ class LocalFile:
         """See ArchiveFile.close."""
         descriptor, self._descriptor = self._descriptor, -1
         os.close(descriptor)
+
+
+def for_native(file: ArchiveFile) -> int | Callable[[int, int], bytes]:
+    """Returns what the C++ core reads a file with: a new descriptor, which it closes, or a function (offset, size)."""
+    if isinstance(file, LocalFile):
+        return file.duplicate()
+    return lambda archive_offset, size: file.read(size, archive_offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gompfs.grammar.builder import GrammarBuilder, PartsInRules, PartsInText, RuleBuilder
 from gompfs.grammar.collector import PROBE_SIZE, GrammarCollector, is_text
-from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TextInParts, TokenizedFiles
+from gompfs.grammar.grammar import NO_RULES, CountedWords, Grammar, GrammarPart, TokenizedFiles
 
 __all__ = [
     "NO_RULES",
@@ -17,7 +17,6 @@ __all__ = [
     "PartsInRules",
     "PartsInText",
     "RuleBuilder",
-    "TextInParts",
     "TokenizedFiles",
     "is_text",
 ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
 from gompfs.model import WORD_RULES
-
-if TYPE_CHECKING:  # typing_extensions need not be installed
-    from typing_extensions import Buffer
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"
@@ -66,22 +63,6 @@ class TokenizedFiles:
     words: NDArray[np.uint32]
 
 
-class TextInParts(NamedTuple):
-    """Text that is stored in parts: the arguments of read_parts_grammar in gompfs._native.grammar."""
-
-    parts: Sequence[tuple[Buffer, Sequence[Buffer], Buffer]]
-    extents: tuple[NDArray[np.integer], ...]
-    words: Buffer
-    max_word_bytes: int
-    word_rule: _grammar.WordRule
-    word_characters: bytes
-
-    @staticmethod
-    def damaged(error: ValueError) -> ArchiveFormatError:
-        """Returns the error for text of which the C++ core said what is wrong."""
-        return ArchiveFormatError(f"the text of the archive has no statistics: {error}")
-
-
 class Grammar:
     """The dictionary of a segment's text and the parts of its grammar. It is immutable, and checked when it is read."""
 
@@ -99,14 +80,6 @@ class Grammar:
         except ValueError as error:
             raise _damaged(error) from None
         return cls(native)
-
-    @classmethod
-    def of_parts(cls, text: TextInParts) -> Grammar:
-        """Returns the grammar of text that is stored in parts. Raises ArchiveFormatError if it is damaged."""
-        try:
-            return cls(_grammar.read_parts_grammar(*text, len(os.sched_getaffinity(0))))
-        except ValueError as error:
-            raise text.damaged(error) from None
 
     @classmethod
     def of_tokens(

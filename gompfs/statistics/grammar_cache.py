@@ -60,7 +60,7 @@ def load_grammars(archive: Archive) -> list[Grammar]:
     texts = map(archive.read_section, grammar_sections(archive))
     grammars = [Grammar.from_bytes(text, archive.word_rules) for text in texts]
     return grammars + [
-        Grammar.of_parts(text_in_parts(archive, segment)) for segment in archive.segments if has_text_parts(segment)
+        text_in_parts(archive, segment).grammar() for segment in archive.segments if has_text_parts(segment)
     ]
 
 

@@ -1,24 +1,80 @@
-"""The grammar of a segment whose text is stored in parts (codec gompresso-tadoc): its words, without a second copy."""
+"""The text of a segment that is stored in parts (codec gompresso-tadoc), as the C++ core takes it for statistics.
+
+This module does not need NumPy, which takes as long to import as a tenth of the words of a large archive to count.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from gompfs.archive.arrays import all_extents
+from gompfs._native import grammar as _grammar
+from gompfs._native import statistics as _statistics
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
-from gompfs.errors import CorruptBlockError
-from gompfs.grammar import TextInParts
-from gompfs.grammar.grammar import WORD_RULE_KINDS
-from gompfs.grammar.word_characters import word_characters
+from gompfs.errors import ArchiveFormatError, CorruptBlockError
 from gompfs.model import WORD_SECTION, PartKind, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
+    from gompfs.grammar import Grammar
 
+
+_Arguments: TypeAlias = tuple[tuple[Any, ...], "array[int]", memoryview | bytes, int, _grammar.WordRule, bytes]
+
+
+class TextInParts(NamedTuple):
+    """The text of a segment: where its parts are, all extents of the index, and the section `words`."""
+
+    open_file: Callable[[], int | Callable[[int, int], bytes]]
+    """Returns what the C++ core reads the archive with."""
+    block_size: int
+    columns_of_parts: tuple[array[int], ...]
+    """Columns by part: offset in the solid stream, size, archive offset and size of the head, first block."""
+    texts: Sequence[bytes]
+    """The texts of parts without a head, and b"" for all others."""
+    columns_of_blocks: tuple[memoryview[int], ...]
+    """Columns by block: archive offset, stored size."""
+    extents: array[int]
+    words: memoryview | bytes
+    max_word_bytes: int
+    word_rule: str
+
+    def arguments(self) -> _Arguments:
+        """Returns the first arguments of read_parts_grammar in gompfs._native.grammar, for one call."""
+        rule, characters = _grammar.WordRule[self.word_rule.upper()], b""
+        if self.word_rule == "letters":
+            from gompfs.grammar.word_characters import word_characters
+
+            characters = word_characters(self.word_rule)
+        columns = (*self.columns_of_parts, self.texts, *self.columns_of_blocks)
+        parts = (self.open_file(), self.block_size, *columns)
+        return parts, self.extents, self.words, self.max_word_bytes, rule, characters
+
+    def grammar(self) -> Grammar:
+        """Returns the grammar of the text. Raises ArchiveFormatError if it is damaged."""
+        from gompfs.grammar import Grammar
+
+        try:
+            num_threads = len(os.sched_getaffinity(0))
+            return Grammar(_grammar.read_parts_grammar(*self.arguments(), num_threads))
+        except ValueError as error:
+            raise self.damaged(error) from None
+
+    def check(self) -> None:
+        """Compare the words that are stored with the words of the text. Raises ArchiveFormatError."""
+        try:
+            _statistics.check_words_of_parts(*self.arguments(), len(os.sched_getaffinity(0)))
+        except ValueError as error:
+            raise self.damaged(error) from None
+
+    @staticmethod
+    def damaged(error: ValueError) -> ArchiveFormatError:
+        """Returns the error for text of which the C++ core said what is wrong."""
+        return ArchiveFormatError(f"the text of the archive has no statistics: {error}")
 
 
 def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
@@ -26,30 +82,34 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
 
     Raises ArchiveFormatError, CorruptIndexError or CorruptBlockError.
     """
-    ranges = np.array(list(segment.part_ranges(archive.block_size)), np.int64).reshape(-1, 2)
-    is_text = np.frombuffer(segment.parts.kinds, np.uint8) != PartKind.DATA
-    parts = [
-        (head, blocks, b"" if len(head) else _text(archive, segment, *ranges[number]))
-        for number, (head, blocks) in enumerate(archive.stored.read_parts(segment))
-        if is_text[number]
-    ]
-    extents = _extents_of_parts(all_extents(archive), ranges[is_text])
-    rule = archive.meta["words"]
-    return TextInParts(parts, extents, *_words(archive, segment), WORD_RULE_KINDS[rule], word_characters(rule))
+    parts, block_size = segment.parts, archive.block_size
+    ranges = list(segment.part_ranges(block_size))
+    numbers = [number for number, kind in enumerate(parts.kinds) if kind != PartKind.DATA]
+    columns = (
+        array("Q", [ranges[number][0] for number in numbers]),
+        array("Q", [parts.sizes[number] for number in numbers]),
+        array("Q", [parts.head_offsets[number] for number in numbers]),
+        array("I", [parts.head_sizes[number] for number in numbers]),
+        array("Q", [ranges[number][0] // block_size - segment.first_block for number in numbers]),
+    )
+    return TextInParts(
+        archive.stored.open_for_native,
+        block_size,
+        columns,
+        [b"" if parts.head_sizes[number] else _text(archive, segment, *ranges[number]) for number in numbers],
+        (segment.places.archive_offsets, segment.places.compressed_sizes),
+        _extents(archive),
+        *_words(archive, segment),
+        archive.meta["words"],
+    )
 
 
-def _extents_of_parts(extents: NDArray[np.int64], ranges: NDArray[np.int64]) -> tuple[NDArray[np.integer], ...]:
-    """Returns part, offset, size, ino and whether the file began before, of the extents in some parts."""
-    ino, file_offset, stream_offset, size = extents.T
-    part = np.searchsorted(ranges[:, 0], stream_offset, "right") - 1
-    is_inside = (part >= 0) & (stream_offset < ranges[part, 1]) if len(ranges) else np.zeros(len(ino), np.bool_)
-    chosen = np.flatnonzero(is_inside)
-    chosen = chosen[np.lexsort((ino[chosen], stream_offset[chosen]))]
-    part = part[chosen]
-    offset = stream_offset[chosen] - ranges[part, 0]
-    continues = file_offset[chosen] > 0
-    columns = part, offset, size[chosen], ino[chosen], continues
-    return tuple(map(np.ndarray.astype, columns, ("<u4", "<u8", "<u8", "<u8", "u1")))
+def _extents(archive: Archive) -> array[int]:
+    """Returns all extents: inode number, file offset, stream offset and size of each."""
+    extents = array("q")
+    for rows in archive.index.all_extents():
+        extents.extend(chain.from_iterable(rows))
+    return extents
 
 
 def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]:

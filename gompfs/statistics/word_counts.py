@@ -45,15 +45,18 @@ def word_counts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Rep
 
 def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Report:
     """Counts the words of the only segment, whose text is stored in parts, without making its grammar."""
-    from gompfs.grammar.grammar import ino_array
     from gompfs.statistics.text_in_parts import text_in_parts
 
     text = text_in_parts(source.archive, source.archive.segments[0])
-    inos = None if query.ino is None else ino_array(source.counted_inos(query))
+    inos = None
+    if query.ino is not None:
+        from gompfs.grammar.grammar import ino_array
+
+        inos = ino_array(source.counted_inos(query))
     num_threads = len(os.sched_getaffinity(0))
     try:
         native = _statistics.parts_word_count_report(
-            *text, inos, order is SortOrder.BY_COUNT, query.top, num_threads
+            *text.arguments(), inos, order is SortOrder.BY_COUNT, query.top, num_threads
         )
     except ValueError as error:
         raise text.damaged(error) from None

@@ -12,8 +12,10 @@ from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents
 from gompfs.archive.stored_blocks import Block
 from gompfs.codec import BLOCK_ALIGNMENT, BlockStatus
-from gompfs.errors import CorruptIndexError, StatsUnavailableError
+from gompfs.errors import ArchiveFormatError, CorruptIndexError, StatsUnavailableError
 from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
+from gompfs.statistics.grammar_cache import has_text_parts
+from gompfs.statistics.text_in_parts import text_in_parts
 from gompfs.verify.grammar_check import GrammarCheck
 
 _BATCH_BYTES = 16 << 20
@@ -54,7 +56,7 @@ def verify_archive(archive: Archive, progress: Callable[[int], None] | None = No
 
     `progress` is called with the uncompressed bytes of each step. The checks that opening an archive makes are not
     repeated. Only one grammar is in memory at a time. The text of its files is decoded a second time and compared with
-    the grammar word by word.
+    the grammar word by word. Text stored in parts is read a second time: the words of its heads are compared with it.
     """
     return _Verification(archive, progress or (lambda _size: None)).run()
 
@@ -66,6 +68,7 @@ class _Verification:
         self._archive = archive
         self._progress = progress
         self._report = VerifyReport()
+        self._damaged_segments: set[int] = set()
 
     def run(self) -> VerifyReport:
         """Check everything. Returns the report."""
@@ -82,6 +85,8 @@ class _Verification:
         for section in self._archive.sections:
             self._check_section(section, grammars)
         report.problems += grammars.finish()
+        if is_sound:
+            self._check_words()
         if any(problem.ino is not None for problem in report.problems):
             report.paths = self._paths
         return report
@@ -90,8 +95,23 @@ class _Verification:
         """Check the blocks of a segment's part of the stream."""
         self._check_alignment("", segment.first_block, segment.places)
         decode = partial(self._archive.stored.decode_segment, segment, verify=True)
-        for number, status in self._damaged(segment.places, decode):
-            self._report.damages.append(Damage(segment.first_block + number, status))
+        damaged = self._damaged(segment.places, decode)
+        self._report.damages += [Damage(segment.first_block + number, status) for number, status in damaged]
+        if damaged:
+            self._damaged_segments.add(segment.number)
+
+    def _check_words(self) -> None:
+        """Compare the words that heads of parts hold with those of the text. Segments with damaged blocks are skipped.
+
+        Decoders of blocks do not notice a word that is none by the word rule of the archive; statistics do.
+        """
+        for segment in self._archive.segments:
+            if not has_text_parts(segment) or segment.number in self._damaged_segments:
+                continue
+            try:
+                text_in_parts(self._archive, segment).check()
+            except ArchiveFormatError as error:
+                self._report.problems.append(Problem(f"segment {segment.number}: {error.message}"))
 
     def _check_section(self, section: Section, grammars: GrammarCheck) -> None:
         """Check the blocks of a section and, if it is a grammar, its content."""
@@ -102,11 +122,14 @@ class _Verification:
             self._archive.stored.check_section(section)
         except CorruptIndexError as error:
             self._report.problems.append(Problem(error.message))
+            self._damaged_segments.add(section.segment)
             return
         self._check_alignment(f"section {name}: ", 0, section.places)
         decode = partial(self._archive.stored.decode_places, section.places, verify=True)
         damaged = self._damaged(section.places, decode, content.extend if is_grammar else None)
         self._report.damages += [Damage(number, status, section=name) for number, status in damaged]
+        if damaged:
+            self._damaged_segments.add(section.segment)
         if is_grammar and not damaged:
             self._report.problems += grammars.take_section(section.segment, content)
 

@@ -53,7 +53,7 @@ Grammar* make_of_tokens(const Array<std::uint64_t>& starts, const Array<std::uin
 }
 
 // See HeldParts.
-Grammar* read_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
+Grammar* read_parts(const nb::tuple& parts, nb::handle extents, nb::handle word_section,
                     std::uint64_t max_word_bytes, WordRule word_rule,
                     const nb::bytes& word_characters, unsigned num_threads) {
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);

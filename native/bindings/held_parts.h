@@ -2,11 +2,14 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/variant.h>
 
 #include <cstdint>
 #include <deque>
+#include <utility>
 #include <vector>
 
+#include "bindings/archive_bytes.h"
 #include "bindings/arrays.h"
 #include "bindings/buffer_view.h"
 #include "bindings/values.h"
@@ -16,42 +19,48 @@ namespace gompfs {
 
 // The arguments of gompfs._native.grammar.read_parts_grammar. Holds the buffers as long as it
 // lives.
-struct HeldParts {
-    std::deque<BufferView> views;
-    std::vector<StoredPart> parts;
-    std::vector<TextExtent> extents;
-    Bytes words;
-    std::uint64_t max_word_bytes;
-    Tokenizer tokenizer;
+class HeldParts {
+  public:
+    // See read_parts_grammar in gompfs/_native/grammar.pyi.
+    HeldParts(const nanobind::tuple& stored, nanobind::handle rows, nanobind::handle word_section,
+              std::uint64_t word_limit, WordRule word_rule, const nanobind::bytes& word_characters)
+        : parts(parts_of(stored)),
+          extents(find_text_extents(
+              values_of<std::uint64_t>(rows),
+              {values_of<std::uint64_t>(stored[2]), values_of<std::uint64_t>(stored[3])})),
+          words(view(word_section)),
+          max_word_bytes(word_limit),
+          tokenizer(word_rule, as_vector(word_characters)) {}
 
-    // `given` are tuples of (head, blocks, text); `columns` are those of TextExtent.
-    HeldParts(nanobind::sequence given, const nanobind::tuple& columns,
-              nanobind::handle word_section, std::uint64_t word_limit, WordRule word_rule,
-              const nanobind::bytes& word_characters)
-        : max_word_bytes(word_limit), tokenizer(word_rule, as_vector(word_characters)) {
+  private:
+    std::deque<BufferView> views_;  // must be initialised before `parts`
+
+  public:
+    const StoredParts parts;
+    const std::vector<TextExtent> extents;
+    const Bytes words;
+    const std::uint64_t max_word_bytes;
+    const Tokenizer tokenizer;
+
+  private:
+    Bytes view(nanobind::handle buffer) {
+        return views_.emplace_back(buffer, PyBUF_SIMPLE).bytes();
+    }
+
+    StoredParts parts_of(const nanobind::tuple& stored) {
         namespace nb = nanobind;
-        const auto view = [&](nb::handle bytes) {
-            return views.emplace_back(bytes, PyBUF_SIMPLE).bytes();
-        };
-        for (const nb::handle part : given) {
-            const auto fields = nb::cast<nb::tuple>(part);
-            StoredPart& added = parts.emplace_back();
-            added.head = view(fields[0]);
-            for (const nb::handle block : nb::cast<nb::sequence>(fields[1])) {
-                added.blocks.push_back(view(block));
-            }
-            added.text = view(fields[2]);
+        auto fetch = make_fetch(nb::cast<ArchiveBytes>(stored[0]));
+        StoredParts::Columns columns;
+        columns.sizes = values_of<std::uint64_t>(stored[3]);
+        columns.head_offsets = values_of<std::uint64_t>(stored[4]);
+        columns.head_sizes = values_of<std::uint32_t>(stored[5]);
+        columns.first_blocks = values_of<std::uint64_t>(stored[6]);
+        for (const nb::handle text : nb::cast<nb::sequence>(stored[7])) {
+            columns.texts.push_back(view(text));
         }
-        const auto numbers = values_of<std::uint32_t>(columns[0]);
-        const auto offsets = values_of<std::uint64_t>(columns[1]);
-        const auto sizes = values_of<std::uint64_t>(columns[2]);
-        const auto inos = values_of<std::uint64_t>(columns[3]);
-        const auto continues = values_of<std::uint8_t>(columns[4]);
-        for (std::size_t row = 0; row < numbers.size(); ++row) {
-            extents.push_back({numbers[row], offsets.at(row), sizes.at(row), inos.at(row),
-                               continues.at(row) != 0});
-        }
-        words = view(word_section);
+        columns.block_offsets = values_of<std::uint64_t>(stored[8]);
+        columns.block_sizes = values_of<std::uint32_t>(stored[9]);
+        return {std::move(columns), nb::cast<std::uint64_t>(stored[1]), std::move(fetch)};
     }
 };
 

@@ -6,21 +6,17 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
 #include <cstring>
-#include <memory>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "bindings/archive_bytes.h"
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
-#include "bindings/buffer_view.h"
 #include "bindings/shared_symbols.h"
 #include "bindings/values.h"
-#include "common/read_fully.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -28,37 +24,10 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-// An open file, which is closed when nothing refers to it any more.
-class OpenFile {
-  public:
-    explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-    ~OpenFile() { ::close(descriptor_); }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-
-    std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size) const {
-        std::vector<std::uint8_t> bytes(size);
-        bytes.resize(read_fully(descriptor_, bytes, offset));
-        return bytes;
-    }
-
-  private:
-    const int descriptor_;
-};
-
-// A Python function read(offset, size) -> bytes.
-std::vector<std::uint8_t> call(const nb::callable& read, std::uint64_t offset, std::uint64_t size) {
-    const nb::gil_scoped_acquire acquire;
-    const nb::object result = read(offset, size);
-    const BufferView view(result, PyBUF_SIMPLE);
-    const Bytes bytes = view.bytes();
-    return {bytes.begin(), bytes.end()};
-}
-
 using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, nb::object>;
 
-void init(PartHeads* self, const std::vector<Columns>& segments,
-          const std::variant<int, nb::callable>& file, std::uint64_t capacity) {
+void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBytes& file,
+          std::uint64_t capacity) {
     std::vector<SegmentHeads> heads;
     for (const auto& [first_blocks, offsets, sizes, word_offsets, word_sizes] : segments) {
         heads.push_back({values_of<std::uint64_t>(first_blocks), values_of<std::uint64_t>(offsets),
@@ -71,16 +40,7 @@ void init(PartHeads* self, const std::vector<Columns>& segments,
             throw nb::value_error("the columns of a segment do not have equally many values");
         }
     }
-    PartHeads::Fetch fetch;
-    if (const int* const descriptor = std::get_if<int>(&file)) {
-        fetch = [open = std::make_shared<OpenFile>(*descriptor)](
-                    std::uint64_t offset, std::uint64_t size) { return open->read(offset, size); };
-    } else {
-        fetch = [read = std::get<nb::callable>(file)](std::uint64_t offset, std::uint64_t size) {
-            return call(read, offset, size);
-        };
-    }
-    new (self) PartHeads(std::move(heads), std::move(fetch), capacity);
+    new (self) PartHeads(std::move(heads), make_fetch(file), capacity);
 }
 
 // The symbols of the parts of blocks, None for a part without a head or with a damaged one, and the

@@ -76,7 +76,7 @@ Report* of_word_counts(nb::list sources, const std::vector<Array<std::uint64_t>>
 }
 
 // Parts as HeldParts takes them; the words of files in `inos` are counted, or of all files.
-Report* of_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_section,
+Report* of_parts(const nb::tuple& parts, nb::handle extents, nb::handle word_section,
                  std::uint64_t max_word_bytes, WordRule word_rule, const nb::bytes& word_characters,
                  const Inos& inos, bool by_count, std::uint64_t top, unsigned num_threads) {
     const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
@@ -90,6 +90,18 @@ Report* of_parts(nb::sequence parts, const nb::tuple& extents, nb::handle word_s
             std::make_unique<PartsWordCountReport>(std::move(counts), by_count, top, num_threads);
     });
     return report.release();
+}
+
+// Throws if the words that are stored are not the words of the text.
+void check_words(const nb::tuple& parts, nb::handle extents, nb::handle word_section,
+                 std::uint64_t max_word_bytes, WordRule word_rule, const nb::bytes& word_characters,
+                 unsigned num_threads) {
+    const HeldParts held(parts, extents, word_section, max_word_bytes, word_rule, word_characters);
+    run_interruptibly([&] {
+        PartsWordCounts(held.parts, held.extents, held.words, held.max_word_bytes, held.tokenizer,
+                        CountedFiles(), num_threads)
+            .check_that_words_differ();
+    });
 }
 
 Report* of_words(const std::vector<const Grammar*>& grammars, std::uint64_t ino,
@@ -120,6 +132,8 @@ void bind_report(nb::module_& statistics) {
     statistics.def("parts_word_count_report", &of_parts, "parts"_a, "extents"_a, "word_section"_a,
                    "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "inos"_a.none(),
                    "by_count"_a, "top"_a, "num_threads"_a, nb::rv_policy::take_ownership);
+    statistics.def("check_words_of_parts", &check_words, "parts"_a, "extents"_a, "word_section"_a,
+                   "max_word_bytes"_a, "word_rule"_a, "word_characters"_a, "num_threads"_a);
     statistics.def("words_report", &of_words, "grammars"_a, "ino"_a, "begin"_a, "end"_a,
                    nb::keep_alive<0, 1>(), nb::rv_policy::take_ownership);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,9 +25,9 @@ std::vector<std::uint8_t> encode_tadoc(std::span<const std::uint32_t> ranks, std
 // `payload` was read.
 bool decode_tadoc(Bytes payload, const SymbolTable& symbols, MutableBytes content);
 
-// Decodes the ranks of a payload, without their bytes, and appends them to `ranks`; leaves out the
-// first one if it belongs to the block before. Returns false if the payload is not valid.
-bool decode_tadoc_ranks(Bytes payload, const SymbolTable& symbols,
-                        std::vector<std::uint32_t>& ranks);
+// Decodes the ranks of a payload, without their bytes, and appends them to `ranks`. Returns how
+// many bytes of the first symbol belong to the block before; nothing if the payload is not valid.
+std::optional<std::uint32_t> decode_tadoc_ranks(Bytes payload, const SymbolTable& symbols,
+                                                std::vector<std::uint32_t>& ranks);
 
 }  // namespace gompfs

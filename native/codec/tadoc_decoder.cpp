@@ -193,24 +193,21 @@ bool decode_tadoc(Bytes bytes, const SymbolTable& symbols, MutableBytes content)
     return output.is_full() && ranks.at_end();
 }
 
-bool decode_tadoc_ranks(Bytes bytes, const SymbolTable& symbols, std::vector<std::uint32_t>& all) {
+std::optional<std::uint32_t> decode_tadoc_ranks(Bytes bytes, const SymbolTable& symbols,
+                                                std::vector<std::uint32_t>& all) {
     Payload payload;
     std::span<const std::uint32_t> next;
     if (!payload.read(bytes) || symbols.code.is_empty) {
-        return false;
+        return std::nullopt;
     }
     Ranks ranks(payload, symbols);
-    if (!ranks.next(next)) {
-        return false;
-    }
-    next = next.subspan(payload.skip != 0 ? 1 : 0);
-    while (!next.empty()) {
-        all.insert(all.end(), next.begin(), next.end());
+    do {
         if (!ranks.next(next)) {
-            return false;
+            return std::nullopt;
         }
-    }
-    return ranks.at_end();
+        all.insert(all.end(), next.begin(), next.end());
+    } while (!next.empty());
+    return ranks.at_end() ? std::optional(payload.skip) : std::nullopt;
 }
 
 }  // namespace gompfs

@@ -12,6 +12,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
 namespace gompfs {
 
 constexpr std::size_t kLargePage = std::size_t{2} << 20;
@@ -25,6 +29,14 @@ inline void use_large_pages(void* memory, std::size_t size) {
     if (first < end) {
         madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
     }
+}
+
+// Gives memory back to the system that was freed between objects still in use, if the C library
+// can.
+inline void free_unused_memory() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
 }
 
 // An allocator that leaves new items uninitialised, and uses large pages for large vectors. With

@@ -3,6 +3,7 @@
 #include "grammar/part_merger.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "common/parallel.h"
@@ -57,31 +58,43 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
     return pieces;
 }
 
-Dictionary expand_ranges(const std::vector<DictionaryRange>& ranges) {
-    Dictionary dictionary;
+// A range shares nothing with the range before, so ranges are expanded independently.
+Dictionary expand_ranges(std::vector<DictionaryRange> ranges, unsigned num_threads) {
+    std::vector<std::uint64_t> first_words{0}, first_bytes{0};
     for (const DictionaryRange& range : ranges) {
+        first_words.push_back(first_words.back() + range.num_words);
+        first_bytes.push_back(std::accumulate(range.shared_lengths.begin(),
+                                              range.shared_lengths.end(),
+                                              first_bytes.back() + range.suffixes.size()));
+    }
+    Dictionary dictionary;
+    dictionary.starts.resize(first_words.back() + 1);
+    dictionary.bytes.resize(first_bytes.back());
+    parallel_for(ranges.size(), num_threads, [&](std::size_t index) {
+        const DictionaryRange range = std::move(ranges[index]);
         const std::uint8_t* length = range.suffix_lengths.data();
         auto suffix = range.suffixes.begin();
-        std::size_t previous = 0;
+        std::uint64_t* start = &dictionary.starts[first_words[index]];
+        char* const begin = dictionary.bytes.data() + first_bytes[index];
+        const char* previous = begin;
+        char* next = begin;
         for (const std::uint8_t shared : range.shared_lengths) {
-            const std::size_t start = dictionary.bytes.size();
             const auto rest = static_cast<std::ptrdiff_t>(read_number(length));
-            dictionary.bytes.resize(start + shared);
-            std::copy_n(dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(previous), shared,
-                        dictionary.bytes.begin() + static_cast<std::ptrdiff_t>(start));
-            dictionary.bytes.insert(dictionary.bytes.end(), suffix, suffix + rest);
+            std::copy_n(previous, shared, next);
+            std::copy_n(suffix, rest, next + shared);
             suffix += rest;
-            dictionary.starts.push_back(dictionary.bytes.size());
-            previous = start;
+            previous = next;
+            next += shared + rest;
+            *++start = static_cast<std::uint64_t>(next - dictionary.bytes.data());
         }
-    }
+    });
     return dictionary;
 }
 
 Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads) {
     std::vector<std::vector<std::uint32_t>> ranks;
-    const std::vector<DictionaryRange> ranges = merge_words(parts, num_threads, ranks);
-    Grammar grammar{word_rule, BuilderKind::none, expand_ranges(ranges), {}};
+    Grammar grammar{word_rule, BuilderKind::none, {}, {}};
+    grammar.dictionary = expand_ranges(merge_words(parts, num_threads, ranks), num_threads);
     for (std::size_t number = 0; number < parts.size(); ++number) {
         Part& part = grammar.parts.emplace_back();
         static_cast<PartHead&>(part) = std::move(parts[number].head);

@@ -19,6 +19,6 @@ std::vector<std::vector<std::uint8_t>> merge_to_section(std::vector<BuiltPart> p
 Grammar merge_to_grammar(std::vector<BuiltPart> parts, WordRule word_rule, unsigned num_threads);
 
 // Returns all words of the ranges of a dictionary.
-Dictionary expand_ranges(const std::vector<DictionaryRange>& ranges);
+Dictionary expand_ranges(std::vector<DictionaryRange> ranges, unsigned num_threads);
 
 }  // namespace gompfs

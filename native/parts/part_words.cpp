@@ -8,227 +8,183 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
-#include "codec/block.h"
-#include "codec/tadoc_codec.h"
 #include "grammar/grammar.h"
+#include "parts/opened_part.h"
 
 namespace gompfs {
 namespace {
 
-[[noreturn]] void fail() { throw std::invalid_argument("a part of its text is damaged"); }
-
-Bytes checked_payload(Bytes block, Codec codec) {
-    const std::optional<BlockHeader> header = parse_block_header(block);
-    if (!header || header->codec != codec || check_block(*header, block) != BlockStatus::ok) {
-        fail();
-    }
-    return block.subspan(kBlockHeaderSize);
-}
-
-// The expansions of all symbols of a head, without their bytes.
-std::vector<Expansion> expansions_of(const Head& head, const WordSection& words) {
-    std::vector<Expansion> expansions;
-    expansions.reserve(head.num_symbols());
-    const auto add = [&](std::size_t size, bool is_word) {
-        expansions.emplace_back(0, static_cast<std::uint32_t>(size), !is_word, is_word);
-    };
-    const auto add_tokens = [&](const TokenList& local, const TokenList& global,
-                                const std::vector<std::uint32_t>& numbers, bool are_words) {
-        for (std::uint32_t index = 0; index < local.size(); ++index) {
-            add(local[index].size() + are_words, are_words);
-        }
-        for (const std::uint32_t number : numbers) {
-            if (number >= global.size()) {
-                fail();
-            }
-            add(global[number].size() + are_words, are_words);
-        }
-    };
-    if (head.has_splitter) {
-        expansions.emplace_back(0, 0, true, false);
-    }
-    add_tokens(head.local_words, words.words(), head.global_words, true);
-    add_tokens(head.local_separators, words.separators(), head.global_separators, false);
-    for (std::uint32_t rule = 0; rule < head.num_rules(); ++rule) {
-        std::uint64_t size = 0;
-        Expansion before;
-        const Expansion first = expansions[head.rule_symbols[head.rule_starts[rule]]];
-        for (auto index = head.rule_starts[rule]; index < head.rule_starts[rule + 1]; ++index) {
-            const Expansion& symbol = expansions[head.rule_symbols[index]];
-            size += symbol.size() - std::uint64_t{symbol.takes_space_of(before)};
-            before = symbol;
-        }
-        if (size > kMaxExpansionSize) {
-            fail();
-        }
-        expansions.emplace_back(0, static_cast<std::uint32_t>(size), first.begins_with_separator(),
-                                before.ends_with_word());
-    }
-    return expansions;
-}
-
-// Calls take(symbol) for every symbol of the root but the splitter, and end(start, size, goes_on)
-// after each piece of a file.
-template <typename Take, typename End>
-void for_each_piece(const Head& head, const std::vector<Expansion>& expansions,
-                    std::span<const Bytes> blocks, Take&& take, End&& end) {
-    SymbolTable table;
-    table.code = head.code;
-    table.expansions.resize(head.num_symbols());  // their number is the limit of ranks
-    std::vector<std::uint32_t> ranks;
-    for (const Bytes block : blocks) {
-        if (!decode_tadoc_ranks(checked_payload(block, Codec::gompresso_tadoc), table, ranks)) {
-            fail();
-        }
-    }
-    std::uint64_t position = 0, start = 0;
-    Expansion before;
-    for (const std::uint32_t rank : ranks) {
-        const Symbol symbol = head.symbols[rank];
-        const Expansion& expansion = expansions[symbol];
-        position -= expansion.takes_space_of(before);
-        before = expansion;
-        if (head.has_splitter && symbol == 0) {
-            end(start, position - start, false);
-            start = position;
-        } else {
-            position += expansion.size();
-            take(symbol);
-        }
-    }
-    if (position != start) {
-        end(start, position - start, true);
-    }
+[[noreturn]] void fail_extent() {
+    throw std::invalid_argument("an extent of a file is not a piece of a part");
 }
 
 class GrammarTaker {
   public:
-    GrammarTaker(Head head, const WordSection& words)
-        : head_(std::move(head)), expansions_(expansions_of(head_, words)) {}
+    GrammarTaker(const StoredPart& part, const WordSection& section, const Tokenizer& tokenizer)
+        : opened_(part, section, tokenizer), head_(opened_.head) {}
 
-    PartWords take(std::span<const Bytes> blocks) {
+    PartWords take() {
         take_rules();
-        take_root(blocks);
+        take_root();
         part_.local_words = std::move(head_.local_words);
         part_.global_words = std::move(head_.global_words);
+        part_.ends = opened_.ends;
         return std::move(part_);
     }
 
   private:
-    // What a symbol of the head is replaced by: a word, a rule, or nothing (kSplitter).
-    void append(Symbol symbol, std::vector<Symbol>& out) const {
-        if (const Symbol word_symbol = replacements_[symbol]; word_symbol != kSplitter) {
-            out.push_back(word_symbol);
-        }
-    }
-
-    void take_rules() {
-        const std::uint32_t num_words = head_.num_words(), num_rules = head_.num_rules();
-        replacements_.assign(head_.num_symbols(), kSplitter);
+    // Replaces the symbols of the head, from the lowest rule on. Rules are numbered as they come.
+    Rules replace_rules() {
+        const std::uint32_t num_words = head_.num_words();
+        replacements_.assign(head_.num_symbols(), kSplitter);  // kSplitter: nothing
         for (std::uint32_t word = 0; word < num_words; ++word) {
             replacements_[head_.first_word() + word] = word;
         }
-        std::vector<std::vector<Symbol>> kept;
-        for (std::uint32_t rule = 0; rule < num_rules; ++rule) {
-            std::vector<Symbol> symbols;
-            for (auto index = head_.rule_starts[rule]; index < head_.rule_starts[rule + 1];
-                 ++index) {
-                append(head_.rule_symbols[index], symbols);
+        Rules kept{{0}, {}};
+        for (std::uint32_t rule = 0; rule < head_.num_rules(); ++rule) {
+            const std::size_t begin = kept.symbols.size();
+            for (auto at = head_.rule_starts[rule]; at < head_.rule_starts[rule + 1]; ++at) {
+                if (const Symbol symbol = replacements_[head_.rule_symbols[at]];
+                    symbol != kSplitter) {
+                    kept.symbols.push_back(symbol);
+                }
             }
             Symbol& replacement = replacements_[head_.first_rule() + rule];
-            if (symbols.size() > 1) {
-                replacement = num_words + static_cast<Symbol>(kept.size());
-                kept.push_back(std::move(symbols));
-            } else if (symbols.size() == 1) {
-                replacement = symbols[0];
+            if (kept.symbols.size() - begin > 1) {
+                replacement = num_words + kept.size();
+                kept.starts.push_back(kept.symbols.size());
+            } else if (kept.symbols.size() - begin == 1) {
+                replacement = kept.symbols.back();
+                kept.symbols.pop_back();
             }
         }
-        // Rules of a head use rules of lower numbers, those of a grammar use higher ones.
-        const auto turn = [&](Symbol& symbol) {
-            if (symbol != kSplitter && symbol >= num_words) {
-                symbol = num_words + static_cast<Symbol>(kept.size()) - (symbol - num_words);
-            }
-        };
-        for (std::vector<Symbol>& symbols : kept) {
-            std::for_each(symbols.begin(), symbols.end(), turn);
-        }
-        std::for_each(replacements_.begin(), replacements_.end(), turn);
-        part_.rules.resize(kept.size() + 1);
-        std::move(kept.rbegin(), kept.rend(), part_.rules.begin() + 1);
+        return kept;
     }
 
-    void take_root(std::span<const Bytes> blocks) {
+    // Rules of a head use rules of lower numbers, those of a grammar use higher ones.
+    void take_rules() {
+        const Rules kept = replace_rules();
+        const std::uint32_t num_words = head_.num_words(), num_rules = kept.size();
+        const auto turned = [&](Symbol symbol) {
+            return symbol == kSplitter || symbol < num_words
+                       ? symbol
+                       : num_words + num_rules - (symbol - num_words);
+        };
+        part_.rules.starts.assign(2, 0);
+        part_.rules.symbols.reserve(kept.symbols.size());
+        for (std::uint32_t rule = num_rules; rule-- > 0;) {
+            for (auto at = kept.starts[rule]; at < kept.starts[rule + 1]; ++at) {
+                part_.rules.symbols.push_back(turned(kept.symbols[at]));
+            }
+            part_.rules.starts.push_back(part_.rules.symbols.size());
+        }
+        std::transform(replacements_.begin(), replacements_.end(), replacements_.begin(), turned);
+    }
+
+    void take_root() {
+        std::vector<Symbol> by_rank(head_.num_symbols());
+        for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+            by_rank[rank] = replacements_[head_.symbols[rank]];
+        }
         std::size_t begin = 0;
-        for_each_piece(
-            head_, expansions_, blocks, [&](Symbol symbol) { append(symbol, part_.root); },
+        opened_.for_each_piece(
+            [&](std::uint32_t rank) {
+                if (by_rank[rank] != kSplitter) {
+                    part_.root.push_back(by_rank[rank]);
+                }
+            },
             [&](std::uint64_t start, std::uint64_t size, bool goes_on) {
                 part_.pieces.push_back({start, size, begin, part_.root.size(), goes_on});
                 begin = part_.root.size();
             });
     }
 
-    Head head_;
-    const std::vector<Expansion> expansions_;
+    OpenedPart opened_;
+    Head& head_;
     std::vector<Symbol> replacements_;  // by symbol of the head
     PartWords part_;
 };
 
-}  // namespace
-
-PartWords words_of_grammar(Bytes head_bytes, std::span<const Bytes> blocks,
-                           const WordSection& words) {
-    std::optional<Head> head = read_head(checked_payload(head_bytes, Codec::head));
-    if (!head) {
-        fail();
-    }
-    return GrammarTaker(std::move(*head), words).take(blocks);
+std::string_view text_of(const StoredPart& part) {
+    return {reinterpret_cast<const char*>(part.text.data()), part.text.size()};
 }
 
-CountedPartWords count_words_of_grammar(Bytes head_bytes, std::span<const Bytes> blocks,
-                                        const WordSection& words,
-                                        std::span<const WeightedRange> ranges) {
-    std::optional<Head> head = read_head(checked_payload(head_bytes, Codec::head));
-    if (!head) {
-        fail();
+// All weights below fit into 64 bits if this holds, because each word has a byte.
+void check_weights(std::span<const WeightedRange> ranges) {
+    std::uint64_t num_bytes = 0;
+    for (const WeightedRange& range : ranges) {
+        if (range.weight != 0 && range.size > (kMaxTokens - num_bytes) / range.weight) {
+            throw std::invalid_argument("there are 2^62 words or more to count");
+        }
+        num_bytes += range.size * range.weight;
     }
-    std::vector<std::uint64_t> weights(head->num_symbols());
-    const auto add = [&](Symbol symbol, std::uint64_t weight) {
-        weights[symbol] = std::min(weights[symbol] + weight, kMaxTokens);
+}
+
+// Counts the symbols of the root, each with the weight of its piece.
+std::vector<std::uint64_t> weights_of_root(OpenedPart& opened,
+                                           std::span<const WeightedRange> ranges) {
+    check_weights(ranges);
+    std::vector<std::uint64_t> by_rank(opened.head.num_symbols());
+    const auto weight_at = [&](std::uint64_t start) {
+        return !ranges.empty() && ranges.front().offset == start ? ranges.front().weight : 0;
     };
-    std::vector<Symbol> piece;
-    for_each_piece(
-        *head, expansions_of(*head, words), blocks, [&](Symbol symbol) { piece.push_back(symbol); },
-        [&](std::uint64_t start, std::uint64_t size, bool) {
-            if (!ranges.empty() && ranges.front().offset == start && ranges.front().size == size) {
-                for (const Symbol symbol : piece) {
-                    add(symbol, ranges.front().weight);
-                }
-                ranges = ranges.subspan(1);
-            }
-            piece.clear();
-        });
+    std::uint64_t weight = weight_at(0);
+    opened.for_each_piece([&](std::uint32_t rank) { by_rank[rank] += weight; },
+                          [&](std::uint64_t start, std::uint64_t size, bool) {
+                              if (!ranges.empty() && ranges.front().offset == start) {
+                                  if (ranges.front().size != size) {
+                                      fail_extent();
+                                  }
+                                  ranges = ranges.subspan(1);
+                              }
+                              weight = weight_at(start + size);
+                          });
     if (!ranges.empty()) {
-        throw std::invalid_argument("an extent of a file is not a piece of a part");
+        fail_extent();
     }
+    std::vector<std::uint64_t> weights(by_rank.size());
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+        weights[opened.head.symbols[rank]] = by_rank[rank];
+    }
+    return weights;
+}
+
+}  // namespace
+
+PartWords words_of_grammar(const StoredPart& part, const WordSection& section,
+                           const Tokenizer& tokenizer) {
+    return GrammarTaker(part, section, tokenizer).take();
+}
+
+CountedPartWords count_words_of_grammar(const StoredPart& part, const WordSection& section,
+                                        const Tokenizer& tokenizer,
+                                        std::span<const WeightedRange> ranges) {
+    OpenedPart opened(part, section, tokenizer);
+    Head& head = opened.head;
+    std::vector<std::uint64_t> weights = weights_of_root(opened, ranges);
     // A rule uses symbols of lower numbers only.
-    for (std::uint32_t rule = head->num_rules(); rule-- > 0;) {
-        const std::uint64_t weight = weights[head->first_rule() + rule];
-        for (auto at = head->rule_starts[rule]; weight != 0 && at < head->rule_starts[rule + 1];
+    for (std::uint32_t rule = head.num_rules(); rule-- > 0;) {
+        const std::uint64_t weight = weights[head.first_rule() + rule];
+        for (auto at = head.rule_starts[rule]; weight != 0 && at < head.rule_starts[rule + 1];
              ++at) {
-            add(head->rule_symbols[at], weight);
+            weights[head.rule_symbols[at]] += weight;
         }
     }
     CountedPartWords counted;
-    counted.counts.assign(weights.begin() + head->first_word(),
-                          weights.begin() + head->first_separator());
-    counted.local_words = std::move(head->local_words);
-    counted.global_words = std::move(head->global_words);
+    counted.counts.assign(weights.begin() + head.first_word(),
+                          weights.begin() + head.first_separator());
+    counted.local_words = std::move(head.local_words);
+    counted.global_words = std::move(head.global_words);
+    counted.ends = opened.ends;
     return counted;
 }
 
-PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
+PartWords words_of_text(const StoredPart& stored, std::span<const WeightedRange> ranges,
                         const Tokenizer& tokenizer) {
+    const std::string_view text = text_of(stored);
     PartWords part;
     std::map<std::string_view, Symbol> numbers;
     std::vector<std::string_view> found;
@@ -236,7 +192,7 @@ PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ra
     for (const WeightedRange& range : ranges) {
         if (range.offset < last_end || range.offset > text.size() ||
             range.size > text.size() - range.offset) {
-            throw std::invalid_argument("an extent of a file is not a piece of a part");
+            fail_extent();
         }
         last_end = range.offset + range.size;
         const std::size_t begin = found.size();
@@ -250,11 +206,19 @@ PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ra
         number = part.local_words.size();
         part.local_words.append(word);
     }
-    part.rules.resize(1);
+    part.rules.starts.assign(2, 0);
     for (const std::string_view word : found) {
         part.root.push_back(numbers.at(word));
     }
+    part.ends = ends_of_text(stored, tokenizer);
     return part;
+}
+
+PartEnds ends_of_text(const StoredPart& part, const Tokenizer& tokenizer) {
+    const std::string_view text = text_of(part);
+    const auto is_continuation = [](char byte) { return (byte & 0xc0) == 0x80; };
+    return {!text.empty() && !is_continuation(text.front()),
+            !text.empty() && is_separator(tokenizer.rule(), text.back())};
 }
 
 }  // namespace gompfs

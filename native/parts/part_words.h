@@ -3,15 +3,19 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "grammar/symbols.h"
 #include "grammar/tokenizer.h"
-#include "parts/head.h"
+#include "parts/stored_parts.h"
 #include "parts/word_section.h"
 
 namespace gompfs {
+
+// A range of a part's text that files have, and how many.
+struct WeightedRange {
+    std::uint64_t offset, size, weight;
+};
 
 // A file, or a piece of one: a range of the part's text, and of the symbols of its root.
 struct RootPiece {
@@ -20,45 +24,58 @@ struct RootPiece {
     bool goes_on;  // whether the file continues in the next part
 };
 
-// Words are numbered: local words first, then global ones. Symbols as in Rules, but rule r is
-// num_words + r with r from 1 on, and the root is apart.
+// How the text of a part begins and ends.
+struct PartEnds {
+    bool begins_with_word = false;
+    bool ends_with_separator = false;
+};
+
+// Whether a file may continue from one part in another without a word in both.
+inline bool can_continue(WordRule rule, const PartEnds& part, const PartEnds& next) {
+    // Under the rule `letters`, a character may otherwise begin in one separator and end in
+    // another.
+    return part.ends_with_separator && (rule != WordRule::letters || next.begins_with_word);
+}
+
+// Words are numbered: local words first, then global ones. Symbols as in Rules, with num_words + r
+// for rule r.
 struct PartWords {
     TokenList local_words;                    // in byte order
     std::vector<std::uint32_t> global_words;  // numbers in the word section
-    std::vector<std::vector<Symbol>> rules;   // rules[0] is not used; a rule uses higher ones
+    Rules rules;                              // rule 0 is empty
     std::vector<Symbol> root;                 // without splitters
     std::vector<RootPiece> pieces;
+    PartEnds ends;
 
     std::uint32_t num_words() const {
         return static_cast<std::uint32_t>(local_words.size() + global_words.size());
     }
 };
 
-// Takes a part apart. Throws std::invalid_argument if it is damaged.
-PartWords words_of_grammar(Bytes head, std::span<const Bytes> blocks, const WordSection& words);
+// Takes a part with a head apart. Throws std::invalid_argument if it is damaged, or if its words
+// are not those that its text has. The tokens of the section must have been checked.
+PartWords words_of_grammar(const StoredPart& part, const WordSection& section,
+                           const Tokenizer& tokenizer);
 
-// A range of a part's text that files have, and how many.
-struct WeightedRange {
-    std::uint64_t offset, size, weight;
-};
-
-// The words of a text, without rules: each range is a piece. Ranges are in the order of their
-// offsets; bytes between them belong to no file. Throws std::invalid_argument if they overlap or
-// are not in the text.
-PartWords words_of_text(std::string_view text, std::span<const WeightedRange> ranges,
+// The words of the files and pieces in a part without a head, without rules. Throws
+// std::invalid_argument if a range is not inside the text, or overlaps another.
+PartWords words_of_text(const StoredPart& part, std::span<const WeightedRange> ranges,
                         const Tokenizer& tokenizer);
+PartEnds ends_of_text(const StoredPart& part, const Tokenizer& tokenizer);
 
 // How often words occur in a part: local words, and global ones by their numbers.
 struct CountedPartWords {
     TokenList local_words;
     std::vector<std::uint32_t> global_words;
     std::vector<std::uint64_t> counts;  // of the local words, then of the global ones
+    PartEnds ends;
 };
 
-// Counts the words of a part without making its grammar. Ranges are in the order of their offsets.
-// Throws std::invalid_argument if the part is damaged, or a range is no piece of it.
-CountedPartWords count_words_of_grammar(Bytes head, std::span<const Bytes> blocks,
-                                        const WordSection& words,
+// Counts the words of a part with a head, without making its grammar. Ranges are in the order of
+// their offsets. Throws what words_of_grammar throws, and std::invalid_argument if a range is no
+// piece of the part.
+CountedPartWords count_words_of_grammar(const StoredPart& part, const WordSection& section,
+                                        const Tokenizer& tokenizer,
                                         std::span<const WeightedRange> ranges);
 
 }  // namespace gompfs

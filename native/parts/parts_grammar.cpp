@@ -1,43 +1,40 @@
 // Makes one grammar of the parts of a segment; see parts_grammar.h.
 //
-// 1. Each part is taken apart (part_words.h), on all threads.
-// 2. The words of all parts and those of the section are merged into one dictionary.
-// 3. The pieces of a part's root are given to the files whose extents they are: a piece of no file
-// is
-//    left out, and a piece of several files becomes a rule that the root has once for each file.
+// 1. Each part is read and taken apart (part_words.h), on all threads. The pieces of its root are
+//    given to the files whose extents they are: a piece of no file is left out, and a piece of
+//    several files becomes a rule that the root has once for each file.
+// 2. The words of all parts and those of the section are merged into one dictionary. Until then a
+//    part has the numbers of its local words in a list, and those of its global words.
+// 3. Small parts are joined to larger ones (part_groups.h).
+//
+// The text of a large archive has some hundred million symbols, so every step frees what the next
+// ones do not need.
 //
 // A file over several parts that shares its bytes with others is the exception: its other names get
 // parts of their own, because only the first file of a part may continue.
 #include "parts/parts_grammar.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "common/failures.h"
+#include "common/large_vector.h"
+#include "grammar/part_groups.h"
 #include "grammar/part_merger.h"
 #include "grammar/rule_sizes.h"
 #include "grammar/word_head.h"
 #include "grammar/word_list.h"
 #include "parts/part_words.h"
+#include "parts/token_check.h"
 
 namespace gompfs {
 namespace {
 
 [[noreturn]] void fail(const char* what) { throw std::invalid_argument(what); }
-
-WordList list_of(const TokenList& words) {
-    WordList list;
-    for (std::uint32_t index = 0; index < words.size(); ++index) {
-        if (index != 0 && words[index - 1] >= words[index]) {
-            fail("the words of a part are not sorted");
-        }
-        list.append(words[index]);
-    }
-    return list;
-}
 
 // The words of the section in byte order, and their numbers in it.
 std::pair<WordList, std::vector<std::uint32_t>> sorted_list_of(const TokenList& words) {
@@ -61,13 +58,13 @@ std::pair<WordList, std::vector<std::uint32_t>> sorted_list_of(const TokenList& 
 struct MadeParts {
     Part part;
     std::vector<Part> of_others;  // each has one file
+    std::uint32_t num_local_words = 0;
 };
 
 // Assigns the pieces of one part to the files that they belong to.
 class PartMaker {
   public:
-    PartMaker(const PartWords& words, std::vector<std::uint32_t> dictionary_words)
-        : words_(words), dictionary_words_(std::move(dictionary_words)) {}
+    explicit PartMaker(const PartWords& words) : words_(words) {}
 
     MadeParts make(std::span<const TextExtent> extents);
 
@@ -81,11 +78,12 @@ class PartMaker {
 
     std::vector<PieceFiles> assign(std::span<const TextExtent> extents) const;
     Part part_of(std::span<const PieceFiles> pieces, bool with_all_files) const;
+    std::vector<std::uint32_t> numbers_of_words() const;
     void append_rules(std::uint32_t num_shared, Rules& rules) const;
     void append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const;
+    void append(std::span<const Symbol> symbols, std::uint32_t num_shared, Rules& rules) const;
 
     const PartWords& words_;
-    const std::vector<std::uint32_t> dictionary_words_;
 };
 
 // Pairs pieces with the files whose extents they are. Pieces of no file are left out.
@@ -112,28 +110,42 @@ std::vector<PartMaker::PieceFiles> PartMaker::assign(std::span<const TextExtent>
     return assigned;
 }
 
-// Appends the symbols of a piece. Rules have their numbers after those of shared pieces.
-void PartMaker::append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const {
-    for (std::size_t index = piece.begin; index < piece.end; ++index) {
-        const Symbol symbol = words_.root[index];
-        rules.symbols.push_back(symbol < words_.num_words() ? symbol : symbol + num_shared);
+// The indexes of the local words, then the numbers of the global ones.
+std::vector<std::uint32_t> PartMaker::numbers_of_words() const {
+    std::vector<std::uint32_t> numbers(words_.local_words.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    numbers.insert(numbers.end(), words_.global_words.begin(), words_.global_words.end());
+    return numbers;
+}
+
+// Rules have their numbers after those of shared pieces.
+void PartMaker::append(std::span<const Symbol> symbols, std::uint32_t num_shared,
+                       Rules& rules) const {
+    const std::uint32_t num_words = words_.num_words();
+    for (const Symbol symbol : symbols) {
+        rules.symbols.push_back(symbol < num_words ? symbol : symbol + num_shared);
     }
 }
 
+void PartMaker::append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const {
+    append(std::span(words_.root).subspan(piece.begin, piece.end - piece.begin), num_shared, rules);
+}
+
 void PartMaker::append_rules(std::uint32_t num_shared, Rules& rules) const {
-    for (std::size_t rule = 1; rule < words_.rules.size(); ++rule) {
-        for (const Symbol symbol : words_.rules[rule]) {
-            rules.symbols.push_back(symbol < words_.num_words() ? symbol : symbol + num_shared);
-        }
-        rules.starts.push_back(rules.symbols.size());
+    const std::size_t offset = rules.symbols.size();
+    append(words_.rules.symbols, num_shared, rules);
+    for (std::uint32_t rule = 1; rule < words_.rules.size(); ++rule) {
+        rules.starts.push_back(offset + words_.rules.starts[rule + 1]);
     }
 }
 
 // A part of pieces, for all files of each piece or for the first one only.
 Part PartMaker::part_of(std::span<const PieceFiles> pieces, bool with_all_files) const {
     Part part;
-    part.words = dictionary_words_;
+    part.words = numbers_of_words();
     part.continues = !pieces.empty() && pieces.front().files.front().continues;
+    part.rules.symbols.reserve(words_.root.size() + pieces.size() + words_.rules.symbols.size());
+    part.rules.starts.reserve(words_.rules.starts.size());
     part.rules.starts.push_back(0);
     std::vector<const RootPiece*> shared;
     const auto is_shared = [&](const PieceFiles& each) {
@@ -170,7 +182,7 @@ Part PartMaker::part_of(std::span<const PieceFiles> pieces, bool with_all_files)
 
 MadeParts PartMaker::make(std::span<const TextExtent> extents) {
     const std::vector<PieceFiles> pieces = assign(extents);
-    MadeParts made{part_of(pieces, true), {}};
+    MadeParts made{part_of(pieces, true), {}, 0};
     for (const PieceFiles& each : pieces) {
         for (std::size_t other = 1; each.spans() && other < each.files.size(); ++other) {
             const PieceFiles alone{each.piece, each.files.subspan(other, 1)};
@@ -221,67 +233,164 @@ std::vector<Part> join(std::vector<MadeParts> made) {
 
 }  // namespace
 
-std::vector<std::span<const TextExtent>> split_by_part(std::span<const TextExtent> extents,
-                                                       std::size_t num_parts) {
-    std::vector<std::span<const TextExtent>> of_part;
-    for (std::size_t part = 0; part < num_parts; ++part) {
-        const auto end = std::find_if(extents.begin(), extents.end(),
-                                      [&](const TextExtent& each) { return each.part != part; });
-        of_part.emplace_back(extents.begin(), end);
-        extents = extents.subspan(of_part.back().size());
+void check_joints(std::span<const PartEnds> ends,
+                  std::span<const std::span<const TextExtent>> extents, WordRule rule) {
+    for (std::size_t part = 1; part < ends.size(); ++part) {
+        if (!extents[part].empty() && extents[part].front().continues &&
+            !can_continue(rule, ends[part - 1], ends[part])) {
+            fail("a word of its text is in two parts");
+        }
     }
-    return of_part;
 }
 
-Grammar read_parts_grammar(std::span<const StoredPart> stored, std::span<const TextExtent> extents,
-                           Bytes word_section, std::uint64_t max_word_bytes,
-                           const Tokenizer& tokenizer, unsigned num_threads) {
-    const WordSection section =
-        word_section.empty() ? WordSection() : WordSection(word_section, max_word_bytes);
-    const std::vector<std::span<const TextExtent>> of_part = split_by_part(extents, stored.size());
-    std::vector<PartWords> parts(stored.size());
-    std::vector<WordList> lists(stored.size() + 1);
+namespace {
+
+// Thousands of small parts have short lists of words, and to merge lists takes time for each list.
+// So the words of this many parts are sorted together; of fewer if there are few parts.
+constexpr std::size_t kMaxPartsOfList = 32;
+constexpr std::size_t kMinLists = 64;
+
+// All parts, without the dictionary of their words.
+struct ReadParts {
+    std::vector<MadeParts> made;
+    std::size_t parts_of_list;
+    std::vector<WordList> lists;                 // of local words; the last one of the section
     std::vector<std::uint32_t> section_numbers;  // of the words of the last list
-    parallel_for_all(stored.size() + 1, num_threads, [&](std::size_t index) {
+
+    std::size_t list_of(std::size_t part) const { return part / parts_of_list; }
+};
+
+// Sorts the local words of some parts. Their numbers in the parts become those in the list.
+WordList sort_local_words(std::span<const TokenList> local_words, std::span<MadeParts> parts) {
+    std::vector<std::string_view> words;
+    std::vector<WordHead> heads;
+    for (const TokenList& of_part : local_words) {
+        for (std::uint32_t number = 0; number < of_part.size(); ++number) {
+            heads.emplace_back(of_part[number], static_cast<std::uint32_t>(words.size()));
+            words.push_back(of_part[number]);
+        }
+    }
+    sort_heads(heads, words);
+    WordList list;
+    std::vector<std::uint32_t> numbers(words.size());
+    for (std::size_t index = 0; index < heads.size(); ++index) {
+        const std::string_view word = words[heads[index].number];
+        if (index == 0 || word != words[heads[index - 1].number]) {
+            list.append(word);
+        }
+        numbers[heads[index].number] = list.size() - 1;
+    }
+    const std::uint32_t* first = numbers.data();
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+        const std::uint32_t count = local_words[part].size();
+        std::copy_n(first, count, parts[part].part.words.begin());
+        for (Part& other : parts[part].of_others) {
+            std::copy_n(first, count, other.words.begin());
+        }
+        parts[part].num_local_words = count;
+        first += count;
+    }
+    return list;
+}
+
+// Reads a stored part.
+PartWords read_words(const StoredPart& stored, const WordSection& section,
+                     const Tokenizer& tokenizer, std::span<const TextExtent> extents,
+                     bool goes_on) {
+    std::vector<WeightedRange> ranges;
+    for (const TextExtent& extent : extents) {
+        if (ranges.empty() || ranges.back().offset != extent.offset) {
+            ranges.push_back({extent.offset, extent.size, 1});
+        }
+    }
+    PartWords words = stored.head.empty() ? words_of_text(stored, ranges, tokenizer)
+                                          : words_of_grammar(stored, section, tokenizer);
+    if (goes_on && !words.pieces.empty()) {
+        words.pieces.back().goes_on = true;
+    }
+    return words;
+}
+
+ReadParts read_parts(const StoredParts& stored, const WordSection& section,
+                     std::span<const std::span<const TextExtent>> extents,
+                     const Tokenizer& tokenizer, unsigned num_threads) {
+    const std::size_t num_parts = stored.size();
+    ReadParts parts;
+    parts.made.resize(num_parts);
+    parts.parts_of_list = std::clamp<std::size_t>(num_parts / kMinLists, 1, kMaxPartsOfList);
+    const std::size_t num_lists = (num_parts + parts.parts_of_list - 1) / parts.parts_of_list;
+    parts.lists.resize(num_lists + 1);
+    std::vector<PartEnds> ends(num_parts);
+    check_tokens(section, tokenizer);
+    parallel_for_all(num_lists + 1, num_threads, [&](std::size_t index) {
         if (index == 0) {
-            std::tie(lists.back(), section_numbers) = sorted_list_of(section.words());
+            std::tie(parts.lists.back(), parts.section_numbers) = sorted_list_of(section.words());
             return;
         }
-        const StoredPart& part = stored[index - 1];
-        std::vector<WeightedRange> ranges;
-        for (const TextExtent& extent : of_part[index - 1]) {
-            if (ranges.empty() || ranges.back().offset != extent.offset) {
-                ranges.push_back({extent.offset, extent.size, 1});
-            }
+        const std::size_t first = (index - 1) * parts.parts_of_list;
+        const std::size_t end = std::min(first + parts.parts_of_list, num_parts);
+        std::vector<TokenList> local_words;
+        for (std::size_t part = first; part < end; ++part) {
+            throw_if_cancelled();
+            const bool goes_on = part + 1 < num_parts && !extents[part + 1].empty() &&
+                                 extents[part + 1].front().continues;
+            PartWords words =
+                read_words(stored.read(part), section, tokenizer, extents[part], goes_on);
+            parts.made[part] = PartMaker(words).make(extents[part]);
+            ends[part] = words.ends;
+            local_words.push_back(std::move(words.local_words));
         }
-        parts[index - 1] =
-            part.head.empty()
-                ? words_of_text({reinterpret_cast<const char*>(part.text.data()), part.text.size()},
-                                ranges, tokenizer)
-                : words_of_grammar(part.head, part.blocks, section);
-        lists[index - 1] = list_of(parts[index - 1].local_words);
-        const bool goes_on =
-            index < stored.size() && !of_part[index].empty() && of_part[index].front().continues;
-        if (goes_on && !parts[index - 1].pieces.empty()) {
-            parts[index - 1].pieces.back().goes_on = true;
-        }
+        parts.lists[index - 1] =
+            sort_local_words(local_words, std::span(parts.made).subspan(first, end - first));
     });
+    check_joints(ends, extents, tokenizer.rule());
+    return parts;
+}
+
+// Makes the dictionary of all words, and gives the words of parts their numbers in it.
+Dictionary number_words(ReadParts& parts, unsigned num_threads) {
     std::vector<std::vector<std::uint32_t>> ranks;
-    const std::vector<DictionaryRange> ranges = merge_word_lists(lists, num_threads, ranks);
-    std::vector<std::uint32_t> section_ranks(section.words().size());
-    for (std::size_t index = 0; index < section_numbers.size(); ++index) {
-        section_ranks[section_numbers[index]] = ranks.back()[index];
+    std::vector<DictionaryRange> ranges = merge_word_lists(parts.lists, num_threads, ranks);
+    parts.lists = {};
+    Dictionary dictionary = expand_ranges(std::move(ranges), num_threads);
+    std::vector<std::uint32_t> section_ranks(parts.section_numbers.size());
+    for (std::size_t index = 0; index < section_ranks.size(); ++index) {
+        section_ranks[parts.section_numbers[index]] = ranks.back()[index];
     }
-    std::vector<MadeParts> made(stored.size());
-    parallel_for_all(stored.size(), num_threads, [&](std::size_t index) {
-        const PartWords words = std::exchange(parts[index], {});
-        std::vector<std::uint32_t> numbers = std::move(ranks[index]);
-        for (const std::uint32_t number : words.global_words) {
-            numbers.push_back(section_ranks[number]);
-        }
-        made[index] = PartMaker(words, std::move(numbers)).make(of_part[index]);
+    parallel_for(parts.made.size(), num_threads, [&](std::size_t index) {
+        const std::vector<std::uint32_t>& local_ranks = ranks[parts.list_of(index)];
+        MadeParts& made = parts.made[index];
+        const auto number = [&](Part& part) {
+            for (std::size_t word = 0; word < part.words.size(); ++word) {
+                std::uint32_t& of_word = part.words[word];
+                of_word =
+                    word < made.num_local_words ? local_ranks[of_word] : section_ranks[of_word];
+            }
+        };
+        number(made.part);
+        std::for_each(made.of_others.begin(), made.of_others.end(), number);
     });
-    return {tokenizer.rule(), BuilderKind::repair, expand_ranges(ranges), join(std::move(made))};
+    return dictionary;
+}
+
+}  // namespace
+
+Grammar read_parts_grammar(const StoredParts& stored, std::span<const TextExtent> extents,
+                           Bytes word_section, std::uint64_t max_word_bytes,
+                           const Tokenizer& tokenizer, unsigned num_threads) {
+    ReadParts parts;
+    {
+        const WordSection section = word_section.empty()
+                                        ? WordSection()
+                                        : WordSection(word_section, max_word_bytes, num_threads);
+        parts = read_parts(stored, section, split_by_part(extents, stored.size()), tokenizer,
+                           num_threads);
+    }
+    Grammar grammar{tokenizer.rule(), BuilderKind::repair, {}, {}};
+    grammar.dictionary = number_words(parts, num_threads);
+    grammar.parts = group_parts(join(std::move(parts.made)), num_threads);
+    free_unused_memory();
+    return grammar;
 }
 
 }  // namespace gompfs

@@ -21,6 +21,7 @@ class TokenList {
     explicit TokenList(Kind kind = Kind::separators) : space_(kind == Kind::words ? 1 : 0) {}
 
     std::uint32_t size() const { return static_cast<std::uint32_t>(starts_.size() - 1); }
+    bool has_spaces() const { return space_ != 0; }
     std::string_view operator[](std::uint32_t number) const {
         return {reinterpret_cast<const char*>(bytes_.data()) + starts_[number],
                 starts_[number + 1] - starts_[number] - space_};

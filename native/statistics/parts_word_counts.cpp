@@ -2,18 +2,25 @@
 // counts of words that several parts use are added up with atomic operations.
 #include "statistics/parts_word_counts.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <limits>
-#include <map>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "common/cancellation.h"
 #include "common/failures.h"
+#include "grammar/word_head.h"
 #include "parts/part_words.h"
+#include "parts/token_check.h"
 
 namespace gompfs {
 namespace {
@@ -33,82 +40,161 @@ std::vector<WeightedRange> ranges_of(std::span<const TextExtent> extents,
     return ranges;
 }
 
-// Words of parts without a head, by their bytes. The words of other parts may be among them,
-// because only heads know which words are shared.
-using LooseWords = std::map<std::string, std::uint64_t, std::less<>>;
-
-void count_words_of_text(Bytes text, std::span<const WeightedRange> ranges,
-                         const Tokenizer& tokenizer, LooseWords& counts) {
-    const std::string_view all(reinterpret_cast<const char*>(text.data()), text.size());
-    for (const WeightedRange& range : ranges) {
-        tokenizer.for_each_word(all.substr(range.offset, range.size), [&](std::string_view word) {
-            auto found = counts.find(word);
-            if (found == counts.end()) {
-                found = counts.emplace(word, 0).first;
+// The words of parts without a head, by their bytes. The same words may be in heads and in the
+// section, because only heads know which words are shared: then their counts move there.
+class LooseWords {
+  public:
+    void count(const StoredPart& part, std::span<const WeightedRange> ranges,
+               const Tokenizer& tokenizer) {
+        const PartWords words = words_of_text(part, ranges, tokenizer);
+        std::vector<std::uint64_t> counts(words.num_words());
+        for (std::size_t piece = 0; piece < words.pieces.size(); ++piece) {
+            for (auto at = words.pieces[piece].begin; at < words.pieces[piece].end; ++at) {
+                counts[words.root[at]] += ranges[piece].weight;
             }
-            found->second += range.weight;
-        });
-    }
-}
-
-// Moves the counts of loose words to the same words of a list.
-void take_loose_words(LooseWords& loose, const TokenList& words, std::uint64_t* counts) {
-    for (std::uint32_t number = 0; number < words.size() && !loose.empty(); ++number) {
-        if (const auto found = loose.find(words[number]); found != loose.end()) {
-            counts[number] += found->second;
-            loose.erase(found);
+        }
+        const std::lock_guard lock(mutex_);
+        for (std::uint32_t number = 0; number < counts.size(); ++number) {
+            const std::string_view word = words.local_words[number];
+            counts_[std::string(word)] += counts[number];
+            may_be_here_[Hash()(word) % may_be_here_.size()] = true;
         }
     }
-}
+
+    // Moves the counts of the words of a list. Not while words are counted.
+    void move_to(const TokenList& words, std::uint64_t* counts) {
+        if (counts_.empty()) {
+            return;
+        }
+        for (std::uint32_t number = 0; number < words.size(); ++number) {
+            const std::string_view word = words[number];
+            if (!may_be_here_[Hash()(word) % may_be_here_.size()]) {
+                continue;
+            }
+            if (const auto found = counts_.find(word); found != counts_.end()) {
+                const std::lock_guard lock(mutex_);
+                counts[number] += std::exchange(found->second, 0);
+            }
+        }
+    }
+
+    // The words that are in no list, and their counts.
+    std::pair<TokenList, std::vector<std::uint64_t>> take_rest() {
+        std::pair<TokenList, std::vector<std::uint64_t>> rest;
+        for (const auto& [word, count] : counts_) {
+            if (count != 0) {
+                rest.first.append(word);
+                rest.second.push_back(count);
+            }
+        }
+        return rest;
+    }
+
+  private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view word) const {
+            constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
+            return (word_head(word) + word.size()) * kMultiplier >> 16;
+        }
+    };
+
+    std::mutex mutex_;  // protects the counts
+    std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
+    // A bit for each hash: almost all words that are looked up are not here.
+    std::vector<bool> may_be_here_ = std::vector<bool>(std::size_t{1} << 20);
+};
 
 }  // namespace
 
-PartsWordCounts::PartsWordCounts(std::span<const StoredPart> parts,
-                                 std::span<const TextExtent> extents, Bytes word_section,
-                                 std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
-                                 const CountedFiles& files, unsigned num_threads)
-    : section_(word_section.empty() ? WordSection() : WordSection(word_section, max_word_bytes)),
-      local_words_(parts.size()) {
-    const std::vector<std::span<const TextExtent>> of_part = split_by_part(extents, parts.size());
-    std::vector<std::uint64_t> shared(section_.words().size());
-    std::vector<std::vector<std::uint64_t>> local(parts.size());
-    LooseWords loose;
-    std::mutex mutex;  // protects loose
-    parallel_for_all(parts.size(), num_threads, [&](std::size_t index) {
-        const std::vector<WeightedRange> ranges = ranges_of(of_part[index], files);
-        const StoredPart& part = parts[index];
-        if (part.head.empty()) {
-            const std::lock_guard lock(mutex);
-            count_words_of_text(part.text, ranges, tokenizer, loose);
-            return;
-        }
-        CountedPartWords counted = count_words_of_grammar(part.head, part.blocks, section_, ranges);
-        const auto num_local = static_cast<std::ptrdiff_t>(counted.local_words.size());
-        for (std::size_t word = 0; word < counted.global_words.size(); ++word) {
-            std::atomic_ref(shared[counted.global_words[word]])
-                .fetch_add(counted.counts[num_local + word], std::memory_order_relaxed);
-        }
-        local[index].assign(counted.counts.begin(), counted.counts.begin() + num_local);
-        local_words_[index] = std::move(counted.local_words);
-    });
-    take_loose_words(loose, section_.words(), shared.data());
-    for (std::size_t index = 0; index < parts.size(); ++index) {
-        take_loose_words(loose, local_words_[index], local[index].data());
-    }
-    add_loose_words(loose, local);
-    join_counts(std::move(shared), std::move(local));
-}
+// Counts the words of one part after another.
+class PartsWordCounts::Counter {
+  public:
+    Counter(const StoredParts& parts, std::span<const TextExtent> extents,
+            const WordSection& section, const Tokenizer& tokenizer, const CountedFiles& files)
+        : parts_(parts),
+          extents_(split_by_part(extents, parts.size())),
+          section_(section),
+          tokenizer_(tokenizer),
+          files_(files),
+          shared_(section.words().size()),
+          words_(parts.size()),
+          local_(parts.size()),
+          ends_(parts.size()) {}
 
-// Words that are in no head become those of a further part.
-void PartsWordCounts::add_loose_words(
-    const std::map<std::string, std::uint64_t, std::less<>>& loose,
-    std::vector<std::vector<std::uint64_t>>& local) {
-    TokenList& words = local_words_.emplace_back();
-    std::vector<std::uint64_t>& counts = local.emplace_back();
-    for (const auto& [word, count] : loose) {
-        words.append(word);
-        counts.push_back(count);
+    void count(unsigned num_threads) {
+        std::vector<std::size_t> loose, others;
+        for (std::size_t part = 0; part < parts_.size(); ++part) {
+            (parts_.has_head(part) ? others : loose).push_back(part);
+        }
+        // Loose words first: other parts take them over.
+        parallel_for_all(loose.size(), num_threads,
+                         [&](std::size_t index) { count_text(loose[index]); });
+        loose_.move_to(section_.words(), shared_.data());
+        parallel_for_all(others.size(), num_threads,
+                         [&](std::size_t index) { count_grammar(others[index]); });
+        check_joints(ends_, extents_, tokenizer_.rule());
     }
+
+    void move_to(PartsWordCounts& counts) {
+        auto [words, counts_of_words] = loose_.take_rest();
+        words_.push_back(std::move(words));
+        local_.push_back(std::move(counts_of_words));
+        counts.local_words_ = std::move(words_);
+        counts.join_counts(std::move(shared_), std::move(local_));
+    }
+
+  private:
+    void count_text(std::size_t index) {
+        const StoredPart part = parts_.read(index);
+        loose_.count(part, ranges_of(extents_[index], files_), tokenizer_);
+        ends_[index] = ends_of_text(part, tokenizer_);
+    }
+
+    void count_grammar(std::size_t index) {
+        CountedPartWords counted = count_words_of_grammar(parts_.read(index), section_, tokenizer_,
+                                                          ranges_of(extents_[index], files_));
+        add_shared(counted);
+        counted.counts.resize(counted.local_words.size());
+        loose_.move_to(counted.local_words, counted.counts.data());
+        local_[index].assign(counted.counts.begin(), counted.counts.end());
+        words_[index] = std::move(counted.local_words);
+        ends_[index] = counted.ends;
+    }
+
+    void add_shared(const CountedPartWords& counted) {
+        constexpr std::size_t kAhead = 32;
+        const std::vector<std::uint32_t>& words = counted.global_words;
+        const std::uint64_t* const counts = counted.counts.data() + counted.local_words.size();
+        for (std::size_t index = 0; index < words.size(); ++index) {
+            __builtin_prefetch(&shared_[words[std::min(index + kAhead, words.size() - 1)]], 1);
+            std::atomic_ref(shared_[words[index]])
+                .fetch_add(counts[index], std::memory_order_relaxed);
+        }
+    }
+
+    const StoredParts& parts_;
+    const std::vector<std::span<const TextExtent>> extents_;
+    const WordSection& section_;
+    const Tokenizer& tokenizer_;
+    const CountedFiles& files_;
+    std::vector<std::uint64_t> shared_;              // counts of the words of the section
+    std::vector<TokenList> words_;                   // local words, by part
+    std::vector<std::vector<std::uint64_t>> local_;  // their counts
+    std::vector<PartEnds> ends_;
+    LooseWords loose_;
+};
+
+PartsWordCounts::PartsWordCounts(const StoredParts& parts, std::span<const TextExtent> extents,
+                                 Bytes word_section, std::uint64_t max_word_bytes,
+                                 const Tokenizer& tokenizer, const CountedFiles& files,
+                                 unsigned num_threads)
+    : section_(word_section.empty() ? WordSection()
+                                    : WordSection(word_section, max_word_bytes, num_threads)) {
+    check_tokens(section_, tokenizer);
+    Counter counter(parts, extents, section_, tokenizer, files);
+    counter.count(num_threads);
+    counter.move_to(*this);
 }
 
 void PartsWordCounts::join_counts(std::vector<std::uint64_t> shared,
@@ -140,6 +226,34 @@ std::string_view PartsWordCounts::word(std::uint32_t number) const {
         std::upper_bound(first_numbers_.begin(), first_numbers_.end(), number) -
         first_numbers_.begin() - 1);
     return local_words_[part][number - first_numbers_[part]];
+}
+
+// Words that have the same hash are compared; there are next to none.
+void PartsWordCounts::check_that_words_differ() const {
+    const auto hash = [&](std::uint32_t number) {
+        return XXH3_64bits(word(number).data(), word(number).size());
+    };
+    std::vector<std::uint64_t> hashes;
+    hashes.reserve(num_words());
+    CancellationPoint point;
+    for (std::uint32_t number = 0; number < num_words(); ++number) {
+        point();
+        hashes.push_back(hash(number));
+    }
+    std::sort(hashes.begin(), hashes.end());
+    std::vector<std::uint64_t> repeated;
+    for (std::size_t index = 1; index < hashes.size(); ++index) {
+        if (hashes[index] == hashes[index - 1]) {
+            repeated.push_back(hashes[index]);
+        }
+    }
+    std::set<std::string_view> words;
+    for (std::uint32_t number = 0; !repeated.empty() && number < num_words(); ++number) {
+        if (std::binary_search(repeated.begin(), repeated.end(), hash(number)) &&
+            !words.insert(word(number)).second) {
+            throw std::invalid_argument("a word of its text is stored twice");
+        }
+    }
 }
 
 }  // namespace gompfs

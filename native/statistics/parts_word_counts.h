@@ -2,37 +2,38 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "grammar/tokenizer.h"
 #include "parts/parts_grammar.h"
+#include "parts/stored_parts.h"
 #include "parts/word_section.h"
 #include "statistics/counted_files.h"
 
 namespace gompfs {
 
 // The words of a segment, in no particular order, and how often each occurs. A word that several
-// parts use is in the section of words, so no word is here twice.
+// parts use is in the section of words, so no word is here twice if the archive conforms to the
+// format; to merge words that are would take longer than to count them.
 class PartsWordCounts {
   public:
-    // See read_parts_grammar. Throws std::invalid_argument if a part is damaged, or if there are
-    // 2^62 words or more.
-    PartsWordCounts(std::span<const StoredPart> parts, std::span<const TextExtent> extents,
+    // See read_parts_grammar. Throws what that throws, and std::invalid_argument if there are 2^62
+    // words or more.
+    PartsWordCounts(const StoredParts& parts, std::span<const TextExtent> extents,
                     Bytes word_section, std::uint64_t max_word_bytes, const Tokenizer& tokenizer,
                     const CountedFiles& files, unsigned num_threads);
 
     std::uint32_t num_words() const { return static_cast<std::uint32_t>(counts_.size()); }
     std::uint64_t count(std::uint32_t number) const { return counts_[number]; }
     std::string_view word(std::uint32_t number) const;
+    // Throws std::invalid_argument if a word is stored twice, which the counts do not show.
+    void check_that_words_differ() const;
 
   private:
-    void add_loose_words(const std::map<std::string, std::uint64_t, std::less<>>& loose,
-                         std::vector<std::vector<std::uint64_t>>& local);
+    class Counter;
+
     void join_counts(std::vector<std::uint64_t> shared,
                      std::vector<std::vector<std::uint64_t>> local);
 

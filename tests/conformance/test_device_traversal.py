@@ -14,9 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from native_builds import ROOT, kernel_library, run_cases_sanitized
 from text_device_on_host import EngineWithDevice
+from tree_helpers import pack
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.archive import Archive
+from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
@@ -134,6 +136,31 @@ def test_the_statistics_of_an_archive(device: HostDevice) -> None:
         assert {name: compute(name, archive).read() for name in names} == of_the_cpu
     assert len(engine.accelerator.asked) == len(names)
     assert engine.accelerator.asked.count(0) == 2  # word counts
+    assert {"add_along_levels", "add_equal_pairs"} <= device.launched
+
+
+@pytest.mark.parametrize("words", ["identifiers", "letters"])
+def test_the_statistics_of_text_in_parts(device: HostDevice, words: str, tmp_path: Path) -> None:
+    """Words come from the heads of parts: of files over several parts, of equal files, of parts without a head."""
+    rng = random.Random(7)
+    names = [b"head", b"a_part", b"x", b"don't", b"caf\xc3\xa9", b"(y, z)", b"\n", b";"]
+    lines = [b" ".join(rng.choices(names, k=rng.randint(1, 9))) for _ in range(80)]
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(30):
+        (tree / f"{number}").write_bytes(b"\n".join(rng.choices(lines, k=number)))
+    (tree / "long").write_bytes(b"\n".join(rng.choices(lines, k=1500)))
+    (tree / "same").write_bytes((tree / "29").read_bytes())
+    (tree / "token").write_bytes(b"w" * 70_000 + b" end of it")
+    path = tmp_path / "a.gomp"
+    pack(path, tree, version=2, codec=CodecOptions(Codec.GOMPRESSO_TADOC), words=words, part_size=5000)
+    with Archive(path, engine=CpuEngine()) as archive:
+        assert min(archive.segments[0].parts.head_sizes) == 0 < max(archive.segments[0].parts.head_sizes)
+        tasks = [*(name.encode() for name in NAMES if name != "info"), b"word/head", b"phrase/head x"]
+        of_the_cpu = {name: compute(name, archive).read() for name in tasks}
+    assert all(of_the_cpu.values())
+    with Archive(path, engine=EngineWithDevice(device)) as archive:
+        assert {name: compute(name, archive).read() for name in tasks} == of_the_cpu
     assert {"add_along_levels", "add_equal_pairs"} <= device.launched
 
 

@@ -1,0 +1,34 @@
+// The extents of files in the parts of a segment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gompfs {
+
+// An extent of a file in a part of text.
+struct TextExtent {
+    std::uint32_t part;
+    std::uint64_t offset, size;  // in the text of the part
+    std::uint64_t ino;
+    bool continues;  // whether the file begins in an earlier part
+};
+
+// Parts of text, in order: where each begins in the solid stream, and its size.
+struct PartRanges {
+    std::vector<std::uint64_t> begins, sizes;
+};
+
+// Finds the extents that begin in parts of text, in the order of part, offset and inode number.
+// `rows` has four numbers for each extent, as the index has them: inode number, file offset, offset
+// in the solid stream, and size. They need not be valid.
+std::vector<TextExtent> find_text_extents(std::span<const std::uint64_t> rows,
+                                          const PartRanges& parts);
+
+// The extents of each part.
+std::vector<std::span<const TextExtent>> split_by_part(std::span<const TextExtent> extents,
+                                                       std::size_t num_parts);
+
+}  // namespace gompfs

@@ -15,7 +15,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.constants import MAX_HEAD_PAYLOAD
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.engine import Engine
-from gompfs.format import ArchiveFile, LocalFile
+from gompfs.format import ArchiveFile, for_native
 from gompfs.model import WORD_SECTION, Section, Segment
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def open_part_heads(
         from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
 
         return ReferencePartHeads([SegmentHeads(*each) for each in columns], read, _CAPACITY)
-    if isinstance(file, LocalFile):
-        return PartHeads(columns, file.duplicate() if columns else -1, _CAPACITY)
-    return PartHeads(columns, read, _CAPACITY)
+    return PartHeads(columns, for_native(file) if columns else -1, _CAPACITY)
 
 
 class StoredHeads:

@@ -18,7 +18,6 @@
 
 #include "common/cancellation.h"
 #include "common/failures.h"
-#include "grammar/word_head.h"
 #include "parts/part_words.h"
 #include "parts/token_check.h"
 
@@ -94,15 +93,14 @@ class LooseWords {
     struct Hash {
         using is_transparent = void;
         std::size_t operator()(std::string_view word) const {
-            constexpr std::uint64_t kMultiplier = 0x9e3779b97f4a7c15;
-            return (word_head(word) + word.size()) * kMultiplier >> 16;
+            return XXH3_64bits(word.data(), word.size());
         }
     };
 
     std::mutex mutex_;  // protects the counts
     std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
     // A bit for each hash: almost all words that are looked up are not here.
-    std::vector<bool> may_be_here_ = std::vector<bool>(std::size_t{1} << 20);
+    std::vector<bool> may_be_here_ = std::vector<bool>(std::size_t{1} << 22);
 };
 
 }  // namespace
@@ -209,6 +207,13 @@ void PartsWordCounts::join_counts(std::vector<std::uint64_t> shared,
         counts = {};
     }
     first_numbers_.push_back(static_cast<std::uint32_t>(counts_.size()));
+    std::uint32_t part = 0;
+    for (std::uint64_t number = 0; number < counts_.size(); number += kHintStep) {
+        while (part + 2 < first_numbers_.size() && first_numbers_[part + 1] <= number) {
+            ++part;
+        }
+        parts_of_words_.push_back(part);
+    }
     std::uint64_t total = 0;
     for (const std::uint64_t count : counts_) {
         total = std::min(total + std::min(count, kMaxTokens), kMaxTokens);
@@ -222,9 +227,10 @@ std::string_view PartsWordCounts::word(std::uint32_t number) const {
     if (number < section_.words().size()) {
         return section_.words()[number];
     }
-    const auto part = static_cast<std::size_t>(
-        std::upper_bound(first_numbers_.begin(), first_numbers_.end(), number) -
-        first_numbers_.begin() - 1);
+    std::size_t part = parts_of_words_[number / kHintStep];
+    while (first_numbers_[part + 1] <= number) {
+        ++part;
+    }
     return local_words_[part][number - first_numbers_[part]];
 }
 

@@ -41,6 +41,9 @@ class PartsWordCounts {
     // Words of the section have the lowest numbers; then come those of the parts, in order.
     std::vector<TokenList> local_words_;        // by part
     std::vector<std::uint32_t> first_numbers_;  // of each part; then the number of words
+    // The part of every kHintStep-th word; 0 for words of the section.
+    static constexpr std::uint32_t kHintStep = 256;
+    std::vector<std::uint32_t> parts_of_words_;
     std::vector<std::uint64_t> counts_;
 };
 

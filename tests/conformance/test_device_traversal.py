@@ -18,7 +18,7 @@ from tree_helpers import pack
 
 from gompfs._native.statistics import Direction, PostingsTask
 from gompfs.archive import Archive
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.engine.auto import AutoEngine
 from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import StatsUnavailableError
@@ -153,7 +153,7 @@ def test_the_statistics_of_text_in_parts(device: HostDevice, words: str, tmp_pat
     (tree / "same").write_bytes((tree / "29").read_bytes())
     (tree / "token").write_bytes(b"w" * 70_000 + b" end of it")
     path = tmp_path / "a.gomp"
-    pack(path, tree, version=2, codec=CodecOptions(Codec.GOMPRESSO_TADOC), words=words, part_size=5000)
+    pack(path, tree, codec=Codec.GOMPRESSO_TADOC, stats=True, words=words, part_size=5000)
     with Archive(path, engine=CpuEngine()) as archive:
         assert min(archive.segments[0].parts.head_sizes) == 0 < max(archive.segments[0].parts.head_sizes)
         tasks = [*(name.encode() for name in NAMES if name != "info"), b"word/head", b"phrase/head x"]

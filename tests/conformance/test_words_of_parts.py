@@ -22,7 +22,7 @@ from gompfs._native.grammar import WordRule, read_parts_grammar
 from gompfs._native.statistics import check_words_of_parts, parts_word_count_report
 from gompfs.archive import Archive
 from gompfs.cli.application import run
-from gompfs.codec import Codec, CodecOptions
+from gompfs.codec import Codec
 from gompfs.errors import ArchiveFormatError
 from gompfs.grammar.word_characters import word_characters
 from gompfs.statistics.tasks import compute
@@ -245,7 +245,7 @@ def test_an_archive_with_another_rule_in_its_index(
     (tmp_path / "tree/code").write_bytes(b"if (x, y) { return f[0]; }\n" * 200)
     (tmp_path / "tree/empty").touch()
     path = tmp_path / "a.gomp"
-    pack(path, tmp_path / "tree", version=2, codec=CodecOptions(Codec.GOMPRESSO_TADOC), words=packed, part_size=3000)
+    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, stats=True, words=packed, part_size=3000)
     assert run(["verify", str(path)]) == 0
     forge_index(path, f"UPDATE meta SET value = '{forged}' WHERE key = 'words'")
     capfd.readouterr()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     AnyPartHeads: TypeAlias = PartHeads | ReferencePartHeads
 
-_CAPACITY = 64 << 20  # bytes of decoded heads: about 280 parts of 512 KiB
+_CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
 
 
 def open_part_heads(

@@ -75,25 +75,13 @@ class IndexWriter:
             schema = resources.files("gompfs.index").joinpath(SCHEMAS[version].file_name)
             self._connection.executescript(schema.read_text())
         self._connection.execute("BEGIN")
-        self._inodes: list[tuple[object, ...]] = []
+        self._inodes: list[Inode] = []
         self._dirents: list[tuple[object, ...]] = []
         self._extents: list[tuple[int, int, int, int]] = []
 
     def add_inode(self, inode: Inode) -> None:
         """Store an inode. `finish` sets its link count."""
-        self._inodes.append(
-            (
-                inode.ino,
-                inode.mode,
-                inode.uid,
-                inode.gid,
-                inode.size,
-                inode.mtime_ns,
-                inode.nlink,
-                inode.rdev,
-                inode.symlink_target,
-            )
-        )
+        self._inodes.append(inode)
         if len(self._inodes) >= _BATCH:
             self._flush()
 
@@ -103,9 +91,7 @@ class IndexWriter:
 
     def add_extents(self, ino: int, extents: Iterable[Extent]) -> None:
         """Store the extents of a regular file."""
-        self._extents.extend(
-            (ino, extent.file_offset, extent.stream_offset, extent.size) for extent in extents
-        )
+        self._extents.extend((ino, *extent) for extent in extents)
 
     def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
         """Store extended attributes."""

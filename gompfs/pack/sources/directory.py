@@ -62,11 +62,12 @@ class _LocalSource:
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
         self._root = root
+        self._prefix = os.path.join(root, b"")
         self._skip_unreadable = skip_unreadable
         self._first_names: dict[tuple[int, int], bytes] = {}
 
     def _local_path(self, path: bytes) -> bytes:
-        return os.path.join(self._root, path) if path else self._root
+        return self._prefix + path if path else self._root
 
     def _warn(self, path: bytes, text: str) -> None:
         self.warnings.append(f"{display_path(self._local_path(path))}: {text}")

@@ -4,8 +4,8 @@
 // while another one decodes the token bytes and finds the words in them (head_tokens.cuh). (2) All
 // threads add up the sizes of the words and separators, which gives the offset of each in the pool,
 // and (3) copy their bytes. (4) Level by level, all threads do the same for the rules
-// (head_rules.cuh). The result is a TadocHead (tadoc_block.cuh), byte for byte as the host would
-// have uploaded it (gompfs/gpu/heads.py).
+// (head_rules.cuh). The result is a TadocHead (tadoc_block.cuh), as the host would have uploaded it
+// (gompfs/gpu/heads.py).
 //
 // Arrays whose sizes depend on the head are in a workspace in device memory, since a head may have
 // a million symbols. gompfs/gpu/head_opener.py computes the size of the workspace.

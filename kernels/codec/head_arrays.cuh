@@ -80,6 +80,28 @@ struct ItemReader {
     }
 };
 
+// Reads the class code at a bit position, and builds its table. Returns the position after it, or 0
+// in all lanes if it is not valid, or ends after `end`. Thirteen copies of this function would take
+// 100 KB.
+GOMPFS_NOINLINE __device__ inline u32 read_class_code(const u32* payload, u32 position, u32 end,
+                                                      HeadShared& shared) {
+    const u32 num_lengths = low_bits(load_bits(payload, position), kNumClassLengthsBits);
+    const u32 first = position + kNumClassLengthsBits;
+    for (u32 index = lane_id(); index < kNumClasses; index += kWarpSize) {
+        const u64 bits = load_bits(payload, first + index * kClassLengthBits);
+        const u32 length = index < num_lengths ? low_bits(bits, kClassLengthBits) : 0;
+        shared.class_lengths[index] = static_cast<u8>(length);
+    }
+    __syncwarp();
+    const u32 next = first + num_lengths * kClassLengthBits;
+    if (num_lengths > kNumClasses || next > end ||
+        !build_decode_table<kMaxClassBits>(shared.class_lengths, kNumClasses, shared.class_scratch,
+                                           shared.class_table)) {
+        return 0;
+    }
+    return next;
+}
+
 // Reads one array after another. All lanes of a warp call each function, and get the same result,
 // false if something is not valid. `take` is called by all lanes: take(index, item, is_active)
 // returns whether the item is valid, and must not have any effect on other arrays before the row
@@ -124,32 +146,17 @@ class HeadArrays {
         return num_rules == plan_.num_rules && code_position_ <= codes_end_;
     }
 
-    // Reads the next class code and builds its table, for `count` items.
+    // Reads the next class code, for `count` items.
     __device__ bool read_code(u32 count) {
-        const u32 lane = lane_id();
-        const u32 num_lengths =
-            low_bits(load_bits(plan_.payload, code_position_), kNumClassLengthsBits);
-        const u32 first = code_position_ + kNumClassLengthsBits;
-        for (u32 index = lane; index < kNumClasses; index += kWarpSize) {
-            const u32 length =
-                index < num_lengths
-                    ? low_bits(load_bits(plan_.payload, first + index * kClassLengthBits),
-                               kClassLengthBits)
-                    : 0;
-            shared_.class_lengths[index] = static_cast<u8>(length);
-        }
-        __syncwarp();
-        code_position_ = first + num_lengths * kClassLengthBits;
-        return num_lengths <= kNumClasses && code_position_ <= codes_end_ &&
-               build_decode_table<kMaxClassBits>(shared_.class_lengths, kNumClasses,
-                                                 shared_.class_scratch, shared_.class_table) &&
-               (count == 0 || !is_code_empty());
+        code_position_ = read_class_code(plan_.payload, code_position_, codes_end_, shared_);
+        return code_position_ != 0 && (count == 0 || !is_code_empty());
     }
 
     __device__ bool is_code_empty() const { return shared_.class_table[0] == kNoCodeword; }
 
     template <class Read, class Take>
     __device__ bool read_items(u32 count, Read&& read, Take&& take) {
+#pragma unroll 1
         for (u32 first = 0; first < count; first += kWarpSize) {
             const u32 index = first + lane_id();
             const bool is_active = index < count;

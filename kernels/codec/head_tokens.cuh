@@ -188,19 +188,27 @@ __device__ inline void write_local_words(HeadShared& shared) {
     }
 }
 
-// Writes a range of global tokens to the pool: token first + i has the number numbers[i]. `warp` of
-// `num_warps` warps writes every num_warps-th row.
-__device__ inline void write_global_tokens(const HeadPlan& plan, const TokenTable& table,
-                                           const u32* numbers, u32 first, u32 count, u32 warp,
-                                           u32 num_warps, RowPieces& pieces) {
-    const u32* const offsets = plan.token_offsets + first;
-    for (u32 row = warp * kWarpSize; row < count; row += num_warps * kWarpSize) {
-        const u32 index = row + lane_id();
-        const bool is_active = index < count;
-        const u32 source = is_active ? table.starts[numbers[index]] : 0;
-        const u32 start = is_active ? offsets[index] : 0;
-        write_row(plan.pool, table.bytes, offsets[row], offsets[min(row + kWarpSize, count)], start,
-                  source, is_active, pieces);
+// Writes the global words, and then the global separators. `warp` of `num_warps` warps writes every
+// num_warps-th row.
+__device__ inline void write_global_tokens(const HeadPlan& plan, u32 warp, u32 num_warps,
+                                           RowPieces& pieces) {
+    const u32 num_words = plan.num_local_words + plan.num_global_words;
+    for (u32 kind = 0; kind < 2; ++kind) {
+        const bool are_words = kind == 0;
+        const TokenTable& table = are_words ? plan.words : plan.separators;
+        const u32 count = are_words ? plan.num_global_words : plan.num_global_separators;
+        const u32* const numbers = plan.global_numbers + (are_words ? 0 : plan.num_global_words);
+        const u32* const offsets =
+            plan.token_offsets +
+            (are_words ? plan.num_local_words : num_words + plan.num_local_separators);
+        for (u32 row = warp * kWarpSize; row < count; row += num_warps * kWarpSize) {
+            const u32 index = row + lane_id();
+            const bool is_active = index < count;
+            const u32 source = is_active ? table.starts[numbers[index]] : 0;
+            const u32 start = is_active ? offsets[index] : 0;
+            write_row(plan.pool, table.bytes, offsets[row], offsets[min(row + kWarpSize, count)],
+                      start, source, is_active, pieces);
+        }
     }
 }
 
@@ -213,12 +221,7 @@ __device__ inline void write_tokens(HeadShared& shared) {
     if (warp == 0) {
         write_local_words(shared);
     } else {
-        RowPieces& pieces = shared.pieces[warp];
-        write_global_tokens(plan, plan.words, plan.global_numbers, plan.num_local_words,
-                            plan.num_global_words, warp - 1, kHeadWarps - 1, pieces);
-        write_global_tokens(plan, plan.separators, plan.global_numbers + plan.num_global_words,
-                            num_words + plan.num_local_separators, plan.num_global_separators,
-                            warp - 1, kHeadWarps - 1, pieces);
+        write_global_tokens(plan, warp - 1, kHeadWarps - 1, shared.pieces[warp]);
     }
     const u32 begin = plan.token_offsets[num_words];
     const u32 size = plan.token_offsets[num_words + plan.num_local_separators] - begin;

@@ -4,6 +4,13 @@
 // version follows for kernels/host, which runs the same kernels on the CPU.
 #pragma once
 
+// A function that is not inlined, where copies of it would fill the instruction cache.
+#ifdef __CUDACC_RTC__
+#define GOMPFS_NOINLINE __noinline__
+#else
+#define GOMPFS_NOINLINE [[gnu::noinline]]
+#endif
+
 namespace gompfs {
 
 using u8 = unsigned char;

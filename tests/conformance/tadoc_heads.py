@@ -26,6 +26,7 @@ from gompfs.codec.reference_tadoc_numbers import class_of
 from gompfs.codec.sequences import DecodedPayload
 from gompfs.codec.sequences import Sequence as CodedSequence
 from gompfs.engine import select_engine
+from gompfs.gpu.head_memory import START_SIZE
 from gompfs.gpu.heads import pack_head
 
 
@@ -78,6 +79,21 @@ def open_on_cpu(heads: Sequence[TadocHead]) -> list[NDArray[np.uint8] | None]:
             assert (table is None) == (status != BlockStatus.OK)
             opened[index] = None if table is None else pack_head(table)
     return opened
+
+
+def are_same(ours: NDArray[np.uint8] | None, theirs: NDArray[np.uint8] | None) -> bool:
+    """Returns whether two opened heads are the same, or both are None. The splitter has no bytes at any offset."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    return np.array_equal(_without_offset_of_splitter(ours), _without_offset_of_splitter(theirs))
+
+
+def _without_offset_of_splitter(opened: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    changed = opened.copy()
+    pool_offset = int(changed[4:8].view(np.uint32)[0])
+    halves = changed[START_SIZE:pool_offset].view(np.uint32).reshape(-1, 2)
+    halves[halves[:, 1] & 0x3FFFFFFF == 0, 0] = 0
+    return changed
 
 
 @cache

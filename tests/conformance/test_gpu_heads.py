@@ -30,7 +30,7 @@ from tadoc_heads import (
 from tree_helpers import pack
 
 from gompfs.archive import Archive
-from gompfs.codec import BlockStatus, Codec, CodecOptions
+from gompfs.codec import BlockStatus, Codec
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.engine import Engine, select_engine
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.gpu
 NUM_MUTATIONS = 20_000
-TADOC = {"version": 2, "words": "identifiers", "codec": CodecOptions(Codec.GOMPRESSO_TADOC), "block_size": 1 << 14}
+TADOC = {"codec": Codec.GOMPRESSO_TADOC, "stats": True, "block_size": 1 << 14}
 
 
 def gpu_engine() -> tuple[Engine, Device]:

@@ -45,8 +45,9 @@ class PartHeads:
         segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, Buffer]],
         file: int | Callable[[int, int], Buffer],
         capacity: int,
+        num_threads: int,
     ) -> None:
-        """Keeps up to `capacity` bytes of decoded heads.
+        """Keeps up to `capacity` bytes of decoded heads. Reads words, and several heads, on up to `num_threads` threads.
 
         Each segment has five columns: the first block of each part and the end of the last (u64), archive_offset (u64)
         and size (u32) of each head, and archive_offset (u64) and compressed_size (u32) of the blocks of its words.

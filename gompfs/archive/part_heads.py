@@ -55,7 +55,7 @@ def open_part_heads(
         from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
 
         return ReferencePartHeads([SegmentHeads(*each) for each in columns], read, _CAPACITY)
-    return PartHeads(columns, for_native(file) if columns else -1, _CAPACITY)
+    return PartHeads(columns, for_native(file) if columns else -1, _CAPACITY, engine.num_threads)
 
 
 class StoredHeads:

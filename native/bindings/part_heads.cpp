@@ -27,7 +27,7 @@ namespace {
 using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, nb::object>;
 
 void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBytes& file,
-          std::uint64_t capacity) {
+          std::uint64_t capacity, unsigned num_threads) {
     std::vector<SegmentHeads> heads;
     for (const auto& [first_blocks, offsets, sizes, word_offsets, word_sizes] : segments) {
         heads.push_back({values_of<std::uint64_t>(first_blocks), values_of<std::uint64_t>(offsets),
@@ -40,19 +40,16 @@ void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBy
             throw nb::value_error("the columns of a segment do not have equally many values");
         }
     }
-    new (self) PartHeads(std::move(heads), make_fetch(file), capacity);
+    new (self) PartHeads(std::move(heads), make_fetch(file), capacity, num_threads);
 }
 
 // The symbols of the parts of blocks, None for a part without a head or with a damaged one, and the
 // status of each head.
 nb::tuple open_all(PartHeads& heads, const std::vector<std::uint64_t>& blocks) {
     std::vector<PartHeads::Opened> opened;
-    opened.reserve(blocks.size());
     {
         const nb::gil_scoped_release release;
-        for (const std::uint64_t block : blocks) {
-            opened.push_back(heads.open(block));
-        }
+        opened = heads.open_all(blocks);
     }
     nb::list symbols;
     std::vector<BlockStatus> statuses;
@@ -103,7 +100,7 @@ void bind_part_heads(nb::module_& parts) {
         .def_prop_ro("pool", &pool_of)
         .def_prop_ro("code", &code_of);
     nb::class_<PartHeads>(parts, "PartHeads")
-        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a)
+        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a)
         .def("open", &open_all, "blocks"_a)
         .def("words", &words_of, "segment"_a);
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "common/failures.h"
@@ -30,49 +29,82 @@ constexpr unsigned kMaxThreads = 8;
 
 }  // namespace
 
-PartHeads::PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity)
-    : segments_(std::move(segments)), fetch_(std::move(fetch)), capacity_(capacity) {
+PartHeads::PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity,
+                     unsigned num_threads)
+    : segments_(std::move(segments)),
+      fetch_(std::move(fetch)),
+      capacity_(capacity),
+      num_threads_(num_threads) {
     for (std::size_t number = 0; number < segments_.size(); ++number) {
         words_.push_back(std::make_unique<Words>());
     }
 }
 
-PartHeads::Opened PartHeads::open(std::uint64_t block) {
+std::optional<PartHeads::Part> PartHeads::part_of(std::uint64_t block) const {
     const auto segment =
         std::find_if(segments_.begin(), segments_.end(), [&](const SegmentHeads& each) {
             return !each.first_blocks.empty() && block < each.first_blocks.back();
         });
     if (segment == segments_.end() || block < segment->first_blocks.front()) {
-        return {};
+        return std::nullopt;
     }
     const auto& starts = segment->first_blocks;
     const auto part = static_cast<std::size_t>(
         std::upper_bound(starts.begin(), starts.end(), block) - starts.begin() - 1);
     if (segment->head_sizes[part] == 0) {
-        return {};
+        return std::nullopt;
     }
-    const std::uint64_t key = starts[part];
+    return Part{static_cast<std::size_t>(segment - segments_.begin()), part, starts[part]};
+}
+
+PartHeads::Opened PartHeads::open(std::uint64_t block) {
+    const std::optional<Part> part = part_of(block);
+    return part ? open_part(*part) : Opened{};
+}
+
+std::vector<PartHeads::Opened> PartHeads::open_all(std::span<const std::uint64_t> blocks) {
+    std::vector<Part> parts;                // each once, if the blocks ascend
+    std::vector<std::size_t> part_indexes;  // by block; blocks.size() for none
+    for (const std::uint64_t block : blocks) {
+        const std::optional<Part> part = part_of(block);
+        if (part && (parts.empty() || parts.back().first_block != part->first_block)) {
+            parts.push_back(*part);
+        }
+        part_indexes.push_back(part ? parts.size() - 1 : blocks.size());
+    }
+    std::vector<Opened> opened(parts.size());
+    parallel_for_all(parts.size(), num_threads_,
+                     [&](std::size_t index) { opened[index] = open_part(parts[index]); });
+    std::vector<Opened> of_blocks;
+    of_blocks.reserve(blocks.size());
+    for (const std::size_t index : part_indexes) {
+        of_blocks.push_back(index != blocks.size() ? opened[index] : Opened{});
+    }
+    return of_blocks;
+}
+
+PartHeads::Opened PartHeads::open_part(const Part& part) {
     {
         const std::lock_guard lock(mutex_);
-        if (const auto found = entries_.find(key); found != entries_.end()) {
+        if (const auto found = entries_.find(part.first_block); found != entries_.end()) {
             uses_.splice(uses_.begin(), uses_, found->second.use);
             return {found->second.symbols};
         }
     }
-    Opened opened = read(static_cast<std::size_t>(segment - segments_.begin()), part);
+    Opened opened = read(part);
     if (opened.symbols) {
-        keep(key, opened.symbols);
+        keep(part.first_block, opened.symbols);
     }
     return opened;
 }
 
-PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
-    const SegmentHeads& segment = segments_[number];
-    if (segment.head_sizes[part] > kMaxHeadSize) {
+PartHeads::Opened PartHeads::read(const Part& part) {
+    const SegmentHeads& segment = segments_[part.segment];
+    if (segment.head_sizes[part.number] > kMaxHeadSize) {
         return {nullptr, BlockStatus::bad_header};
     }
     const std::vector<std::uint8_t> bytes =
-        fetch_(segment.head_offsets[part], segment.head_sizes[part]);
+        fetch_(segment.head_offsets[part.number], segment.head_sizes[part.number]);
     const std::optional<BlockHeader> header = parse_block_header(bytes);
     if (!header || header->codec != Codec::head) {
         return {nullptr, BlockStatus::bad_header};
@@ -80,7 +112,7 @@ PartHeads::Opened PartHeads::read(std::size_t number, std::size_t part) {
     if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
         return {nullptr, status};
     }
-    auto symbols = read_symbols(Bytes(bytes).subspan(kBlockHeaderSize), words(number),
+    auto symbols = read_symbols(Bytes(bytes).subspan(kBlockHeaderSize), words(part.segment),
                                 header->uncompressed_size);
     if (!symbols) {
         return {nullptr, BlockStatus::bad_payload};
@@ -95,7 +127,7 @@ const WordSection& PartHeads::words(std::size_t number) {
 }
 
 WordSection PartHeads::read_words(const SegmentHeads& segment) {
-    const unsigned num_threads = std::min(std::thread::hardware_concurrency(), kMaxThreads);
+    const unsigned num_threads = std::min(num_threads_, kMaxThreads);
     std::vector<std::vector<std::uint8_t>> blocks;
     std::vector<std::uint64_t> ends;  // of the content of each block
     std::uint64_t size = 0, num_stored = 0;

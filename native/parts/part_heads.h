@@ -6,6 +6,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -32,7 +34,9 @@ class PartHeads {
         std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
 
     // Keeps up to `capacity` bytes of decoded heads. Segments are in the order of their blocks.
-    PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity);
+    // Reads sections of words, and several heads, on up to num_threads threads.
+    PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity,
+              unsigned num_threads);
 
     // The symbols of the part that a block belongs to; none if its part has no head, or if the
     // status is not ok.
@@ -40,8 +44,9 @@ class PartHeads {
         std::shared_ptr<const SymbolTable> symbols;
         BlockStatus status = BlockStatus::ok;
     };
-    // Throws what `fetch` throws.
+    // Throw what `fetch` throws.
     Opened open(std::uint64_t block);
+    std::vector<Opened> open_all(std::span<const std::uint64_t> blocks);
 
     // The global words and separators of a segment; none if their section is damaged. Throws what
     // `fetch` throws.
@@ -57,13 +62,22 @@ class PartHeads {
         std::list<std::uint64_t>::iterator use;  // in uses_
     };
 
-    Opened read(std::size_t segment, std::size_t part);
+    // A part that has a head.
+    struct Part {
+        std::size_t segment, number;
+        std::uint64_t first_block;
+    };
+
+    std::optional<Part> part_of(std::uint64_t block) const;
+    Opened open_part(const Part& part);
+    Opened read(const Part& part);
     WordSection read_words(const SegmentHeads& segment);
     void keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols);
 
     const std::vector<SegmentHeads> segments_;
     const Fetch fetch_;
     const std::uint64_t capacity_;
+    const unsigned num_threads_;
     std::vector<std::unique_ptr<Words>> words_;         // by segment
     std::mutex mutex_;                                  // protects what follows
     std::unordered_map<std::uint64_t, Entry> entries_;  // by the first block of the part

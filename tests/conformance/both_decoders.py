@@ -46,7 +46,7 @@ def open_block(head: bytes, section: bytes) -> tuple[SymbolTable | None, BlockSt
         sizes.append(len(file) - offsets[-1])
     columns = (_column("Q", [0, 1]), _column("Q", [0]), _column("I", [len(head)]))
     segment = (*columns, _column("Q", offsets), _column("I", sizes))
-    heads = PartHeads([segment], lambda offset, size: bytes(file[offset : offset + size]), 1 << 20)
+    heads = PartHeads([segment], lambda offset, size: bytes(file[offset : offset + size]), 1 << 20, 1)
     (symbols,), statuses = heads.open([0])
     return symbols, BlockStatus(statuses[0])
 

@@ -59,7 +59,7 @@ def part_heads(heads: Sequence[bytes], section: bytes) -> PartHeads:
         column("Q", range(count + 1)), column("Q", ends[:count]), column("I", list(map(len, heads))),
         column("Q", ends[count:-1]), column("I", list(map(len, words))),
     )  # fmt: skip
-    return PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30)
+    return PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30, 1)
 
 
 def by_section(heads: Sequence[TadocHead]) -> dict[bytes, list[int]]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
-from both_decoders import decode_tadoc, read_block, read_head, read_words
+from both_decoders import decode_tadoc, frame, read_block, read_head, read_words
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
 from tadoc_grammar import Grammar, Piece, Rule, Symbol, Token
 
-from gompfs.codec import reference_tadoc
+from gompfs._native.grammar import WordRule, read_parts_grammar
+from gompfs.codec import Codec, reference_tadoc
 from gompfs.codec.constants import MAX_BLOCK_SIZE, MAX_HEAD_PAYLOAD, MAX_POOL_SIZE, MAX_SIZE_WIDTH, NUM_CLASSES
 from gompfs.codec.reference_tadoc import Part
 from gompfs.codec.sequences import PayloadError
@@ -292,6 +295,17 @@ def test_block(name: str) -> None:
     case, sound = BLOCKS[name], part()
     with pytest.raises(PayloadError, match=f"^{re.escape(case.message)}$"):
         decode_tadoc(write_block(case, sound, sample().plan.rank_code), case.size, sound)
+
+
+@pytest.mark.parametrize(("skip", "is_sound"), [(2, True), (3, False), (65535, False)])
+def test_statistics_of_a_block_after_its_first_symbol(skip: int, is_sound: bool) -> None:
+    """Statistics leave out the first symbol, and refuse the block as other readers do if all of it is skipped."""
+    payload = write_block(BlockCase("", (1, 2, 0), 6 - skip, skip), part(), sample().plan.rank_code)
+    parts = [(frame(Codec.HEAD, sample().head, len(sample().pool)), [frame(Codec.GOMPRESSO_TADOC, payload, 3)], b"")]
+    extents = tuple(np.array([value], kind) for value, kind in zip((0, 0, 3, 5, 0), "IQQQB", strict=True))
+    refused = nullcontext() if is_sound else pytest.raises(ValueError, match="damaged")
+    with refused:
+        read_parts_grammar(parts, extents, GLOBAL.section(), 1000, WordRule.IDENTIFIERS, b"", 1)
 
 
 def test_a_rank_of_a_block_that_no_symbol_has() -> None:

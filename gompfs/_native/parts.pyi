@@ -47,7 +47,7 @@ class PartHeads:
         capacity: int,
         num_threads: int,
     ) -> None:
-        """Keeps up to `capacity` bytes of decoded heads. Reads words, and several heads, on up to `num_threads` threads.
+        """Keeps up to `capacity` bytes of decoded heads. Up to `num_threads` threads read words, and several heads.
 
         Each segment has five columns: the first block of each part and the end of the last (u64), archive_offset (u64)
         and size (u32) of each head, and archive_offset (u64) and compressed_size (u32) of the blocks of its words.

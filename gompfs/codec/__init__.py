@@ -14,6 +14,7 @@ from gompfs.codec.block import (
 from gompfs.codec.codecs import (
     DEFAULT_BLOCK_SIZE,
     DEFAULT_LEVEL,
+    DEFAULT_PART_SIZE,
     MIN_BLOCK_SIZE,
     MIN_LEVEL,
     Codec,
@@ -26,6 +27,7 @@ __all__ = [
     "BLOCK_HEADER_SIZE",
     "DEFAULT_BLOCK_SIZE",
     "DEFAULT_LEVEL",
+    "DEFAULT_PART_SIZE",
     "MAX_BLOCK_SIZE",
     "MAX_EXPANSION",
     "MIN_BLOCK_SIZE",

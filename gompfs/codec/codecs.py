@@ -10,6 +10,7 @@ from gompfs.errors import OptionError
 
 MIN_BLOCK_SIZE = 1 << 14
 DEFAULT_BLOCK_SIZE = 1 << 16
+DEFAULT_PART_SIZE = 1 << 19  # of text in gompresso-tadoc
 MIN_LEVEL = 1
 MAX_LEVEL = 9
 DEFAULT_LEVEL = 6

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import BinaryIO, NamedTuple
 
-from gompfs.codec import BLOCK_HEADER_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
+from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
 from gompfs.errors import UnreadableFileError, display_path
@@ -28,7 +28,6 @@ from gompfs.pack.text_parts import TextParts
 
 _WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
-_DEFAULT_PART_SIZE = 1 << 19
 
 
 def grammar_collector(options: PackOptions, engine: Engine) -> GrammarCollector:
@@ -92,7 +91,7 @@ class ContentWriter:
         self._grammar: GrammarCollector | None = None
         if options.text_as_grammar:
             self._text = TextParts(
-                options.words, block_size, part_size or _DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
+                options.words, block_size, part_size or DEFAULT_PART_SIZE, options.jobs, tempfile.gettempdir()
             )
             part_size = None
         elif options.stats:

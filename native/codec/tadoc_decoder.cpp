@@ -172,6 +172,27 @@ bool Output::append(std::span<const std::uint32_t> ranks) {
                        [&](std::uint32_t rank) { return append_slowly(expansions_[rank]); });
 }
 
+// Symbols that this thread has not used just now may be far away from the processor. To fetch them
+// all one after another takes less time than to wait for them one by one.
+void fetch_symbols(const SymbolTable& symbols, std::size_t num_used) {
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kMaxFetched = 1 << 20;  // more do not fit into the cache
+    thread_local std::uint64_t last_number = 0;
+    const std::size_t table_size = symbols.expansions.size() * sizeof(Expansion);
+    const std::size_t size = symbols.pool.size() + table_size;
+    if (symbols.number == last_number || size > kMaxFetched || size > num_used * kLine) {
+        return;
+    }
+    last_number = symbols.number;
+    const auto fetch = [](const void* bytes, std::size_t count) {
+        for (std::size_t offset = 0; offset < count; offset += kLine) {
+            __builtin_prefetch(static_cast<const char*>(bytes) + offset, 0, 2);
+        }
+    };
+    fetch(symbols.expansions.data(), table_size);
+    fetch(symbols.pool.data(), symbols.pool.size());
+}
+
 }  // namespace
 
 bool decode_tadoc(Bytes bytes, const SymbolTable& symbols, MutableBytes content) {
@@ -180,6 +201,7 @@ bool decode_tadoc(Bytes bytes, const SymbolTable& symbols, MutableBytes content)
     if (!payload.read(bytes) || symbols.code.is_empty) {
         return false;
     }
+    fetch_symbols(symbols, payload.num_symbols);
     Ranks ranks(payload, symbols);
     Output output(content, symbols);
     if (!ranks.next(next) || !output.begin(symbols.expansions[next[0]], payload.skip)) {

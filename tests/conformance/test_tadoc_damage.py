@@ -6,10 +6,10 @@ import re
 import struct
 from collections.abc import Callable
 from contextlib import nullcontext
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 from both_decoders import decode_tadoc, frame, read_block, read_head, read_words
 from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part
@@ -297,14 +297,27 @@ def test_block(name: str) -> None:
         decode_tadoc(write_block(case, sound, sample().plan.rank_code), case.size, sound)
 
 
-@pytest.mark.parametrize(("skip", "is_sound"), [(2, True), (3, False), (65535, False)])
-def test_statistics_of_a_block_after_its_first_symbol(skip: int, is_sound: bool) -> None:
-    """Statistics leave out the first symbol, and refuse the block as other readers do if all of it is skipped."""
-    payload = write_block(BlockCase("", (1, 2, 0), 6 - skip, skip), part(), sample().plan.rank_code)
-    parts = [(frame(Codec.HEAD, sample().head, len(sample().pool)), [frame(Codec.GOMPRESSO_TADOC, payload, 3)], b"")]
-    extents = tuple(np.array([value], kind) for value, kind in zip((0, 0, 3, 5, 0), "IQQQB", strict=True))
-    refused = nullcontext() if is_sound else pytest.raises(ValueError, match="damaged")
-    with refused:
+@pytest.mark.parametrize(("skip", "is_sound"), [(2, True), (0, False), (1, False), (4, False), (65535, False)])
+def test_statistics_of_a_symbol_in_two_blocks(skip: int, is_sound: bool) -> None:
+    """Statistics refuse a block whose first symbol is not the rest of the last symbol of the block before."""
+    code, size = sample().plan.rank_code, len(b"ab ab")
+    first = write_block(BlockCase("", (1, 2), size), part(), code)
+    second = write_block(BlockCase("", (2, 0), 1, skip), part(), code)
+    pieces = [frame(Codec.HEAD, sample().head, len(sample().pool))]
+    pieces += [frame(Codec.GOMPRESSO_TADOC, first, size), frame(Codec.GOMPRESSO_TADOC, second, 1)]
+    file = b"".join(pieces)
+    starts = [0, *accumulate(map(len, pieces))]
+
+    def column(kind: str, *values: int) -> bytes:
+        return struct.pack(f"<{len(values)}{kind}", *values)
+
+    parts = (
+        lambda at, count: file[at : at + count], size,
+        column("Q", 0), column("Q", size + 1), column("Q", 0), column("I", starts[1]), column("Q", 0), (b"",),
+        column("Q", *starts[1:3]), column("I", *map(len, pieces[1:])),
+    )  # fmt: skip
+    extents = column("Q", 5, 0, 0, size + 1)
+    with nullcontext() if is_sound else pytest.raises(ValueError, match="a part of its text is damaged"):
         read_parts_grammar(parts, extents, GLOBAL.section(), 1000, WordRule.IDENTIFIERS, b"", 1)
 
 

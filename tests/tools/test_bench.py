@@ -141,7 +141,7 @@ def test_decode(tmp_path: Path) -> None:
     (table,) = run(tmp_path, "decode", "--rounds", "2", CORPUS)
     rows = table["rows"]
     num_threads = len(os.sched_getaffinity(0))
-    for codec in ("gompresso-bit", "gompresso-byte", "zlib-6"):
+    for codec in ("gompresso-bit", "gompresso-byte", "gompresso-tadoc", "zlib-6"):
         assert 1.5 < rows[codec]["ratio"] < 4
         assert rows[codec]["1 thread"] > 0
         assert rows[codec]["scaling"] == rows[codec][f"{num_threads} threads"] / rows[codec]["1 thread"]

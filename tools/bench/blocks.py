@@ -15,6 +15,7 @@ import click
 
 _RUN = 16  # consecutive blocks in a sample
 BATCH_SIZE = 8 << 20  # bytes for one call of an engine, about as many as a mount gives it
+RUN_SIZE = 1 << 20  # bytes that each thread of a mount that reads ahead decodes at once
 
 
 @dataclass(frozen=True)

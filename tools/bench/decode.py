@@ -8,15 +8,18 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gompfs.codec import Codec, CodecOptions
+from gompfs.codec.block import parse_block_header
 from gompfs.engine.cpu import CpuEngine
 
-from .blocks import BATCH_SIZE, Peer, peer, read_blocks
+from .blocks import BATCH_SIZE, RUN_SIZE, Peer, peer, read_blocks
 from .report import NOT_INSTALLED, Report, divide
+from .stored_text import StoredText, store_text
 from .timing import interleave
 
 _OURS = (Codec.GOMPRESSO_BYTE, Codec.GOMPRESSO_BIT)
+_TADOC = Codec.GOMPRESSO_TADOC.label
 PEERS = ("lz4", "zstd-3", "libdeflate-6", "zlib-6")
-_PAIRS = (("gompresso-byte", "lz4"), ("gompresso-bit", "zstd-3"))
+_PAIRS = (("gompresso-byte", "lz4"), ("gompresso-bit", "zstd-3"), (_TADOC, "gompresso-bit"))
 
 Decompress = Callable[[bytes, int], bytes]
 
@@ -39,6 +42,7 @@ def _measure(path: Path, block_size: int, every: int, rounds: int, num_threads: 
     with ThreadPoolExecutor(num_threads) as executor:
         for codec in _OURS:
             ratios[codec.label] = size / add_ours(jobs, codec, blocks, block_size, num_threads)
+        ratios[_TADOC] = size / add_tadoc(jobs, blocks, block_size, num_threads)
         for other in map(peer, PEERS):
             if other.compress is not None and other.decompress is not None:
                 ratios[other.name] = size / add_peer(jobs, other, blocks, executor, num_threads)
@@ -62,7 +66,7 @@ def _tabulate(
         f"decoding {name}, {size / 1e6:.1f} MB in blocks of {block_size}, GB/s of output, medians of {rounds}",
         ["ratio", "1 thread", f"{num_threads} threads", "scaling"],
     )
-    for codec in [*(codec.label for codec in _OURS), *PEERS]:
+    for codec in [*(codec.label for codec in _OURS), _TADOC, *PEERS]:
         if codec in speeds:
             one, all_threads = speeds[codec]
             report.add(codec, ratios[codec], one, all_threads, divide(all_threads, one))
@@ -75,6 +79,9 @@ def _tabulate(
     report.notes.append(
         "Our codecs always check the XXH3 checksum of each compressed block; this cannot be switched off. Of the "
         "peers, only zlib has a checksum (Adler-32)."
+    )
+    report.notes.append(
+        f"{_TADOC}: the words that parts share, the head of each part once, and its blocks, as an archive stores them."
     )
     report.notes.append(
         "Peers on several threads: a pool of Python threads, each with a part of the blocks. The time in which a "
@@ -101,21 +108,41 @@ def add_ours(
     return sum(map(len, encoded))
 
 
-def _our_job(engine: CpuEngine, encoded: Sequence[bytes], block_size: int) -> Callable[..., int]:
-    step = BATCH_SIZE // block_size
-    out = memoryview(bytearray(BATCH_SIZE))
+def add_tadoc(
+    jobs: dict[tuple[str, int], Callable[[], object]], blocks: Sequence[bytes], block_size: int, num_threads: int
+) -> int:
+    """Like add_ours for gompresso-tadoc, with the heads of parts and the words that they share."""
+    text = store_text(blocks, block_size)
+    stream = b"".join(blocks)
+    for count in (1, num_threads):
+        job = _our_job(CpuEngine(count), text.blocks, block_size, text)
+        if job(check=stream) != len(stream):
+            raise WrongContentError(_TADOC)
+        jobs[_TADOC, count] = job
+    return text.size
+
+
+def _our_job(
+    engine: CpuEngine, encoded: Sequence[bytes], block_size: int, text: StoredText | None = None
+) -> Callable[..., int]:
+    batch_size = BATCH_SIZE if text is None else RUN_SIZE * engine.num_threads
+    step = batch_size // block_size
+    out = memoryview(bytearray(batch_size))
 
     def job(check: bytes | None = None) -> int:
         """Decodes all blocks; with `check`, returns the number of bytes that equal it before the first wrong batch."""
+        heads = None if text is None else text.heads(engine.num_threads)
         equal = 0
         for first in range(0, len(encoded), step):
-            if any(engine.decode_blocks(encoded[first : first + step], out)):
+            batch = encoded[first : first + step]
+            symbols = None if heads is None else heads.open(range(first, first + len(batch)))[0]
+            if any(engine.decode_blocks(batch, out, symbols=symbols)):
                 raise WrongContentError(f"damage in a block from {first} on")
             if check is not None:
-                expected = memoryview(check)[equal : equal + step * block_size]
-                if out[: len(expected)] != expected:
+                size = sum(parse_block_header(block).uncompressed_size for block in batch)
+                if out[:size] != memoryview(check)[equal : equal + size]:
                     break
-                equal += len(expected)
+                equal += size
         return equal
 
     return job

@@ -83,6 +83,9 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
     Raises ArchiveFormatError, CorruptIndexError or CorruptBlockError.
     """
     parts, block_size = segment.parts, archive.block_size
+    word_rule = archive.meta.get("words", "")
+    if word_rule not in archive.word_rules:
+        raise ArchiveFormatError(f"the text of the archive has no statistics: unknown word rule {word_rule!r}")
     ranges = list(segment.part_ranges(block_size))
     numbers = [number for number, kind in enumerate(parts.kinds) if kind != PartKind.DATA]
     columns = (
@@ -100,7 +103,7 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
         (segment.places.archive_offsets, segment.places.compressed_sizes),
         _extents(archive),
         *_words(archive, segment),
-        archive.meta["words"],
+        word_rule,
     )
 
 

@@ -17,6 +17,7 @@ from gompfs.model import GRAMMAR_SECTION, BlockPlaces, Problem, Section, Segment
 from gompfs.statistics.grammar_cache import has_text_parts
 from gompfs.statistics.text_in_parts import text_in_parts
 from gompfs.verify.grammar_check import GrammarCheck
+from gompfs.verify.text_files import check_text_files
 
 _BATCH_BYTES = 16 << 20
 # Limit for the paths that a report names for damaged blocks. In a forged index, each of a million files may touch every
@@ -86,6 +87,7 @@ class _Verification:
             self._check_section(section, grammars)
         report.problems += grammars.finish()
         if is_sound:
+            report.problems += check_text_files(self._archive)
             self._check_words()
         if any(problem.ino is not None for problem in report.problems):
             report.paths = self._paths

@@ -19,6 +19,7 @@ from gompfs.grammar.word_characters import word_characters
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_problems
 from gompfs.statistics.content import TextStream
 from gompfs.statistics.content_layout import locate_text
+from gompfs.verify.text_files import each_file, files_with_holes
 
 Numbers = NDArray[np.int64]
 Difference = tuple[int, bytes | None, bytes | None]
@@ -127,16 +128,16 @@ class GrammarCheck:
             return
         inos = np.concatenate(self._inos)
         files, counts = np.unique(inos, return_counts=True)
-        yield from _each(files[counts > 1], "it is in the grammars of several segments")
+        yield from each_file(files[counts > 1], "it is in the grammars of several segments")
         listed = np.array(self._archive.index.binary_files(), np.int64)
         regular = file_sizes(self._archive)
         others = np.setdiff1d(files, regular[:, 0])  # most of them are files that a later generation has replaced
         if len(others):
             others = others[np.isin(others, np.array(sorted(self._archive.inode_numbers()), np.int64))]
-        yield from _each(others, "it is in a grammar and is not a regular file")
-        yield from _each(np.intersect1d(files, listed), "it is in a grammar and listed as a binary file")
-        with_holes = self._with_holes(regular)
-        yield from _each(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
+        yield from each_file(others, "it is in a grammar and is not a regular file")
+        yield from each_file(np.intersect1d(files, listed), "it is in a grammar and listed as a binary file")
+        with_holes = files_with_holes(regular, self._extents)
+        yield from each_file(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
         if len(self._inos) == len(self._archive.segments):
             missing = np.setdiff1d(regular[:, 0], np.concatenate([files, listed, with_holes]))
             word_rule = self._archive.meta["words"]
@@ -144,14 +145,6 @@ class GrammarCheck:
             with_words = (ino for ino, _ in self._differences(check, missing, lambda _: [], word_rule))
             reason = "it has words, but is neither in a grammar nor listed as a binary file"
             yield from first_problems(Problem(reason, ino) for ino in with_words)
-
-    def _with_holes(self, regular: Numbers) -> Numbers:
-        """Returns the inodes of the files that have holes."""
-        inos, covered = _sum_by_file(self._extents[:, 0], self._extents[:, 3])
-        sizes = np.zeros(len(regular), np.int64)
-        sizes[np.searchsorted(regular[:, 0], inos)] = covered
-        with_holes: Numbers = regular[sizes < regular[:, 1], 0]
-        return with_holes
 
 
 class _Pieces:
@@ -178,14 +171,6 @@ class _Pieces:
         """Returns the pieces of a file in order: the index of a part, and the index of the file in it."""
         begin, end = np.searchsorted(self._inos, [ino, ino + 1])
         return list(zip(self._parts[begin:end].tolist(), self._places[begin:end].tolist(), strict=True))
-
-
-def _sum_by_file(inos: Numbers, numbers: Numbers) -> tuple[Numbers, Numbers]:
-    """Returns each inode once, in ascending order, and the sum of its numbers."""
-    unique, places = np.unique(inos, return_inverse=True)
-    sums = np.zeros(len(unique), np.int64)
-    np.add.at(sums, places, numbers)
-    return unique, sums
 
 
 def _reason(number: int, in_text: bytes | None, in_grammar: bytes | None) -> str:
@@ -215,10 +200,6 @@ def _is_certain(word: bytes | None) -> bool:
         return True
     text = word.decode("utf-8", "replace")
     return all(unicodedata.ucd_3_2_0.category(character) != "Cn" for character in text)
-
-
-def _each(inos: Numbers, reason: str) -> Iterator[Problem]:
-    return first_problems(Problem(reason, int(ino)) for ino in inos)
 
 
 def _next_ino(archive: Archive) -> int:

@@ -255,3 +255,34 @@ def test_an_archive_with_another_rule_in_its_index(
         with Archive(path) as archive, pytest.raises(ArchiveFormatError, match=NO_WORD):
             compute(name, archive).read()
     assert run(["cat", str(path), "code"]) == 0
+
+
+NOT_TEXT = {
+    "INSERT INTO binary_file SELECT ino FROM dirent WHERE name = CAST('code' AS BLOB)": "and listed as a binary file",
+    "UPDATE inode SET size = size + 9 WHERE ino IN (SELECT ino FROM dirent WHERE name = CAST('code' AS BLOB))":
+    "and has holes",
+    "DELETE FROM binary_file": "it is neither in parts of text nor listed as a binary file",
+    "UPDATE meta SET value = '9' WHERE key = 'words'": "words is not one of",
+    "DELETE FROM meta WHERE key = 'words'": "words is not one of",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", NOT_TEXT)
+def test_an_index_that_says_otherwise_which_files_are_text(
+    statement: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What statistics count is then not defined, so `verify` says so."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/code").write_bytes(b"if (x, y) { return f[0]; }\n" * 200)
+    (tmp_path / "tree/more").write_bytes(b"else z++;\n" * 200)
+    (tmp_path / "tree/binary").write_bytes(b"\0" + b"a b c " * 200)
+    path = tmp_path / "a.gomp"
+    pack(path, tmp_path / "tree", codec=Codec.GOMPRESSO_TADOC, stats=True, words="identifiers", part_size=3000)
+    assert run(["verify", str(path)]) == 0
+    forge_index(path, statement)
+    capfd.readouterr()
+    assert run(["verify", str(path)]) == 1
+    assert NOT_TEXT[statement] in capfd.readouterr().out
+    if "meta" in statement:
+        with Archive(path) as archive, pytest.raises(ArchiveFormatError, match="unknown word rule"):
+            compute(b"wordcount", archive)

@@ -66,7 +66,10 @@ def load_grammars(archive: Archive) -> list[Grammar]:
 
 def segments_with_grammars(archive: Archive) -> set[int]:
     """Returns the numbers of the segments whose words are known without decoding their files."""
-    return {section.segment for section in archive.sections if section.kind in (GRAMMAR_SECTION, WORD_SECTION)}
+    in_parts = {segment.number for segment in archive.segments if has_text_parts(segment)}
+    return in_parts | {
+        section.segment for section in archive.sections if section.kind in (GRAMMAR_SECTION, WORD_SECTION)
+    }
 
 
 def has_text_parts(segment: Segment) -> bool:

@@ -28,8 +28,8 @@ namespace gompfs {
 
 constexpr u32 kHeadWarps = 4;
 constexpr u32 kHeadThreads = kHeadWarps * kWarpSize;
-// More CTAs hide the time of loads from scattered places, even where registers spill: on an H200, 10
-// open heads 1.3 times as fast as 5.
+// More CTAs hide the time of loads from scattered places, even where registers spill: on an H200,
+// 10 open heads 1.3 times as fast as 5.
 constexpr int kHeadCtasPerProcessor = 10;
 constexpr u32 kMaxLevels = (1 << kNumLevelsBits) - 1;
 

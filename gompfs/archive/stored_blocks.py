@@ -14,9 +14,11 @@ from functools import cached_property
 from operator import add
 from typing import TYPE_CHECKING, cast
 
+from xxhash import xxh3_64_intdigest
+
 from gompfs._native.codec import BufferPool
 from gompfs.archive.part_heads import StoredHeads
-from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus
+from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, parse_block_header
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile, for_native
@@ -25,6 +27,7 @@ from gompfs.model import BlockPlaces, Section, Segment
 if TYPE_CHECKING:
     from gompfs._native.parts import PartHeads
     from gompfs.archive.part_heads import AnyPartHeads
+    from gompfs.codec.block import Buffer
     from gompfs.engine.base import PartSymbols
 
 _SECTION_BATCH = 256  # blocks of a section that are decoded in one call
@@ -148,6 +151,17 @@ class StoredBlocks:
         return [
             Block(decoded[end - size : end], status) for end, size, status in zip(ends, sizes, statuses, strict=True)
         ]
+
+    def parts_with_other_symbols(self, segment: Segment) -> Iterator[int]:
+        """Yields the parts whose symbols do not match the checksum in their head, except heads that are damaged."""
+        parts = segment.parts
+        starts = (start // self._block_size for start, _ in segment.part_ranges(self._block_size))
+        for part, (block, size) in enumerate(zip(starts, parts.head_sizes, strict=True)):
+            (symbols,), _ = self.heads.open([block]) if size else ((None,), b"")
+            if symbols is not None:
+                header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
+                if xxh3_64_intdigest(cast("Buffer", symbols.pool)) != header.content_xxh3:
+                    yield part
 
     def open_for_native(self) -> int | Callable[[int, int], bytes]:
         """Returns what the C++ core reads the archive with; see `for_native`."""

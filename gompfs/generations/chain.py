@@ -81,7 +81,8 @@ def find_newest(file: ArchiveFile, superblock: Superblock) -> Newest:
     size = file.size()
     links = deque(walk_chain(file, superblock, size), maxlen=1)
     if not links:
-        is_cut = superblock.index_size > 0 and superblock.index_offset >= SUPERBLOCK_SIZE
+        place = TrailerPlace(superblock.index_offset, superblock.index_size)
+        is_cut = _is_possible(Link(1, 0, place, 0), place.end)
         cut = "the file is truncated: it ends before the end of its index"
         raise ArchiveFormatError(cut if is_cut else "the superblock locates no index")
     return read_generation(file, superblock, links[0], size)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from gompfs._native.codec import are_possible_block_ranges
 from gompfs._native.index import consecutive_offsets, uncompressed_sizes
+from gompfs.codec.block import BLOCK_ALIGNMENT
 from gompfs.index.schemas import SCHEMAS
 from gompfs.model import MAX_OFFSET, BlockPlaces, PartKind, Parts, Section, Segment
 
@@ -83,7 +84,7 @@ class BlockRows:
             and max(part_kinds, default=0) <= max(PartKind)
         ):
             raise BlockRowError(f"{name} contradicts itself")
-        head_offsets = self._offsets(f"{name}: heads", heads_offset, head_sizes)
+        head_offsets = self._offsets(name, "heads", heads_offset, head_sizes)
         return Segment(number, first_block, places, codecs, Parts(part_kinds, sizes, head_offsets, of_heads))
 
     def _section(self, segment: int, kind: str, size: Any, offset: Any, compressed_sizes: Any) -> Section:
@@ -117,7 +118,7 @@ class BlockRows:
     ) -> BlockPlaces:
         """Returns the positions of blocks that lie one after another, as in version 2."""
         sizes = _column(name, compressed_sizes, "I")
-        offsets = self._offsets(name, archive_offset, compressed_sizes)
+        offsets = self._offsets(name, "blocks", archive_offset, compressed_sizes)
         try:
             uncompressed = uncompressed_sizes(part_sizes, self._block_size, len(sizes))
         except ValueError:
@@ -126,13 +127,13 @@ class BlockRows:
             raise BlockRowError(f"{name} has blocks of impossible sizes")
         return BlockPlaces(offsets, sizes, memoryview(uncompressed).cast("I"), sum(part_sizes))
 
-    def _offsets(self, name: str, archive_offset: Any, sizes: bytes) -> memoryview[int]:
-        if type(archive_offset) is not int or not 0 <= archive_offset <= MAX_OFFSET:
-            raise BlockRowError(f"{name} has an impossible offset")
+    def _offsets(self, name: str, what: str, archive_offset: Any, sizes: bytes) -> memoryview[int]:
+        if type(archive_offset) is not int or not 0 <= archive_offset <= MAX_OFFSET or archive_offset % BLOCK_ALIGNMENT:
+            raise BlockRowError(f"{name} has {what} at an impossible offset")
         try:
             return memoryview(consecutive_offsets(archive_offset, sizes, self._data_end)).cast("Q")
         except ValueError:
-            raise BlockRowError(f"{name} has blocks outside the file") from None
+            raise BlockRowError(f"{name} has {what} outside the file") from None
 
 
 def _column(name: str, column: Any, code: Literal["I", "Q"]) -> memoryview[int]:

@@ -69,7 +69,7 @@ class TextInParts(NamedTuple):
         try:
             _statistics.check_words_of_parts(*self.arguments(), len(os.sched_getaffinity(0)))
         except ValueError as error:
-            raise self.damaged(error) from None
+            raise ArchiveFormatError(str(error)) from None
 
     @staticmethod
     def damaged(error: ValueError) -> ArchiveFormatError:

@@ -101,6 +101,9 @@ class _Verification:
         self._report.damages += [Damage(segment.first_block + number, status) for number, status in damaged]
         if damaged:
             self._damaged_segments.add(segment.number)
+        for part in self._archive.stored.parts_with_other_symbols(segment):
+            reason = f"segment {segment.number}: the symbols of part {part} do not match the checksum in its head"
+            self._report.problems.append(Problem(reason))
 
     def _check_words(self) -> None:
         """Compare the words that heads of parts hold with those of the text. Segments with damaged blocks are skipped.
@@ -163,14 +166,17 @@ class _Verification:
         return damaged
 
     def _check_overlaps(self) -> None:
-        """Check that two blocks, or heads of parts, either are the same or share no bytes."""
+        """Check that two blocks, or heads of parts, share no bytes. In format version 1, they may be the same."""
         every = [segment.places for segment in self._archive.segments]
         every += [section.places for section in self._archive.sections]
         columns = [(places.archive_offsets, places.compressed_sizes) for places in every]
         columns += [(segment.parts.head_offsets, segment.parts.head_sizes) for segment in self._archive.segments]
         begins = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(offsets) for offsets, _ in columns)])
         sizes = np.concatenate([np.zeros(0, np.uint64), *(np.asarray(sizes) for _, sizes in columns)])
-        blocks = np.unique(np.stack([begins, sizes.astype(np.uint64)], axis=1)[sizes > 0], axis=0)
+        blocks = np.stack([begins, sizes.astype(np.uint64)], axis=1)[sizes > 0]
+        if self._archive.superblock.version == 1:
+            blocks = np.unique(blocks, axis=0)
+        blocks = blocks[np.argsort(blocks[:, 0])]
         ends = np.maximum.accumulate(blocks.sum(axis=1))
         overlapping = np.flatnonzero(blocks[1:, 0] < ends[:-1])
         if len(overlapping):

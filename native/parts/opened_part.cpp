@@ -69,6 +69,16 @@ std::vector<Expansion> expansions_of(const Head& head, const WordSection& words)
     return expansions;
 }
 
+void check_pool_size(const std::vector<Expansion>& expansions, Bytes head) {
+    std::uint64_t size = 0;
+    for (const Expansion expansion : expansions) {
+        size += expansion.size();
+    }
+    if (size != parse_block_header(head)->uncompressed_size) {
+        fail_part();
+    }
+}
+
 }  // namespace
 
 void fail_part() { throw std::invalid_argument("a part of its text is damaged"); }
@@ -79,6 +89,7 @@ OpenedPart::OpenedPart(const StoredPart& part, const WordSection& section,
       part_(part),
       are_separators_apart_(tokenizer.rule() == WordRule::letters),
       expansions_(expansions_of(head, section)) {
+    check_pool_size(expansions_, part.head);
     check_tokens(head, tokenizer);
     if (are_separators_apart_) {
         check_separators_in_rules();

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import stat
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
@@ -16,7 +17,7 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.format import FOOTER_SIZE, SUPERBLOCK_SIZE, Footer, Superblock
 
-SCHEMA = (Path(__file__).parents[2] / "gompfs" / "index" / "schema.sql").read_text()
+SCHEMA = Path(__file__).parents[2] / "gompfs" / "index" / "schema.sql"
 BLOCK_SIZE = 1 << 14
 PAGE_SIZE = 512
 _BLOCK_ALIGNMENT = 16
@@ -105,20 +106,23 @@ class ArchiveBuilder:
     def _index(
         self, stream: tuple[bytes, bytes, int], sections: dict[str, tuple[bytes, bytes, int]]
     ) -> bytes:
+        offsets, sizes, size = stream
+        codecs = bytes(raw[4] for raw, _ in self.blocks)
+        segment = 0, 0, len(self.blocks), size, offsets, sizes, codecs
+        return self.image(SCHEMA, segment, [(0, kind, size, *where) for kind, (*where, size) in sections.items()])
+
+    def image(self, schema: Path, segment: tuple[object, ...], sections: Sequence[tuple[object, ...]]) -> bytes:
+        """Returns an index with these rows of the tables `segment` and `section`."""
         connection = sqlite3.connect(":memory:", isolation_level=None)
-        connection.executescript(SCHEMA.replace("page_size = 4096", f"page_size = {PAGE_SIZE}"))
+        connection.executescript(schema.read_text().replace("page_size = 4096", f"page_size = {PAGE_SIZE}"))
         num_directories = sum(stat.S_ISDIR(mode) for _, mode, *_ in self._inodes if isinstance(mode, int))
         root = (_ROOT_INO, stat.S_IFDIR | 0o755, 0, 0, 0, _TIME_NS, 2 + num_directories, 0, None)
         connection.executemany("INSERT INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [root, *self._inodes])
         connection.executemany("INSERT INTO dirent VALUES (?, ?, ?)", self._names)
         connection.executemany("INSERT INTO extent VALUES (?, ?, ?, ?)", self._extents)
-        offsets, sizes, size = stream
-        codecs = bytes(raw[4] for raw, _ in self.blocks)
-        connection.execute(
-            "INSERT INTO segment VALUES (0, 0, ?, ?, ?, ?, ?)", (len(self.blocks), size, offsets, sizes, codecs)
-        )
-        for kind, (offsets, sizes, size) in sections.items():
-            connection.execute("INSERT INTO section VALUES (0, ?, ?, ?, ?)", (kind, size, offsets, sizes))
+        for table, rows in (("segment", [segment]), ("section", sections)):
+            for row in rows:
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
         meta = {**self.meta, "next_ino": str(_ROOT_INO + 1 + len(self._inodes))}
         connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
         for statement in self.statements:

@@ -11,7 +11,7 @@ import random
 import stat
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from unittest import mock
 
@@ -30,9 +30,9 @@ SEQUENCES = [Sequence(1, 0, 0), Sequence(0, 200, 1), Sequence(0, 200, 1), Sequen
 GRAMMAR = ([b"be", b"to"], [2, [1, 0]])
 
 
-def main(target: Path) -> None:
+def make_missing(makers: Mapping[str, Callable[[], bytes]], target: Path) -> None:
     """Makes the archives that a directory lacks."""
-    for name, make in MAKERS.items():
+    for name, make in makers.items():
         path = target / f"{name}.gomp"
         if not path.exists():
             path.write_bytes(make())
@@ -283,4 +283,4 @@ MAKERS: dict[str, Callable[[], bytes]] = {
 }
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    make_missing(MAKERS, Path(sys.argv[1]))

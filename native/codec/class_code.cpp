@@ -58,17 +58,16 @@ bool ClassTable::read(BitReader& in) {
                    std::uint64_t{number_class} << 24 | std::uint64_t{class_base(index)} << 32;
         });
     if (is_code && index_bits <= kShortBits) {
-        fill_short_tables();
+        fill_short_tables(lengths);
     }
     return is_code;
 }
 
-void ClassTable::fill_short_tables() {
+void ClassTable::fill_short_tables(std::span<const std::uint8_t> lengths) {
+    std::copy(lengths.begin(), lengths.end(), short_lengths.begin());
     std::uint8_t* const classes = short_classes.data();
     for (std::size_t index = 0; index < entries.size(); ++index) {
-        const std::uint64_t entry = entries[index];
-        classes[index] = static_cast<std::uint8_t>(entry >> 24);
-        short_lengths[entry >> 24 & 63] = static_cast<std::uint8_t>(entry);
+        classes[index] = static_cast<std::uint8_t>(entries[index] >> 24);
     }
     for (std::size_t filled = entries.size(); filled < short_classes.size(); filled *= 2) {
         std::copy_n(classes, filled, classes + filled);

@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -78,7 +79,7 @@ struct ClassTable {
     bool read(BitReader& in);
 
   private:
-    void fill_short_tables();
+    void fill_short_tables(std::span<const std::uint8_t> lengths);
 };
 
 }  // namespace gompfs

@@ -36,7 +36,7 @@ constexpr std::uint64_t kStoredInMemory = 64 << 20;
 constexpr std::size_t kMaxWaiting = 16 << 20;
 constexpr std::size_t kPartsAtOnce = 32;
 constexpr int kFallbackLevel = 6;  // of gompresso-bit
-constexpr int kTrialLevel = 1;     // takes a third of the time, and 1.1 to 1.3 times the bytes
+constexpr int kTrialLevel = 1;     // gives 1.1 to 1.4 times the bytes of level 6
 
 using Blocks = std::vector<std::vector<std::uint8_t>>;
 

@@ -12,7 +12,9 @@
 #include "codec/symbol_table.h"
 #include "grammar/tokenizer.h"
 #include "parts/head.h"
-#include "parts/part_words.h"
+#include "parts/part_ends.h"
+#include "parts/stored_parts.h"
+#include "parts/word_section.h"
 
 namespace gompfs {
 

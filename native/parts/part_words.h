@@ -7,6 +7,7 @@
 
 #include "grammar/symbols.h"
 #include "grammar/tokenizer.h"
+#include "parts/part_ends.h"
 #include "parts/stored_parts.h"
 #include "parts/word_section.h"
 
@@ -23,19 +24,6 @@ struct RootPiece {
     std::size_t begin, end;
     bool goes_on;  // whether the file continues in the next part
 };
-
-// How the text of a part begins and ends.
-struct PartEnds {
-    bool begins_with_word = false;
-    bool ends_with_separator = false;
-};
-
-// Whether a file may continue from one part in another without a word in both.
-inline bool can_continue(WordRule rule, const PartEnds& part, const PartEnds& next) {
-    // Under the rule `letters`, a character may otherwise begin in one separator and end in
-    // another.
-    return part.ends_with_separator && (rule != WordRule::letters || next.begins_with_word);
-}
 
 // Words are numbered: local words first, then global ones. Symbols as in Rules, with num_words + r
 // for rule r.

@@ -6,18 +6,9 @@
 #include <span>
 
 #include "codec/class_code.h"
+#include "codec/item_stream.h"
 
 namespace gompfs {
-
-constexpr std::size_t kItemWindowBits = 57;  // of a sub-block that a load of 64 bits has at least
-
-// A stream, and the position of each sub-block's next item, in bits. The positions must not be
-// after the end of the stream, and 8 bytes after the stream must be readable.
-struct ItemStream {
-    const std::uint8_t* bytes;
-    std::uint32_t num_bits;
-    std::uint32_t* positions;
-};
 
 // Decode as many items as the result has space for. Return false if a sub-block goes past the end
 // of the stream. The code must not be empty.

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "codec/class_code.h"
-#include "codec/item_rows.h"
+#include "codec/item_stream.h"
 
 namespace gompfs {
 

@@ -73,7 +73,7 @@ def open(  # noqa: A001 - zipfile, tarfile and others use this name too
     *,
     engine: str = "auto",
     verify: bool = False,
-    cache_size: int = 128 << 20,
+    cache_size: int = 64 << 20,
 ) -> ArchiveFiles:
     """Open an archive for reading. Raises GompfsError if it is damaged, OSError if the file cannot be opened.
 

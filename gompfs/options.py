@@ -120,7 +120,7 @@ class MountOptions:
 
     engine: str = "auto"
     api: str = "low"
-    cache_size: int = 128 << 20
+    cache_size: int = 64 << 20
     readahead: int = 4 << 20
     verify: bool = False
     allow_other: bool = False

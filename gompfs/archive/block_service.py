@@ -21,7 +21,7 @@ from gompfs.index.packed_rows import LAYOUTS
 from gompfs.index.reader import IndexReader
 from gompfs.model import Segment
 
-DEFAULT_CACHE_SIZE = 128 << 20
+DEFAULT_CACHE_SIZE = 64 << 20
 _MIN_EXTENTS, _MAX_EXTENTS = 64, 1 << 12  # how many extents one query reads from the index
 _ALL = 1 << 62
 

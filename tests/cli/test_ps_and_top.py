@@ -34,7 +34,7 @@ def test_ps(gompfs, mounted: Path, archive: Path) -> None:
     assert facts["engine"] == "cpu"
     assert facts["generation"] == 1
     assert os.readlink(f"/proc/{facts['pid']}/cwd") == "/"
-    assert facts["cache_capacity_bytes"] == 128 << 20
+    assert facts["cache_capacity_bytes"] == 64 << 20
     assert 0 < facts["cache_bytes"] < 1 << 20
     assert facts["cache_misses"] > 0
     assert facts["uptime_seconds"] < 60

@@ -96,7 +96,7 @@ def test_reads_and_blocks_are_counted(mount, archive: Path) -> None:
     assert first.label("engine") == "cpu"
     assert first.label("pid") == str(mounted.process.pid)
     assert first.value("gompfs_decoded_blocks_total") == 0
-    assert first.value("gompfs_cache_capacity_bytes") == 128 << 20
+    assert first.value("gompfs_cache_capacity_bytes") == 64 << 20
     descriptor = os.open(mounted / "noise", os.O_RDONLY | os.O_DIRECT)
     for _ in range(2):  # O_DIRECT bypasses the page cache
         for offset in range(0, 400_000, 4096):

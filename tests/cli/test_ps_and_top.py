@@ -42,7 +42,7 @@ def test_ps(gompfs, mounted: Path, archive: Path) -> None:
     assert lines[0].split() == ["archive", "mountpoint", "pid", "engine", "cache", "hits", "uptime", "state"]
     (line,) = [line for line in lines if str(mounted) in line]
     assert f" {facts['pid']} " in line
-    assert " of 268 MB " in line
+    assert " of 67.1 MB " in line
     assert line.endswith("serving")
 
 

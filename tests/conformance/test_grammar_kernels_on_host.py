@@ -15,7 +15,7 @@ GRAMMAR = FOLDER.parent / "grammar"
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("num_examples", [50, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_examples", [15, pytest.param(1000, marks=pytest.mark.slow)])
 def test_kernels_build_the_rules_of_the_core(num_examples: int) -> None:
     done = subprocess.run(
         [sys.executable, FOLDER / "check_grammar_kernels.py", kernel_library(sanitized=True), str(num_examples)],

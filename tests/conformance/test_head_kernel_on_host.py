@@ -93,7 +93,7 @@ def test_the_memory_for_a_head_is_needed() -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("count", [400, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [100, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_damaged_heads(count: int) -> None:
     rng = random.Random(count)
     intact = [*random_heads(60, rng), *(head for head in heads_of_texts() if len(head.payload) < 1000)]

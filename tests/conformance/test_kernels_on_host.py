@@ -60,7 +60,7 @@ def test_kernels_give_the_content(run_kernels: Path, codec: Codec) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("num_mutations", [720, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("num_mutations", [240, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_kernels_and_core_agree_on_damage(run_kernels: Path, num_mutations: int) -> None:
     done = subprocess.run([run_kernels, "fuzz", str(num_mutations)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -28,6 +28,7 @@ def test_same_bytes_as_the_cpu() -> None:
     assert "add_tables" not in device.launched
 
 
+@pytest.mark.slow  # an experiment, not a part of gompfs
 @pytest.mark.timeout(1200)
 def test_no_access_out_of_bounds() -> None:
     """Runs the same cases under AddressSanitizer and UndefinedBehaviorSanitizer."""

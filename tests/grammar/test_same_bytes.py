@@ -41,7 +41,7 @@ def test_threads_and_a_small_dictionary(builder: str, words: str, num_words: int
     ("words", "builder"),
     [
         ("whitespace", "repair"),
-        ("letters", "sequitur"),
+        pytest.param("letters", "sequitur", marks=pytest.mark.slow),
         pytest.param("whitespace", "sequitur", marks=pytest.mark.slow),
         pytest.param("letters", "repair", marks=pytest.mark.slow),
     ],

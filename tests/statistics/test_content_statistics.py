@@ -74,7 +74,7 @@ def test_files_over_many_blocks_and_grammars(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_grammars")
-@pytest.mark.parametrize("size", [MIB, MIB + 1, 9 * MIB])
+@pytest.mark.parametrize("size", [MIB, MIB + 1, pytest.param(9 * MIB, marks=pytest.mark.slow)])
 def test_long_words(tmp_path: Path, size: int) -> None:
     """Words that are longer than blocks, batches and parts; one differs in its last byte only."""
     contents = {"a": b"x" * size + b" x", "b": b"y " + b"x" * (size - 1) + b"z", "c": b"x" * size}

@@ -145,6 +145,7 @@ def over_parts() -> tuple[Files, list[Grammar]]:
     return files, [build(files, builder) for builder in BUILDERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("builder", BUILDERS)
 def test_a_file_over_several_parts(over_parts: tuple[Files, list[Grammar]], builder: str) -> None:
     files, grammars = over_parts

@@ -38,7 +38,7 @@ class ReferencePartHeads:
     def __init__(
         self, segments: Sequence[SegmentHeads], read: Callable[[int, int], Buffer], capacity: int
     ) -> None:
-        """Keeps heads whose pools have together up to `capacity` bytes. `read` is given an offset and a size."""
+        """Caches heads, up to `capacity` bytes of pools. `read` gets an offset and a size."""
         self._segments = segments
         self._read = read
         self._bytes_left = capacity

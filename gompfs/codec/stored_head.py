@@ -28,7 +28,7 @@ class StoredWords:
         """`read` returns the words and separators."""
         self.read = read
         self.number = next(_numbers)
-        """A number that no other words, heads or symbols of this process have or had."""
+        """A number that this process never gives to other words, heads or symbols."""
 
 
 class StoredHead:

@@ -15,6 +15,6 @@ def max_word_bytes(num_stored: int) -> int:
 
 
 def num_word_bytes(section: bytes) -> int:
-    """Returns about how many bytes all words of a valid section have: not fewer than they do."""
+    """Returns an upper bound for the bytes of all words of a valid section. It is close to their number."""
     num_words, _ = _COUNTS.unpack_from(section)
     return sum(section[_COUNTS.size : _COUNTS.size + num_words]) + len(section)

@@ -123,24 +123,32 @@ GOMPFS_TARGET_CLONES bool decode_classes_portable(const ItemStream& stream, cons
     return decode_class_rows<1>(stream, code, count - first, out + first);
 }
 
+namespace {
+
+// Decodes whole rows with `of_rows` if the processor and the code allow it, and all other items
+// with `portable`.
+template <typename Item>
+bool decode_items(const ItemStream& stream, const ClassTable& code, std::span<Item> items,
+                  bool (*of_rows)(const ItemStream&, const ClassTable&, std::span<Item>),
+                  bool (*portable)(const ItemStream&, const ClassTable&, std::span<Item>)) {
+    if (!can_use_avx512(code)) {
+        return portable(stream, code, items);
+    }
+    const std::size_t whole = items.size() / kNumSubBlocks * kNumSubBlocks;
+    return of_rows(stream, code, items.first(whole)) &&
+           portable(stream, code, items.subspan(whole));
+}
+
+}  // namespace
+
 bool decode_numbers(const ItemStream& stream, const ClassTable& code,
                     std::span<std::uint32_t> numbers) {
-    if (can_use_avx512(code)) {
-        const std::size_t whole = numbers.size() / kNumSubBlocks * kNumSubBlocks;
-        return decode_number_rows_avx512(stream, code, numbers.first(whole)) &&
-               decode_numbers_portable(stream, code, numbers.subspan(whole));
-    }
-    return decode_numbers_portable(stream, code, numbers);
+    return decode_items(stream, code, numbers, decode_number_rows_avx512, decode_numbers_portable);
 }
 
 bool decode_classes(const ItemStream& stream, const ClassTable& code,
                     std::span<std::uint8_t> classes) {
-    if (can_use_avx512(code)) {
-        const std::size_t whole = classes.size() / kNumSubBlocks * kNumSubBlocks;
-        return decode_class_rows_avx512(stream, code, classes.first(whole)) &&
-               decode_classes_portable(stream, code, classes.subspan(whole));
-    }
-    return decode_classes_portable(stream, code, classes);
+    return decode_items(stream, code, classes, decode_class_rows_avx512, decode_classes_portable);
 }
 
 GOMPFS_TARGET_CLONES std::uint32_t highest_of(const std::uint32_t* numbers, std::size_t count) {

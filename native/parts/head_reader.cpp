@@ -1,4 +1,4 @@
-// Makes the grammar of a part of the arrays of its head; see head.h.
+// Builds the symbols and rules of a part from the arrays of its head; see head.h.
 //
 // A rule uses only symbols of lower levels, which have lower numbers, so rules cannot refer to each
 // other in a circle.

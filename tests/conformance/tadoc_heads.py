@@ -173,13 +173,13 @@ def crafted_heads() -> dict[str, TadocHead]:
         "48 bytes": replace(sound, payload=built.head[:48]),
         "no bytes": replace(sound, payload=b""),
         "only a splitter": TadocHead(_head_of_a_splitter(), 1, no_words),
-        "long prefixes": TadocHead(_head_of_words([0] + [60_000] * 300, b"w" * 60_000 + b" a" * 300 + b" "),
+        "long prefixes": TadocHead(head_of_words([0] + [60_000] * 300, b"w" * 60_000 + b" a" * 300 + b" "),
                                    MAX_POOL_SIZE, no_words),
         "prefixes of every length": _prefixes(),
-        "rules without bound": TadocHead(_head_of_rules([[rank] * 8 for rank in range(31)]), MAX_POOL_SIZE, no_words),
+        "rules without bound": TadocHead(head_of_rules([[rank] * 8 for rank in range(31)]), MAX_POOL_SIZE, no_words),
         "a rule of 60,000 long symbols": TadocHead(
-            _head_of_rules([*([rank] * 2 for rank in range(14)), [14] * 60_000]), MAX_POOL_SIZE, no_words),
-        "a rule of 70,000 symbols": TadocHead(_head_of_rules([[0] * 70_000]), MAX_POOL_SIZE, no_words),
+            head_of_rules([*([rank] * 2 for rank in range(14)), [14] * 60_000]), MAX_POOL_SIZE, no_words),
+        "a rule of 70,000 symbols": TadocHead(head_of_rules([[0] * 70_000]), MAX_POOL_SIZE, no_words),
         "a rule of 1,000 symbols": _long_rule(),
         "token bytes of more than a block": _large_token_bytes(),
     }  # fmt: skip
@@ -193,13 +193,14 @@ def crafted_heads() -> dict[str, TadocHead]:
     return found
 
 
-def _head_of_words(prefix_lengths: list[int], token_bytes: bytes) -> bytes:
+def head_of_words(prefix_lengths: list[int], token_bytes: bytes) -> bytes:
+    """Returns a head that has only words, with the right classes."""
     classes = [class_of(rank) for rank in range(len(prefix_lengths))]
     arrays = [prefix_lengths, [], [], [], [], [], classes, [], [], [], [], [], []]
     return HeadPlan(arrays, token_bytes, [], make_code([0], None), False).write()
 
 
-def _head_of_rules(bodies: list[list[int]]) -> bytes:
+def head_of_rules(bodies: list[list[int]]) -> bytes:
     """Returns a head of a word `a`, rank 0, and of rules of one level each. Rule i has rank i + 1."""
     classes = [class_of(rank) for rank in range(len(bodies) + 1)]
     others = [rank for body in bodies for rank in body[1:]]
@@ -228,7 +229,7 @@ def _prefixes() -> TadocHead:
         token_bytes += own + b" "
         words.append(words[-1][:prefix] + own)
     size = sum(map(len, words)) + len(words) - 1
-    return TadocHead(_head_of_words(prefix_lengths, token_bytes), size, GlobalTokens().section())
+    return TadocHead(head_of_words(prefix_lengths, token_bytes), size, GlobalTokens().section())
 
 
 def _long_rule() -> TadocHead:

@@ -11,11 +11,11 @@ import pytest
 from both_decoders import decode_tadoc, read_head, read_words
 from mutations import mutate
 from payload_builder import build_bit
-from tadoc_builder import BuiltPart, GlobalTokens, HeadPlan, build_block, build_part, make_code
+from tadoc_builder import BuiltPart, GlobalTokens, build_block, build_part
 from tadoc_grammar import Piece, make_grammar, tokens_of
+from tadoc_heads import head_of_rules, head_of_words
 
 from gompfs.codec.constants import MAX_POOL_SIZE, WORD_RESTART
-from gompfs.codec.reference_tadoc_numbers import class_of
 from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
 
 NO_WORDS = read_words(bytes(8))
@@ -31,24 +31,6 @@ def memory_of(decode: Callable[[], object]) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def head_of_words(prefix_lengths: list[int], token_bytes: bytes) -> bytes:
-    """Returns a head that has only words, with the right classes."""
-    classes = [class_of(rank) for rank in range(len(prefix_lengths))]
-    arrays = [prefix_lengths, [], [], [], [], [], classes, [], [], [], [], [], []]
-    return HeadPlan(arrays, token_bytes, [], make_code([0], None), False).write()
-
-
-def head_of_rules(bodies: list[list[int]]) -> bytes:
-    """Returns a head of a word `a`, rank 0, and of rules of one level each. Rule i has rank i + 1."""
-    classes = [class_of(rank) for rank in range(len(bodies) + 1)]
-    others = [rank for body in bodies for rank in body[1:]]
-    arrays = [
-        [0], [], [], [], [], [], classes[:1], [], [], classes[1:], [len(body) - 2 for body in bodies],
-        [body[0] for body in bodies], others,
-    ]  # fmt: skip
-    return HeadPlan(arrays, b"a ", [1] * len(bodies), make_code(map(class_of, others), None), False).write()
 
 
 def test_words_that_share_long_prefixes() -> None:

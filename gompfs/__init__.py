@@ -101,8 +101,8 @@ def pack_archive(
     """Pack files, directories, and members of tar and zip archives into a new archive at `target`.
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
-    `stats` adds a grammar for statistics; `exclude` has patterns as in .gitignore; with `force`, an existing archive is
-    replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises PackError,
+    without `stats`, text is stored as bytes; `exclude` has patterns as in .gitignore; with `force`, an existing archive
+    is replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises PackError,
     and OptionError for impossible arguments; `target` then is as before.
     """
     from pathlib import Path

@@ -245,8 +245,9 @@ void check_joints(std::span<const PartEnds> ends,
 
 namespace {
 
-// Thousands of small parts have short lists of words, and to merge lists takes time for each list.
-// So the words of this many parts are sorted together; of fewer if there are few parts.
+// Merging takes time for each list of words, and thousands of small parts have thousands of short
+// lists. So the words of up to this many parts are sorted into one list. With few parts, lists are
+// shorter, so that there are enough of them for all threads.
 constexpr std::size_t kMaxPartsOfList = 32;
 constexpr std::size_t kMinLists = 64;
 

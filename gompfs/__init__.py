@@ -102,8 +102,8 @@ def pack_archive(
 
     The arguments mean what the options of `gompfs pack` mean: one directory becomes the root, several keep their names;
     without `stats`, text is stored as bytes; `exclude` has patterns as in .gitignore; with `force`, an existing archive
-    is replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises PackError,
-    and OptionError for impossible arguments; `target` then is as before.
+    is replaced. The report returned has sizes and `warnings`, for example of files that were left out. Raises
+    PackError, and OptionError for impossible arguments; `target` then is as before.
     """
     from pathlib import Path
 

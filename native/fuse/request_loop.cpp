@@ -160,7 +160,8 @@ int answer_requests(int device, Sources sources, const Forward& forward) {
             if (errno == ENOENT || errno == EAGAIN || errno == EINTR) {
                 continue;  // the request was interrupted before it was read
             }
-            return errno == ENODEV ? 0 : errno;
+            // ECONNABORTED: the mount ended while the kernel copied a request to this thread
+            return errno == ENODEV || errno == ECONNABORTED ? 0 : errno;
         }
         const std::span request(buffer.data(), static_cast<std::size_t>(size));
         const Request parsed(request);

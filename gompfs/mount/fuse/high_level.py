@@ -150,8 +150,13 @@ class _Connection:
             self._fuse = None
 
     def end(self, error: str | None) -> None:
-        """Record that libfuse has returned, with an error or None."""
-        self.error = error if self._has_begun or error is None else f"libfuse cannot mount: {error}"
+        """Record that libfuse has returned, with an error or None.
+
+        Once the mount has begun, an error does not count: libfuse has written its reason to standard error, the mount
+        is gone, and an unmount while a request is under way is such an error too (ECONNABORTED).
+        """
+        if error is not None and not self._has_begun:
+            self.error = f"libfuse cannot mount: {error}"
         self.forget()
         self._is_decided.set()
 

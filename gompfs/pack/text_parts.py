@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from gompfs._native.parts import PartsBuilder
 from gompfs.codec import EncodedBlock
@@ -83,13 +82,10 @@ class TextParts:
         The next parts are encoded while the caller writes.
         """
         sizes = iter(self._part_sizes)
-        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode") as executor:
-            ahead = executor.submit(self._native.next_parts)
-            while parts := ahead.result():
-                ahead = executor.submit(self._native.next_parts)
-                for head, blocks in parts:
-                    kind = PartKind.GRAMMAR if head else PartKind.TEXT
-                    yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
+        while parts := self._native.next_parts():
+            for head, blocks in parts:
+                kind = PartKind.GRAMMAR if head else PartKind.TEXT
+                yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
 
     def word_section(self) -> bytes:
         """Returns the words and separators that several parts use, as the section `words`."""

@@ -3,25 +3,16 @@
 // From text to a section
 //
 // 1. TextCollector cuts the text of the files into parts of 8 MiB (text_collector.h).
-// 2. A part is handed to a worker thread, whose PartBuilder numbers the words and builds the rules
+// 2. A part is handed to a background thread, whose PartBuilder numbers the words and builds the
+// rules
 //   (part_builder.h); or the caller does that (external_rules.h).
 // 3. After the last file, the word lists of all parts are merged into one dictionary, and the
 //   pieces of the section are written (part_merger.h).
 //
 // Memory
 //
-// One part is collected, one waits, and each worker has one, so memory is bounded by the number of
-// threads, apart from the finished parts in their compact form. A failure in a worker is kept and
-// thrown from the next call.
-//
-// Threads
-//
-// A builder has threads of its own and does not use those of WorkerPool. A part takes a thread for
-// 0.2 s (Re-Pair) to 0.4 s (Sequitur), more than a hundred times as long as a batch of blocks, and
-// a worker of the pool that has begun a part cannot help with anything else until it ends. So while
-// a grammar is built, packing would encode blocks on one thread, and a mount that cuts text for
-// statistics would decode a read's blocks on one thread. With threads of both kinds, the system's
-// scheduler shares the processors between them.
+// One part is collected, one waits, and each thread has one, so memory is bounded by the number of
+// threads, apart from the finished parts in their compact form.
 #include "grammar/builder.h"
 
 #include <algorithm>
@@ -37,24 +28,14 @@ GrammarBuilder::GrammarBuilder(BuilderKind builder, Tokenizer tokenizer, unsigne
                                bool external_rules)
     : builder_(builder),
       num_threads_(std::max(num_threads, 1u)),
-      external_rules_(external_rules),
       tokenizer_(std::move(tokenizer)),
       collector_(tokenizer_,
                  [this](std::unique_ptr<PartText> text) { dispatch(std::move(text)); }) {
-    for (unsigned number = 0; number < num_threads_ && !external_rules_; ++number) {
-        threads_.emplace_back([this] { work(); });
-    }
-}
-
-GrammarBuilder::~GrammarBuilder() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-    }
-    cancellation_.cancel();
-    changed_.notify_all();
-    for (std::thread& thread : threads_) {
-        thread.join();
+    if (!external_rules) {
+        building_.emplace(num_threads_, std::size_t{1}, [this] {
+            const auto parts = std::make_shared<PartBuilder>(builder_, tokenizer_);
+            return [parts](std::unique_ptr<PartText> text) { return parts->build(*text); };
+        });
     }
 }
 
@@ -64,49 +45,15 @@ void GrammarBuilder::add_bytes(std::string_view bytes) { collector_.add_bytes(by
 
 void GrammarBuilder::end_file() { collector_.end_file(); }
 
-// Hands the text of a part to a worker, or to the queue of parts for external rules. Waits while
-// all workers are busy and another text is already waiting.
+// Hands the text of a part to the threads, or to the queue of parts for external rules.
 void GrammarBuilder::dispatch(std::unique_ptr<PartText> text) {
-    std::unique_lock lock(mutex_);
-    wait_unless_cancelled(changed_, lock, [&] { return waiting_ == nullptr || failure_; });
-    if (failure_) {
-        std::rethrow_exception(failure_);
-    }
-    text->number = parts_.size();
-    parts_.emplace_back();
-    if (external_rules_) {
-        texts_.push_back(std::move(text));
+    text->number = num_parts_++;
+    if (building_) {
+        building_->push(std::move(text), 1);
     } else {
-        waiting_ = std::move(text);
-        changed_.notify_all();
-    }
-}
-
-void GrammarBuilder::work() {
-    const CancellationScope scope(&cancellation_);
-    PartBuilder builder(builder_, tokenizer_);
-    std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait(lock, [&] { return waiting_ != nullptr || stopping_; });
-        if (waiting_ == nullptr) {
-            return;
-        }
-        const std::unique_ptr<PartText> text = std::move(waiting_);
-        ++num_running_;
-        lock.unlock();
-        changed_.notify_all();
-        BuiltPart part;
-        std::exception_ptr failure;
-        try {
-            part = builder.build(*text);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        lock.lock();
-        parts_[text->number] = std::move(part);
-        failure_ = failure_ ? failure_ : failure;
-        --num_running_;
-        changed_.notify_all();
+        const std::lock_guard lock(mutex_);
+        parts_.emplace_back();
+        texts_.push_back(std::move(text));
     }
 }
 
@@ -146,26 +93,12 @@ void GrammarBuilder::give_rules(const std::vector<std::size_t>& numbers,
     }
 }
 
-void GrammarBuilder::wait_until_built(std::unique_lock<std::mutex>& lock) {
-    wait_unless_cancelled(changed_, lock,
-                          [&] { return (waiting_ == nullptr && num_running_ == 0) || failure_; });
-    if (failure_) {
-        std::rethrow_exception(failure_);
-    }
-}
-
 void GrammarBuilder::finish() {
     collector_.flush();
-    {
-        std::unique_lock lock(mutex_);
-        wait_until_built(lock);
-        stopping_ = true;
+    if (building_) {
+        parts_ = building_->pop_all();
+        building_.reset();  // frees the memory of its threads, which the merge needs
     }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) {
-        thread.join();  // frees its workspace; the merge needs the memory
-    }
-    threads_.clear();
     finished_ = true;
     collector_.close();
 }
@@ -193,8 +126,10 @@ Grammar GrammarBuilder::take() {
     if (!finished_ && !collector_.is_in_file()) {
         collector_.flush();
     }
-    std::unique_lock lock(mutex_);
-    wait_until_built(lock);
+    if (building_) {
+        parts_ = building_->pop_all();
+    }
+    num_parts_ = 0;
     return merge_to_grammar(std::exchange(parts_, {}), tokenizer_.rule(), num_threads_);
 }
 

@@ -1,18 +1,15 @@
 // Builds the grammar of the text of many files, in bounded memory and on several threads.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include "common/cancellation.h"
+#include "common/background_work.h"
 #include "grammar/external_rules.h"
 #include "grammar/grammar.h"
 #include "grammar/part_builder.h"
@@ -29,7 +26,6 @@ class GrammarBuilder {
     // words and rules (give_rules).
     GrammarBuilder(BuilderKind builder, Tokenizer tokenizer, unsigned num_threads,
                    bool external_rules = false);
-    ~GrammarBuilder();
     GrammarBuilder(const GrammarBuilder&) = delete;
     GrammarBuilder& operator=(const GrammarBuilder&) = delete;
 
@@ -57,29 +53,21 @@ class GrammarBuilder {
 
   private:
     void dispatch(std::unique_ptr<PartText> text);
-    void wait_until_built(std::unique_lock<std::mutex>& lock);
-    void work();
 
-    Cancellation cancellation_;  // of threads_
     const BuilderKind builder_;
     const unsigned num_threads_;
-    const bool external_rules_;
     const Tokenizer tokenizer_;
     TextCollector collector_;
     bool finished_ = false;
     bool merged_ = false;
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::unique_ptr<PartText> waiting_;
-    std::size_t num_running_ = 0;
-    bool stopping_ = false;
-    std::exception_ptr failure_;
-    std::vector<std::thread> threads_;
-    std::vector<BuiltPart> parts_;
+    std::size_t num_parts_ = 0;
+    std::mutex mutex_;  // of parts_ and texts_: external rules may come while text is added
+    std::vector<BuiltPart> parts_;                   // complete after finish()
     std::deque<std::unique_ptr<PartText>> texts_;    // parts for external rules
     std::vector<std::vector<std::uint8_t>> pieces_;  // of the section
     std::size_t next_piece_ = 0;
+    // Builds the rules, unless they are external. Last, as its threads use the members above.
+    std::optional<BackgroundWork<std::unique_ptr<PartText>, BuiltPart>> building_;
 };
 
 }  // namespace gompfs

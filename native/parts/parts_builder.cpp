@@ -3,7 +3,7 @@
 // From text to blocks
 //
 // 1. PartCollector cuts the text of the files into parts.
-// 2. A worker thread builds the grammar of a part (part_grammar.h), counts its tokens in
+// 2. A background thread builds the grammar of a part (part_grammar.h), counts its tokens in
 //    SharedTokens, and stores the grammar in temporary storage: which tokens other parts use as
 //    well is known only when all parts are there.
 // 3. After the last file, the shared tokens are numbered, and every part is encoded
@@ -14,18 +14,17 @@
 // in step 3. A part with a token that is longer than a part has no grammar. One that exceeds a
 // limit of the format falls back to gompresso-bit in step 3.
 //
-// Memory: each worker has a part, and 16 MiB of text wait, so that workers need not wait for a
+// Memory: each thread has a part, and 16 MiB of text wait, so that threads need not wait for a
 // caller that reads files. Temporary storage begins in memory and continues in an unnamed file; it
-// takes about a third of the text. A failure in a worker is kept and thrown from the next call. The
-// workers are threads of the builder's own, for the reason that grammar/builder.cpp gives.
+// takes about a third of the text. Parts are encoded while the caller writes those before.
 #include "parts/parts_builder.h"
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <utility>
 
 #include "codec/block.h"
-#include "common/failures.h"
 #include "common/little_endian.h"
 #include "parts/stored_grammar.h"
 
@@ -34,9 +33,10 @@ namespace {
 
 constexpr std::uint64_t kStoredInMemory = 64 << 20;
 constexpr std::size_t kMaxWaiting = 16 << 20;
-constexpr std::size_t kPartsAtOnce = 32;
-constexpr int kFallbackLevel = 6;  // of gompresso-bit
-constexpr int kTrialLevel = 1;     // gives 1.1 to 1.4 times the bytes of level 6
+constexpr std::size_t kPartsAtOnce = 16;  // that a call returns
+constexpr std::size_t kPartsInWork = 48;  // of the last step
+constexpr int kFallbackLevel = 6;         // of gompresso-bit
+constexpr int kTrialLevel = 1;            // gives 1.1 to 1.4 times the bytes of level 6
 
 using Blocks = std::vector<std::vector<std::uint8_t>>;
 
@@ -115,72 +115,20 @@ PartsBuilder::PartsBuilder(Tokenizer tokenizer, Options options)
     : options_(std::move(options)),
       tokenizer_(std::move(tokenizer)),
       collector_(tokenizer_, options_.part_size,
-                 [this](CollectedPart part) { dispatch(std::move(part)); }),
+                 [this](CollectedPart part) {
+                     const std::size_t size = part.text.size();
+                     preparing_->push(std::move(part), size);
+                 }),
       spill_({options_.directory, kStoredInMemory, ~std::uint64_t{0}}) {
-    for (unsigned number = 0; number < std::max(options_.num_threads, 1u); ++number) {
-        threads_.emplace_back([this] { work(); });
-    }
-}
-
-PartsBuilder::~PartsBuilder() {
-    {
-        const std::lock_guard lock(mutex_);
-        stopping_ = true;
-        waiting_.clear();
-    }
-    cancellation_.cancel();
-    changed_.notify_all();
-    for (std::thread& thread : threads_) {
-        thread.join();
-    }
-}
-
-// Hands a part to a worker. Waits while much text is waiting.
-void PartsBuilder::dispatch(CollectedPart part) {
-    std::unique_lock lock(mutex_);
-    wait_unless_cancelled(changed_, lock, [&] { return waiting_size_ < kMaxWaiting || failure_; });
-    if (failure_) {
-        std::rethrow_exception(failure_);
-    }
-    parts_.resize(part.number + std::size_t{1});
-    waiting_size_ += part.text.size();
-    waiting_.push_back(std::move(part));
-    changed_.notify_all();
-}
-
-void PartsBuilder::work() {
-    const CancellationScope scope(&cancellation_);
-    PartGrammarBuilder builder(tokenizer_, options_.block_size);
-    std::unique_lock lock(mutex_);
-    while (true) {
-        changed_.wait(lock, [&] { return !waiting_.empty() || stopping_; });
-        if (waiting_.empty()) {
-            return;
-        }
-        const CollectedPart part = std::move(waiting_.front());
-        waiting_.pop_front();
-        waiting_size_ -= part.text.size();
-        ++num_running_;
-        lock.unlock();
-        changed_.notify_all();
-        Waiting waiting;
-        std::exception_ptr failure;
-        try {
-            waiting = prepare(part, builder);
-        } catch (...) {
-            failure = std::current_exception();
-        }
-        lock.lock();
-        parts_[part.number] = waiting;
-        failure_ = failure_ ? failure_ : failure;
-        --num_running_;
-        changed_.notify_all();
-    }
+    preparing_.emplace(options_.num_threads, kMaxWaiting, [this] {
+        const auto builder = std::make_shared<PartGrammarBuilder>(tokenizer_, options_.block_size);
+        return [this, builder](const CollectedPart& part) { return prepare(part, *builder); };
+    });
 }
 
 PartsBuilder::Waiting PartsBuilder::prepare(const CollectedPart& part,
                                             PartGrammarBuilder& builder) {
-    Waiting waiting{.text_size = part.text.size()};
+    Waiting waiting{part.text.size(), {}, {}};
     const bool has_grammar = part.text.size() <= options_.part_size;
     std::uint64_t estimate = 0;
     if (has_grammar) {
@@ -211,21 +159,12 @@ PartsBuilder::Stored PartsBuilder::store(std::span<const std::uint8_t> bytes) {
 
 void PartsBuilder::finish() {
     collector_.flush();
-    {
-        std::unique_lock lock(mutex_);
-        wait_unless_cancelled(changed_, lock,
-                              [&] { return (waiting_.empty() && num_running_ == 0) || failure_; });
-        if (failure_) {
-            std::rethrow_exception(failure_);
-        }
-        stopping_ = true;
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) {
-        thread.join();
-    }
-    threads_.clear();
+    parts_ = preparing_->pop_all();
+    preparing_.reset();  // frees the memory of its threads
     shared_.number(options_.num_threads);
+    encoding_.emplace(options_.num_threads, kPartsInWork, [this] {
+        return [this](std::size_t number) { return encode(parts_[number]); };
+    });
 }
 
 std::vector<std::uint64_t> PartsBuilder::part_sizes() const {
@@ -241,12 +180,14 @@ std::vector<std::uint8_t> PartsBuilder::word_section() const {
 }
 
 std::vector<EncodedPart> PartsBuilder::next_parts() {
-    const std::size_t count = std::min(parts_.size() - next_part_, kPartsAtOnce);
-    std::vector<EncodedPart> built(count);
-    parallel_for_all(count, options_.num_threads,
-                     [&](std::size_t index) { built[index] = encode(parts_[next_part_ + index]); });
-    next_part_ += count;
-    return built;
+    for (; next_part_ < parts_.size() && num_encoding_ < kPartsInWork; ++num_encoding_) {
+        encoding_->push(next_part_++, 1);
+    }
+    std::vector<EncodedPart> parts;
+    for (; num_encoding_ > 0 && parts.size() < kPartsAtOnce; --num_encoding_) {
+        parts.push_back(*encoding_->pop());
+    }
+    return parts;
 }
 
 std::vector<std::uint8_t> PartsBuilder::load(const Stored& stored) const {

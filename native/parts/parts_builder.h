@@ -2,20 +2,14 @@
 // threads.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
-#include "common/cancellation.h"
+#include "common/background_work.h"
 #include "common/spill.h"
 #include "grammar/tokenizer.h"
 #include "parts/part_collector.h"
@@ -34,7 +28,6 @@ class PartsBuilder {
     };
 
     PartsBuilder(Tokenizer tokenizer, Options options);
-    ~PartsBuilder();
     PartsBuilder(const PartsBuilder&) = delete;
     PartsBuilder& operator=(const PartsBuilder&) = delete;
 
@@ -62,31 +55,23 @@ class PartsBuilder {
         Stored grammar, blocks;
     };
 
-    void dispatch(CollectedPart part);
-    void work();
     Waiting prepare(const CollectedPart& part, PartGrammarBuilder& builder);
     bool may_be_smaller_as_blocks(std::string_view text, std::uint64_t estimate) const;
     Stored store(std::span<const std::uint8_t> bytes);
     std::vector<std::uint8_t> load(const Stored& stored) const;
     EncodedPart encode(const Waiting& part) const;
 
-    Cancellation cancellation_;  // of threads_
     const Options options_;
     const Tokenizer tokenizer_;
     PartCollector collector_;
     SharedTokens shared_;
     Spill spill_;
-
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<CollectedPart> waiting_;
-    std::size_t waiting_size_ = 0;  // of their text
-    std::size_t num_running_ = 0;
-    bool stopping_ = false;
-    std::exception_ptr failure_;
-    std::vector<std::thread> threads_;
-    std::vector<Waiting> parts_;
-    std::size_t next_part_ = 0;
+    std::vector<Waiting> parts_;  // complete after finish()
+    std::size_t next_part_ = 0;   // the first that encoding_ has not been given
+    std::size_t num_encoding_ = 0;
+    // Last, as their threads use the members above.
+    std::optional<BackgroundWork<CollectedPart, Waiting>> preparing_;
+    std::optional<BackgroundWork<std::size_t, EncodedPart>> encoding_;
 };
 
 }  // namespace gompfs

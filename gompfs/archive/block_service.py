@@ -22,29 +22,30 @@ from gompfs.index.reader import IndexReader
 from gompfs.model import Segment
 
 DEFAULT_CACHE_SIZE = 64 << 20
-_MIN_EXTENTS, _MAX_EXTENTS = 64, 1 << 12  # how many extents one query reads from the index
+_MIN_EXTENTS, _MAX_EXTENTS = 16, 1 << 12  # how many extents one query reads from the index
 _ALL = 1 << 62
 
 
 class LayoutQuery:
     """Reads the layouts of files from the index.
 
-    While a program reads files in the order of the index, the number of extents in one query doubles.
+    A file out of order is read alone. While a program reads files in the order of the index, a query also reads the
+    files after the one that is asked for, and the number of extents in one query doubles.
     """
 
     def __init__(self, index: IndexReader) -> None:
         self._index = index
         self._end = 0
-        self._num_extents = _MIN_EXTENTS
+        self._num_extents = 0
 
     def __call__(self, ino: int, alone: bool) -> tuple[Sequence[bytes], int]:
         """Returns the columns of LAYOUTS for a file and, unless `alone`, for those after it, and where they end.
 
         Raises CorruptIndexError.
         """
-        if not alone:
-            goes_on = 0 <= ino - self._end < _MAX_EXTENTS
-            self._num_extents = min(2 * self._num_extents, _MAX_EXTENTS) if goes_on else _MIN_EXTENTS
+        goes_on = 0 <= ino - self._end < _MAX_EXTENTS
+        self._num_extents = min(max(2 * self._num_extents, _MIN_EXTENTS), _MAX_EXTENTS) if goes_on else 0
+        if self._num_extents and not alone:
             try:
                 rows = self._index.packed_rows(LAYOUTS, ino, self._num_extents)
                 self._end = rows.end
@@ -52,6 +53,7 @@ class LayoutQuery:
             except CorruptIndexError:
                 pass
         rows = self._index.packed_rows(LAYOUTS, ino, _ALL, ino)
+        self._end = rows.end
         return rows.columns, rows.end
 
 

@@ -69,6 +69,7 @@ def encode_blocks(
     dependency_elimination: bool,
     num_threads: int,
     group_size_log2: int = 2,
+    strict_sources: bool = False,
 ) -> list[tuple[bytes, int, int]]:
     """Cuts `stream` into blocks and encodes each, with header. A block is stored if no payload would be smaller.
 

@@ -47,12 +47,14 @@ class CodecOptions:
     """The options of an encoder: the codec, the level (1 fastest to 9 smallest), and dependency elimination.
 
     A group has 2 ** `group_size_log2` sequences (docs/format.md). Values other than 2 are for experiments.
+    So is `strict_sources`: matches then copy from below the high-water mark only, as in the Gompresso paper.
     """
 
     codec: Codec = Codec.GOMPRESSO_BIT
     level: int = DEFAULT_LEVEL
     dependency_elimination: bool = True
     group_size_log2: int = DEFAULT_GROUP_SIZE_LOG2
+    strict_sources: bool = False
 
     def __post_init__(self) -> None:
         if not MIN_LEVEL <= self.level <= MAX_LEVEL:

@@ -48,7 +48,7 @@ class CpuEngine:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(
             stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads,
-            options.group_size_log2,
+            options.group_size_log2, options.strict_sources,
         )  # fmt: skip
         return [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
 

@@ -38,9 +38,11 @@ class BlockViews {
 };
 
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
-                bool dependency_elimination, unsigned num_threads, int group_size_log2) {
+                bool dependency_elimination, unsigned num_threads, int group_size_log2,
+                bool strict_sources) {
     const BufferView view(stream, PyBUF_SIMPLE);
-    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2};
+    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
+                                strict_sources};
     std::vector<std::vector<std::uint8_t>> blocks;
     run_interruptibly(
         [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
@@ -158,7 +160,7 @@ void bind_codec_blocks(nb::module_& codec) {
         .value("BAD_CONTENT", BlockStatus::bad_content);
     codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a,
-              "group_size_log2"_a = kDefaultGroupSizeLog2);
+              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);
     codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
               "sizes"_a = nb::none(), "symbols"_a = nb::none());
     codec.def("read_headers", &read_headers, "blocks"_a, "symbols"_a = nb::none());

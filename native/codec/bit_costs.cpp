@@ -3,25 +3,25 @@
 #include "codec/bit_costs.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <span>
+
+#include "codec/integer_log2.h"
 
 namespace gompfs {
 namespace {
 
-// A symbol that did not occur has a finite cost, as if it had occurred sometimes, so that the
-// parser may use it.
-constexpr double kUnseen = 0.5;
-constexpr double kMinBits = 0.5;
-constexpr double kMaxBits = 13;
+constexpr std::int32_t kMinCost = kBitCost / 2;
+constexpr std::int32_t kMaxCost = 13 * kBitCost;
 
-// The information content of each symbol of a code.
+// The information content of each symbol of a code. A symbol that did not occur has a finite cost,
+// as if it had occurred half a time, so that the parser may use it.
 void estimate_code(std::span<const std::uint32_t> counts, std::int32_t* costs) {
-    const double total = std::accumulate(counts.begin(), counts.end(), 1.0);
+    const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 1u);
+    const std::int32_t twice_total = log2_fixed(total) + kLog2One;
     for (const std::uint32_t count : counts) {
-        const double bits = std::log2(total / std::max<double>(count, kUnseen));
-        *costs++ = static_cast<std::int32_t>(kBitCost * std::clamp(bits, kMinBits, kMaxBits));
+        const std::int32_t information = twice_total - log2_fixed(std::max(2 * count, 1u));
+        *costs++ = std::clamp(information * kBitCost / kLog2One, kMinCost, kMaxCost);
     }
 }
 

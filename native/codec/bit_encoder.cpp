@@ -108,13 +108,9 @@ void Coder::write_sub_blocks() {
 }  // namespace
 
 ParserLimits bit_parser_limits(const EncodeOptions& options) {
-    return {kBitMinMatchLength,
-            kBitMaxLiteralLength,
-            kBitMaxMatchLength,
-            1u << 20,
-            options.group_size_log2,
-            options.dependency_elimination,
-            true};
+    return {
+        kBitMinMatchLength,      kBitMaxLiteralLength,           kBitMaxMatchLength,     1u << 20,
+        options.group_size_log2, options.dependency_elimination, options.strict_sources, true};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,

@@ -88,13 +88,10 @@ struct Cursor : CopyCursor {
 }  // namespace
 
 ParserLimits byte_parser_limits(const EncodeOptions& options) {
-    return {kByteMinMatchLength,
-            kByteMaxLiteralLength,
-            kByteMaxMatchLength,
-            kByteMaxMatchOffset,
-            options.group_size_log2,
-            options.dependency_elimination,
-            false};
+    return {kByteMinMatchLength,     kByteMaxLiteralLength,
+            kByteMaxMatchLength,     kByteMaxMatchOffset,
+            options.group_size_log2, options.dependency_elimination,
+            options.strict_sources,  false};
 }
 
 std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,

@@ -14,14 +14,18 @@ SearchEffort search_effort(int level, bool entropy_coded) {
     // the time. With entropy coding the costs depend on symbol counts that are not known before
     // parsing; the optimal parser saves 3 to 5% and takes 4 to 6 times the time.
     static constexpr SearchEffort kEntropyCoded[] = {
-        {1, 16, 0, true, false},    {3, 24, 0, false, false},    {6, 32, 1, false, false},
-        {12, 64, 1, false, false},  {20, 96, 1, false, false},   {32, 128, 1, false, false},
-        {48, 128, 2, false, false}, {512, 426, 2, false, false}, {128, 128, 0, false, true},
+        {1, 16, 0, false, true, false},   {3, 32, 0, true, false, false},
+        {4, 64, 1, true, false, false},   {8, 128, 1, true, false, false},
+        {12, 128, 1, true, false, false}, {24, 128, 1, true, false, false},
+        {48, 256, 2, true, false, false}, {256, 426, 2, true, false, false},
+        {128, 128, 0, true, false, true},
     };
     static constexpr SearchEffort kByteCoded[] = {
-        {2, 24, 0, true, false},    {6, 32, 1, false, false},    {16, 64, 1, false, false},
-        {64, 192, 1, false, false}, {128, 256, 2, false, false}, {96, 64, 0, false, true},
-        {192, 96, 0, false, true},  {256, 128, 0, false, true},  {1024, 288, 0, false, true},
+        {2, 24, 0, false, true, false},     {6, 32, 1, false, false, false},
+        {12, 64, 1, false, false, false},   {32, 192, 1, false, false, false},
+        {64, 256, 2, false, false, false},  {96, 64, 0, false, false, true},
+        {192, 96, 0, false, false, true},   {256, 128, 0, false, false, true},
+        {1024, 288, 0, false, false, true},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }
@@ -31,7 +35,9 @@ void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& 
     // The optimal parser for gompresso-bit supports the default group size only; other sizes exist
     // for comparisons.
     const bool is_default_size = limits.group_size_log2 == kDefaultGroupSizeLog2;
-    if (effort.optimal && !limits.entropy_coded) {
+    if (limits.strict_sources) {
+        parse_block_lazily(content, limits, effort, sequences);
+    } else if (effort.optimal && !limits.entropy_coded) {
         parse_block_optimally(content, limits, effort, sequences);
     } else if (effort.optimal && (!limits.dependency_elimination || is_default_size)) {
         parse_bit_block_optimally(content, limits, effort, sequences);

@@ -27,6 +27,7 @@ struct EncodeOptions {
     int level;  // kMinLevel (fastest) to kMaxLevel (smallest)
     bool dependency_elimination;
     int group_size_log2 = kDefaultGroupSizeLog2;
+    bool strict_sources = false;  // for experiments, see ParserLimits
 };
 
 using Bytes = std::span<const std::uint8_t>;

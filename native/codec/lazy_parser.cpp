@@ -1,50 +1,40 @@
-// A lazy parser over hash chains, which obeys dependency elimination by construction.
+// A lazy parser: it walks over the best matches of the positions of a block.
 //
-// Algorithm
+// Walk
 //
-// As in zlib, the hash of the 4 bytes at a position leads to a chain of earlier positions with the
-// same hash. At each position the parser checks up to chain_length candidates and computes the gain
-// of each: the estimated cost of the bytes as literals, minus the cost of the match. It takes the
-// best match, unless a match at one of the next positions gains more (lazy evaluation). A table of
-// 3-byte hashes finds short near matches, and the last match offset is tried first, since repeating
-// it is cheap.
+// The best match at a position is a function of the block alone (best_match.h). At each position
+// the parser compares it with the match that repeats the last offset, if entropy coding makes that
+// cheap. It takes the better one, unless one of the next positions has a match that gains more
+// (lazy evaluation). That one is then taken, unless one of the positions after it has a better one
+// again. A position without a match becomes a literal.
 //
 // Dependency elimination
 //
-// Positions enter the hash chains only when a match may copy from them: when their group is
-// finished (their output then lies below the next high-water mark), or, inside the open group, when
-// four literals in a row begin there. So the chains contain no candidate that the rule forbids. The
-// length of a candidate is clipped only if it runs past the high-water mark into bytes that are not
-// literals (allowed_length).
+// The walk shortens a match whose source is not legal for the open group. It then also considers
+// the best match whose source lies before the first match of the group. Under the usual rule, a
+// source lies below the high-water mark, where the group began, or consists of literals of the
+// group. Under the strict rule, which is the Gompresso paper's, it lies below the high-water mark;
+// the codecs allow both.
 #include "codec/lazy_parser.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 #include <memory>
 
-#include "codec/match_length.h"
+#include "codec/best_match.h"
 #include "common/cancellation.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
 namespace {
 
-constexpr std::uint32_t kNone = ~0u;
-constexpr int kCostOne = 16;  // costs are in 1/16 bit
-// A fast search steps one position farther for each so many positions without a match.
+// The parser steps one position farther for each so many positions without a match.
 constexpr std::uint32_t kMissesToSkip = 16;
-constexpr std::uint32_t kMaxLazySteps = 2;
-// The extra gain by which a match must beat the previous one, per literal before it.
-constexpr int kLazyBias = 20;
+constexpr std::uint32_t kMissesToSkipSlowly = 256;
+// The extra gain by which a match must beat the previous one, per literal before it: 2.5 bits.
+constexpr int kLazyBias = 5 * kCostOfBit / 2;
+constexpr std::uint32_t kFirstStrictLiterals = 8;
 
-struct Match {
-    std::uint32_t length = 0;
-    std::uint32_t offset = 0;
-    int gain = 0;  // cost saved compared with literals
-};
-
+template <typename Position, bool kEntropyCoded>
 class LazyParser {
   public:
     void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
@@ -52,249 +42,192 @@ class LazyParser {
 
   private:
     void start(Bytes content);
-    void estimate_literal_costs();
-    void insert(std::uint32_t position);
-    void insert_group(std::uint32_t end);
-    void pass_literal(std::uint32_t position);
+    Match find_long(std::uint32_t position) const;
+    Match find(std::uint32_t position) const;
+    bool defer(std::uint32_t& position, Match& match) const;
+    Match legal(std::uint32_t position, const Match& match) const;
+    Match legal_or_before(std::uint32_t position, const Match& match) const;
+    std::uint32_t legal_length(std::uint32_t position, const Match& match) const;
+    void end_long_literals(std::uint32_t position, std::vector<Sequence>& sequences);
     void emit(std::uint32_t position, const Match& match, std::vector<Sequence>& sequences);
-    void push(const Sequence& sequence, std::uint32_t end, std::vector<Sequence>& sequences);
-    Match find(std::uint32_t position);
-    Match find_after_literals(std::uint32_t position, std::uint32_t num_literals);
-    void consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit, bool repeat,
-                  Match& best) const;
-    std::uint32_t allowed_length(std::uint32_t candidate, std::uint32_t length) const;
-    int match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const;
+    void push(const Sequence& sequence, std::vector<Sequence>& sequences);
 
-    const std::uint8_t* bytes_ = nullptr;
-    std::uint32_t size_ = 0;
+    BestMatches<Position, kEntropyCoded> matches_;
     ParserLimits limits_{};
     SearchEffort effort_{};
+    std::uint32_t size_ = 0;
+    std::uint32_t num_searchable_ = 0;   // positions that are followed by enough bytes for a hash
     std::uint32_t anchor_ = 0;           // start of the literals that belong to no sequence yet
     std::uint32_t high_water_mark_ = 0;  // output below it is final for the open group
-    // Without dependency elimination: all positions below are in the chains.
-    std::uint32_t inserted_ = 0;
+    std::uint32_t first_match_ = 0;      // start of the open group's first match, or size_
     // Match offset of the row's latest match; 0 if the row has none yet.
     std::uint32_t last_offset_ = 0;
-    std::uint32_t num_sequences_ = 0;
-    std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> head3_;
-    std::vector<std::uint32_t> previous_;
-    std::vector<std::uint8_t> literal_;    // per position: whether it is a literal of a sequence
-    std::vector<std::uint8_t> in_chains_;  // per position: whether it is in the chains
-    std::vector<std::uint32_t> literal_cost_;  // prefix sums of the literals' costs
+    // With dependency elimination, per position: whether it is a literal of a sequence.
+    std::vector<std::uint8_t> literal_;
 };
 
-void LazyParser::start(Bytes content) {
-    bytes_ = content.data();
+template <typename Position, bool kEntropyCoded>
+void LazyParser<Position, kEntropyCoded>::start(Bytes content) {
     size_ = static_cast<std::uint32_t>(content.size());
-    anchor_ = high_water_mark_ = inserted_ = last_offset_ = num_sequences_ = 0;
-    head_.assign(std::size_t{1} << kHashBits, kNone);
-    head3_.assign(std::size_t{1} << kHashBits, kNone);
-    previous_.resize(size_);
-    literal_.assign(size_, 0);
-    in_chains_.assign(size_, 0);
-    estimate_literal_costs();
-}
-
-// Estimates the costs of literals from the byte frequencies of the block. The costs are flattened,
-// because rare bytes are more likely to be literals.
-void LazyParser::estimate_literal_costs() {
-    std::array<int, 256> costs;
-    if (limits_.entropy_coded) {
-        std::array<std::uint32_t, 256> counts{};
-        for (std::uint32_t position = 0; position < size_; ++position) {
-            ++counts[bytes_[position]];
-        }
-        for (int symbol = 0; symbol < 256; ++symbol) {
-            const double share = (counts[symbol] + 1.0) / (size_ + 256.0);
-            costs[symbol] =
-                static_cast<int>(kCostOne * std::clamp(1.2 - std::log2(share) * 0.9, 2.0, 11.0));
-        }
-    } else {
-        costs.fill(8 * kCostOne);
-    }
-    literal_cost_.resize(size_ + 1);
-    std::uint32_t sum = 0;
-    for (std::uint32_t position = 0; position < size_; ++position) {
-        literal_cost_[position] = sum;
-        sum += static_cast<std::uint32_t>(costs[bytes_[position]]);
-    }
-    literal_cost_[size_] = sum;
-}
-
-int LazyParser::match_cost(std::uint32_t offset, std::uint32_t length, bool repeat) const {
-    if (!limits_.entropy_coded) {
-        return kCostOne * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
-    }
-    const int length_bits = length < 19 ? 0 : std::bit_width(length) - 3;
-    const int offset_bits = repeat ? 2 : 2 + std::bit_width(offset);
-    return kCostOne * (5 + length_bits + offset_bits);
-}
-
-void LazyParser::insert(std::uint32_t position) {
-    std::uint32_t& head = head_[hash4(bytes_ + position)];
-    previous_[position] = head;
-    head = position;
-    head3_[hash3(bytes_ + position)] = position;
-}
-
-void LazyParser::insert_group(std::uint32_t end) {
-    const std::uint32_t last = std::min(end, size_ >= 4 ? size_ - 3 : 0);
-    for (; inserted_ < last; ++inserted_) {
-        if (!in_chains_[inserted_]) {
-            insert(inserted_);
-        }
-    }
-    inserted_ = std::max(inserted_, std::min(end, size_));
-}
-
-// Makes the byte at `position` a literal. With dependency elimination, four literals in a row can
-// be copied from at once.
-void LazyParser::pass_literal(std::uint32_t position) {
-    literal_[position] = 1;
-    if (limits_.dependency_elimination && position >= 3 &&
-        position - 3 >= std::max(anchor_, high_water_mark_)) {
-        in_chains_[position - 3] = 1;
-        insert(position - 3);
+    num_searchable_ =
+        static_cast<std::uint32_t>(size_ - std::min<std::size_t>(size_, kHashedLength - 1));
+    anchor_ = high_water_mark_ = last_offset_ = 0;
+    first_match_ = size_;
+    matches_.start(content, limits_, effort_);
+    if (limits_.dependency_elimination) {
+        literal_.assign(size_, 0);
     }
 }
 
-// The length that a match of `length` bytes starting at `candidate` may have under the rule.
-std::uint32_t LazyParser::allowed_length(std::uint32_t candidate, std::uint32_t length) const {
-    if (!limits_.dependency_elimination || candidate + length <= high_water_mark_) {
-        return length;
+// The length that a match at `position` may have under the rule. Bytes from anchor_ on will be
+// literals of the group if the match is taken.
+template <typename Position, bool kEntropyCoded>
+std::uint32_t LazyParser<Position, kEntropyCoded>::legal_length(std::uint32_t position,
+                                                                const Match& match) const {
+    const std::uint32_t source = position - match.offset;
+    if (!limits_.dependency_elimination || source + match.length <= high_water_mark_) {
+        return match.length;
     }
-    std::uint32_t allowed = candidate < high_water_mark_ ? high_water_mark_ - candidate : 0;
-    while (allowed < length && literal_[candidate + allowed]) {
-        ++allowed;
+    std::uint32_t end = std::max(source, high_water_mark_);
+    const std::uint32_t source_end = std::min(source + match.length, position);
+    while (!limits_.strict_sources && end < source_end && (end >= anchor_ || literal_[end])) {
+        ++end;
     }
-    return allowed;
+    return end - source;
 }
 
-void LazyParser::consider(std::uint32_t position, std::uint32_t candidate, std::uint32_t limit,
-                          bool repeat, Match& best) const {
-    std::uint32_t length = common_length(bytes_ + candidate, bytes_ + position, limit);
-    if (length < limits_.min_match_length) {
-        return;
+template <typename Position, bool kEntropyCoded>
+Match LazyParser<Position, kEntropyCoded>::legal(std::uint32_t position, const Match& match) const {
+    const std::uint32_t length = legal_length(position, match);
+    if (length == match.length) {
+        return match;
     }
-    length = allowed_length(candidate, length);
-    if (length < limits_.min_match_length) {
-        return;
-    }
-    const std::uint32_t offset = position - candidate;
-    const int saved = static_cast<int>(literal_cost_[position + length] - literal_cost_[position]);
-    const int gain = saved - match_cost(offset, length, repeat);
-    if (gain > best.gain) {
-        best = {length, offset, gain};
-    }
+    return length < limits_.min_match_length ? Match{}
+                                             : matches_.match_of(position, length, match.offset);
 }
 
-Match LazyParser::find(std::uint32_t position) {
-    Match best;
-    const std::uint32_t limit = std::min(size_ - position, limits_.max_match_length);
-    if (limit < 4) {
-        return best;
+template <typename Position, bool kEntropyCoded>
+Match LazyParser<Position, kEntropyCoded>::legal_or_before(std::uint32_t position,
+                                                           const Match& match) const {
+    if (!limits_.dependency_elimination || match.length == 0) {
+        return match;
     }
-    if (!limits_.dependency_elimination) {
-        insert_group(position);
+    const Match near = legal(position, match);
+    if (near.length == match.length) {
+        return near;
     }
-    if (limits_.entropy_coded && last_offset_ != 0 && last_offset_ <= position) {
-        consider(position, position - last_offset_, limit, true, best);
-    }
-    const std::uint32_t near =
-        limits_.min_match_length > 3 || effort_.skips ? kNone : head3_[hash3(bytes_ + position)];
-    if (near != kNone && position - near <= limits_.max_match_offset) {
-        consider(position, near, limit, false, best);
-    }
-    std::uint32_t candidate = head_[hash4(bytes_ + position)];
-    const std::uint32_t nice = std::min(limit, static_cast<std::uint32_t>(effort_.nice_length));
-    for (int step = effort_.chain_length; step > 0 && candidate != kNone && best.length < nice;
-         --step) {
-        const bool worth = best.length < 4 || best.length >= limit ||
-                           load<std::uint32_t>(bytes_ + candidate + best.length - 3) ==
-                               load<std::uint32_t>(bytes_ + position + best.length - 3);
-        if (worth && position - candidate <= limits_.max_match_offset) {
-            consider(position, candidate, limit, false, best);
-        }
-        candidate = previous_[candidate];
-    }
-    return best;
+    const std::uint32_t end =
+        limits_.strict_sources ? high_water_mark_ : std::min(first_match_, position);
+    const Match before = matches_.best_before(position, end);
+    return before.gain > near.gain ? before : near;
 }
 
-// The result of find() if the bytes from `position` on become num_literals literals first.
-Match LazyParser::find_after_literals(std::uint32_t position, std::uint32_t num_literals) {
-    std::array<std::uint8_t, kMaxLazySteps> before;
-    std::copy_n(literal_.begin() + position, num_literals, before.begin());
-    std::fill_n(literal_.begin() + position, num_literals, 1);
-    const Match match = find(position + num_literals);
-    std::copy_n(before.begin(), num_literals, literal_.begin() + position);
+// The best match of at least four bytes, or the one that repeats the last offset.
+template <typename Position, bool kEntropyCoded>
+Match LazyParser<Position, kEntropyCoded>::find_long(std::uint32_t position) const {
+    const Match match = legal_or_before(position, matches_.best(position));
+    if constexpr (kEntropyCoded) {
+        const Match repeat = legal(position, matches_.repeat(position, last_offset_));
+        return repeat.gain > match.gain ? repeat : match;
+    }
     return match;
 }
 
-void LazyParser::push(const Sequence& sequence, std::uint32_t end,
-                      std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded>
+Match LazyParser<Position, kEntropyCoded>::find(std::uint32_t position) const {
+    const Match match = find_long(position);
+    return match.length != 0 ? match : legal(position, matches_.best_short(position));
+}
+
+// Looks for a better match at the next positions. If there is one, goes on to it and returns true.
+template <typename Position, bool kEntropyCoded>
+bool LazyParser<Position, kEntropyCoded>::defer(std::uint32_t& position, Match& match) const {
+    if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
+        return false;
+    }
+    for (std::uint32_t step = 1; step <= effort_.lazy_steps && position + step < num_searchable_;
+         ++step) {
+        const Match next = find_long(position + step);
+        if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
+            position += step;
+            match = next;
+            return true;
+        }
+    }
+    return false;
+}
+
+template <typename Position, bool kEntropyCoded>
+void LazyParser<Position, kEntropyCoded>::push(const Sequence& sequence,
+                                               std::vector<Sequence>& sequences) {
     sequences.push_back(sequence);
     if (sequence.match_length != 0) {
         last_offset_ = sequence.match_offset;
+        first_match_ = std::min(first_match_, anchor_ - sequence.match_length);
     }
-    if (++num_sequences_ % kNumSubBlocks == 0) {
+    if (sequences.size() % kNumSubBlocks == 0) {
         last_offset_ = 0;
     }
-    if (limits_.dependency_elimination && num_sequences_ % (1u << limits_.group_size_log2) == 0) {
-        high_water_mark_ = end;
-        insert_group(end);
+    if (sequences.size() % (std::size_t{1} << limits_.group_size_log2) == 0) {
+        high_water_mark_ = anchor_;
+        first_match_ = size_;
+    }
+}
+
+// Under the strict rule, a group must end before anything can be copied from it, also if it finds
+// no match. So literals become sequences as they come, and short ones in the first group.
+template <typename Position, bool kEntropyCoded>
+void LazyParser<Position, kEntropyCoded>::end_long_literals(std::uint32_t position,
+                                                            std::vector<Sequence>& sequences) {
+    while (limits_.strict_sources) {
+        const std::uint32_t most =
+            high_water_mark_ == 0 ? kFirstStrictLiterals : limits_.max_literal_length;
+        if (position - anchor_ < most) {
+            return;
+        }
+        anchor_ += most;
+        push({most, 0, 0}, sequences);
     }
 }
 
 // Emits the literals from anchor_ to `position`, then the match. A literal string too long for one
 // sequence takes several.
-void LazyParser::emit(std::uint32_t position, const Match& match,
-                      std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded>
+void LazyParser<Position, kEntropyCoded>::emit(std::uint32_t position, const Match& match,
+                                               std::vector<Sequence>& sequences) {
+    if (limits_.dependency_elimination) {
+        std::fill(literal_.begin() + anchor_, literal_.begin() + position, std::uint8_t{1});
+    }
     while (position - anchor_ > limits_.max_literal_length) {
         anchor_ += limits_.max_literal_length;
-        push({limits_.max_literal_length, 0, 0}, anchor_, sequences);
+        push({limits_.max_literal_length, 0, 0}, sequences);
     }
     const std::uint32_t literal_length = position - anchor_;
     anchor_ = position + match.length;
-    push({literal_length, match.length, match.offset}, anchor_, sequences);
+    push({literal_length, match.length, match.offset}, sequences);
 }
 
-// Takes the match at a position, unless one of the next few positions has a better one. That one is
-// then taken, unless one of the positions after it has a better one again.
-void LazyParser::parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
-                       std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded>
+void LazyParser<Position, kEntropyCoded>::parse(Bytes content, const ParserLimits& limits,
+                                                const SearchEffort& effort,
+                                                std::vector<Sequence>& sequences) {
     limits_ = limits;
     effort_ = effort;
-    start(content);
     sequences.clear();
-    std::uint32_t position = 0;
-    std::uint32_t num_misses = 0;  // number of positions in a row without a match
+    start(content);
+    const std::uint32_t misses_to_skip = effort.skips ? kMissesToSkip : kMissesToSkipSlowly;
+    std::uint32_t num_misses = 0;  // number of searches in a row without a match
     CancellationPoint point;
-    while (position < size_) {
+    for (std::uint32_t position = 0; position < num_searchable_;) {
         point();
         Match match = find(position);
         if (match.length == 0) {
-            ++num_misses;
-            const std::uint32_t num_skipped = effort_.skips ? num_misses / kMissesToSkip : 0;
-            for (const std::uint32_t end = std::min(position + 1 + num_skipped, size_);
-                 position < end;) {
-                pass_literal(position++);
-            }
+            position = std::min(position + 1 + ++num_misses / misses_to_skip, size_);
+            end_long_literals(position, sequences);
             continue;
         }
         num_misses = 0;
-        for (std::uint32_t step = 1; step <= effort_.lazy_steps && position + step < size_;
-             ++step) {
-            if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
-                break;
-            }
-            const Match next = find_after_literals(position, step);
-            if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
-                for (; step > 0; --step) {
-                    pass_literal(position++);
-                }
-                match = next;
-            }
+        while (defer(position, match)) {
         }
         emit(position, match, sequences);
         position = anchor_;
@@ -304,13 +237,24 @@ void LazyParser::parse(Bytes content, const ParserLimits& limits, const SearchEf
     }
 }
 
+template <typename Position, bool kEntropyCoded>
+void parse_with(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                std::vector<Sequence>& sequences) {
+    // A pointer: in a shared library each access to a thread_local object is a function call.
+    thread_local const auto parser = std::make_unique<LazyParser<Position, kEntropyCoded>>();
+    parser->parse(content, limits, effort, sequences);
+}
+
 }  // namespace
 
 void parse_block_lazily(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                         std::vector<Sequence>& sequences) {
-    // A pointer: in a shared library each access to a thread_local object is a function call.
-    thread_local const auto parser = std::make_unique<LazyParser>();
-    parser->parse(content, limits, effort, sequences);
+    const bool is_narrow = content.size() <= kMaxNarrowBlock;
+    const auto parse =
+        limits.entropy_coded
+            ? (is_narrow ? parse_with<std::uint16_t, true> : parse_with<std::uint32_t, true>)
+            : (is_narrow ? parse_with<std::uint16_t, false> : parse_with<std::uint32_t, false>);
+    parse(content, limits, effort, sequences);
 }
 
 }  // namespace gompfs

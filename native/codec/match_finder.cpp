@@ -17,14 +17,15 @@
 #include <algorithm>
 
 #include "codec/match_length.h"
+#include "codec/position_links.h"
 
 namespace gompfs {
 namespace {
 
-constexpr std::uint32_t kHashedLength = 4;
-
 // Longer periods have so few candidates that they need no special treatment.
 constexpr std::uint32_t kMaxPeriod = 32;
+
+constexpr int kHashBits = 16;
 
 }  // namespace
 
@@ -36,13 +37,7 @@ void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchE
     max_match_length_ = limits.max_match_length;
     max_match_offset_ = limits.max_match_offset;
     chain_length_ = effort.chain_length;
-    head_.assign(std::size_t{1} << kHashBits, kNoPosition);
-    previous_.resize(size_);
-    for (std::uint32_t position = 0; position + kHashedLength <= size_; ++position) {
-        std::uint32_t& head = head_[hash4(bytes_ + position)];
-        previous_[position] = head;
-        head = position;
-    }
+    link_positions<kHashBits>(content, hash4<kHashBits>, head_, previous_);
 }
 
 MatchFinder::Search MatchFinder::start_search(std::uint32_t position, std::uint32_t limit,

@@ -16,7 +16,7 @@
 
 namespace gompfs {
 
-constexpr std::uint32_t kNoPosition = ~0u;
+constexpr std::uint32_t kNoPosition = ~0u;  // also: no link, see position_links.h
 
 struct Candidate {
     std::uint32_t position;

@@ -2,27 +2,31 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "common/little_endian.h"
 
 namespace gompfs {
 
-constexpr int kHashBits = 15;
+// Hashes load this many bytes.
+constexpr std::size_t kHashedLength = 4;
 
-inline std::uint32_t hash4(const std::uint8_t* bytes) {
-    return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kHashBits);
+// A hash of four bytes.
+template <int kBits>
+std::uint32_t hash4(const std::uint8_t* bytes) {
+    return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kBits);
 }
 
-// A hash of three bytes; loads four.
-inline std::uint32_t hash3(const std::uint8_t* bytes) {
-    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kHashBits);
+// A hash of three bytes.
+template <int kBits>
+std::uint32_t hash3(const std::uint8_t* bytes) {
+    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kBits);
 }
 
-// The number of equal bytes, at most `limit`.
+// The number of equal bytes, at most `limit`, of which the first `length` are known to be equal.
 inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t* right,
-                                   std::uint32_t limit) {
-    std::uint32_t length = 0;
+                                   std::uint32_t limit, std::uint32_t length = 0) {
     while (length + 8 <= limit) {
         const std::uint64_t difference =
             load<std::uint64_t>(left + length) ^ load<std::uint64_t>(right + length);

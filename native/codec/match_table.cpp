@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "codec/match_length.h"
+#include "codec/position_links.h"
 #include "common/cancellation.h"
 
 namespace gompfs {
@@ -25,15 +26,14 @@ constexpr std::uint32_t kFinalLengths = 3;
 constexpr std::uint32_t kContinuedLength = 24;
 
 constexpr std::uint32_t kShortLength = 3;
-constexpr std::uint32_t kHashedLength = 4;  // of the finder; hash3 also loads this many bytes
+constexpr int kShortHashBits = 15;
 
 }  // namespace
 
 void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
     content_ = content;
     finder_.start(content, limits, effort, kFinalLengths);
-    head_.assign(std::size_t{1} << kHashBits, kNoPosition);
-    previous_.resize(content.size());
+    link_positions<kShortHashBits>(content, hash3<kShortHashBits>, head_, previous_);
     matches_.clear();
     first_.clear();
     longest_ = {0, 0};
@@ -47,7 +47,6 @@ void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEff
         if (size - position < kHashedLength) {
             continue;
         }
-        insert_short(position);
         if (position < search_from) {
             continue_longest();
             continue;
@@ -67,12 +66,6 @@ void MatchTable::continue_longest() {
     if (--longest_.length >= kShortLength) {
         matches_.push_back(longest_);
     }
-}
-
-void MatchTable::insert_short(std::uint32_t position) {
-    std::uint32_t& head = head_[hash3(content_.data() + position)];
-    previous_[position] = head;
-    head = position;
 }
 
 // Finds matches of exactly three bytes.

@@ -34,7 +34,6 @@ class MatchTable {
     }
 
   private:
-    void insert_short(std::uint32_t position);
     void continue_longest();
     void find_short(std::uint32_t position, std::uint32_t final_below);
     void find_long(std::uint32_t position, std::uint32_t final_below);

@@ -28,6 +28,8 @@ struct ParserLimits {
     std::uint32_t max_match_offset;
     int group_size_log2;
     bool dependency_elimination;
+    bool strict_sources;  // with dependency elimination: no source in the open group, literals
+                          // neither
     bool entropy_coded;
 };
 
@@ -35,6 +37,7 @@ struct SearchEffort {
     int chain_length;          // number of candidates checked per position
     int nice_length;           // a match of this length is taken without looking for a longer one
     std::uint32_t lazy_steps;  // number of following positions checked for a better match
+    bool finds_short;          // with entropy coding: also take matches of three bytes
     bool skips;                // search fewer positions where matches are rare
     bool optimal;              // search for the cheapest sequences (*optimal_parser.h)
 };

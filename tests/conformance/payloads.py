@@ -51,8 +51,11 @@ def decode_natively(codec: Codec, payload: bytes, uncompressed_size: int) -> byt
     return bytes(out) if _codec.decode_payload(codec, payload, out) else None
 
 
-def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
-    """Returns how many match bytes come from above the group's high-water mark and not from the group's literals."""
+def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int, *, strict: bool = False) -> int:
+    """Returns how many match bytes come from above the group's high-water mark and not from the group's literals.
+
+    If `strict`, literals of the group count as well.
+    """
     is_literal = bytearray(size)
     position = 0
     for literal_length, match_length, _ in decoded.sequences:
@@ -64,6 +67,6 @@ def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int) -> int:
             high_water_mark = position
         position += literal_length
         for source in range(position - match_offset, position - match_offset + match_length):
-            breaks += source >= high_water_mark and not is_literal[source]
+            breaks += source >= high_water_mark and (strict or not is_literal[source])
         position += match_length
     return breaks

@@ -30,6 +30,22 @@ def test_groups_of_every_size(codec: Codec, level: int, group_size_log2: int) ->
     assert breaks_of_dependency_elimination(decoded, len(CONTENT)) == 0
 
 
+@pytest.mark.parametrize("group_size_log2", [MIN_GROUP_SIZE_LOG2, MAX_GROUP_SIZE_LOG2])
+@pytest.mark.parametrize("level", [1, 6, 9])
+@pytest.mark.parametrize("codec", CODECS, ids=lambda codec: codec.label)
+def test_strict_sources_lie_below_the_high_water_mark(codec: Codec, level: int, group_size_log2: int) -> None:
+    breaks = {}
+    for strict in (False, True):
+        options = CodecOptions(codec, level, group_size_log2=group_size_log2, strict_sources=strict)
+        (block,) = select_engine("cpu", 1).encode_blocks(CONTENT, BLOCK_SIZE, options)
+        payload = block.data[BLOCK_HEADER_SIZE:]
+        assert decode_natively(codec, payload, len(CONTENT)) == CONTENT
+        decoded = read_payload(codec, payload, len(CONTENT))
+        breaks[strict] = breaks_of_dependency_elimination(decoded, len(CONTENT), strict=True)
+    assert breaks[True] == 0
+    assert breaks[False] > 0
+
+
 @pytest.mark.parametrize("group_size_log2", [MIN_GROUP_SIZE_LOG2 - 1, MAX_GROUP_SIZE_LOG2 + 1])
 def test_other_group_sizes_are_refused(group_size_log2: int) -> None:
     with pytest.raises(OptionError, match="a group cannot have"):

@@ -1,0 +1,247 @@
+// The best match at each position of a block.
+//
+// All results are functions of the block alone: they depend neither on the parse, nor on the order
+// in which positions are asked for. So a CPU may evaluate them only where a parser comes by, and a
+// GPU may evaluate them for all positions at once; the parse is the same.
+//
+// Search
+//
+// Candidates come from links between positions (position_links.h), nearest first. The first match
+// of four bytes is found on the chain of the position itself. A match that is longer must contain
+// the four bytes that end one byte after the longest match so far. From then on, the chain of these
+// four bytes is followed: it is much shorter than the chain of the first four, because the bytes
+// after a match are rarely the same. A search follows at most chain_length links.
+//
+// Gain
+//
+// The best match is the one that gains most: the cost of its bytes as literals (literal_costs.h),
+// minus the estimated cost of the match. All costs are integers.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "codec/literal_costs.h"
+#include "codec/match_length.h"
+#include "codec/parser.h"
+#include "codec/position_links.h"
+#include "shared/format_constants.h"
+
+namespace gompfs {
+
+// length is 0 if there is no match.
+struct Match {
+    std::uint32_t length = 0;
+    std::uint32_t offset = 0;
+    int gain = 0;
+};
+
+template <typename Position, bool kEntropyCoded>
+class BestMatches {
+  public:
+    // Makes the links, and estimates the costs.
+    void start(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
+        bytes_ = content.data();
+        size_ = static_cast<std::uint32_t>(content.size());
+        max_match_length_ = limits.max_match_length;
+        max_match_offset_ = limits.max_match_offset;
+        chain_length_ = effort.chain_length;
+        nice_length_ = static_cast<std::uint32_t>(effort.nice_length);
+        has_short_ = effort.finds_short && kShortLength >= limits.min_match_length;
+        link_positions<kHashBits>(content, hash4<kHashBits>, head_, previous_);
+        if (has_short_) {
+            link_positions<kShortHashBits>(content, hash3<kShortHashBits>, head_, nearest_short_);
+        }
+        if constexpr (kEntropyCoded) {
+            literal_costs_.estimate(content);
+        }
+    }
+
+    // The best match of at least four bytes.
+    Match best(std::uint32_t position) const;
+
+    // The best match of at least four bytes whose source ends at or before `end`.
+    Match best_before(std::uint32_t position, std::uint32_t end) const;
+
+    // The nearest match of three bytes, if it gains enough.
+    Match best_short(std::uint32_t position) const;
+
+    // The match with this offset, if it has at least min_length bytes. With entropy coding, an
+    // offset that repeats the last one costs little.
+    Match repeat(std::uint32_t position, std::uint32_t offset) const;
+
+    // The match with this length and offset; none if it gains nothing.
+    Match match_of(std::uint32_t position, std::uint32_t length, std::uint32_t offset) const {
+        const int gain = gain_of(position, length, offset);
+        return gain > 0 ? Match{length, offset, gain} : Match{};
+    }
+
+  private:
+    static constexpr int kHashBits = sizeof(Position) == 2 ? 16 : 17;
+    static constexpr int kShortHashBits = 15;
+    static constexpr std::uint32_t kShortLength = 3;
+    static constexpr int kMinShortGain = kCostOfBit;
+    static constexpr Position kNone = kNoLink<Position>;
+
+    std::uint32_t word(std::uint32_t position) const {
+        return load<std::uint32_t>(bytes_ + position);
+    }
+    std::uint32_t limit_of(std::uint32_t position) const {
+        return std::min(size_ - position, max_match_length_);
+    }
+
+    // What a match costs without its offset.
+    static int length_cost(std::uint32_t length) {
+        if constexpr (kEntropyCoded) {
+            return kCostOfBit * (6 + (length < 19 ? 0 : std::bit_width(length) - 3));
+        }
+        return kCostOfBit * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
+    }
+    static int offset_cost(std::uint32_t offset) {
+        return kEntropyCoded ? kCostOfBit * (2 + std::bit_width(offset)) : 0;
+    }
+    int literals_cost(std::uint32_t position, std::uint32_t length) const {
+        if constexpr (kEntropyCoded) {
+            return literal_costs_.of(position, length);
+        }
+        return static_cast<int>(length) * 8 * kCostOfBit;
+    }
+    int gain_of(std::uint32_t position, std::uint32_t length, std::uint32_t offset) const {
+        return literals_cost(position, length) - length_cost(length) - offset_cost(offset);
+    }
+
+    const std::uint8_t* bytes_ = nullptr;
+    std::uint32_t size_ = 0;
+    std::uint32_t max_match_length_ = 0;
+    std::uint32_t max_match_offset_ = 0;
+    int chain_length_ = 0;
+    std::uint32_t nice_length_ = 0;
+    bool has_short_ = false;
+    LiteralCosts literal_costs_;
+    std::vector<Position> head_;
+    std::vector<Position> previous_;       // previous position with the same hash of four bytes
+    std::vector<Position> nearest_short_;  // the same of three bytes
+};
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::best(std::uint32_t position) const {
+    std::uint32_t link = previous_[position];
+    if (link == kNone) {
+        return {};
+    }
+    const std::uint8_t* const here = bytes_ + position;
+    const std::uint32_t limit = limit_of(position);
+    const std::uint32_t nice_length = std::min(limit, nice_length_);
+    const std::uint32_t first_word = word(position);
+    int num_steps = chain_length_;
+    while (word(link) != first_word) {
+        link = previous_[link];
+        if (--num_steps <= 0 || link == kNone) {
+            return {};
+        }
+    }
+    if (position - link > max_match_offset_) {
+        return {};
+    }
+    std::uint32_t length = common_length(bytes_ + link, here, limit, kHashedLength);
+    std::uint32_t nearest = link;  // the search goes on before this position
+    Match found = match_of(position, length, position - link);
+    while (length < nice_length) {
+        const auto shift = static_cast<std::uint32_t>(length - kHashedLength + 1);
+        const std::uint32_t last_word = word(position + shift);
+        link = previous_[position + shift];
+        while (link != kNone && link >= nearest + shift) {
+            if (--num_steps <= 0) {
+                return found;
+            }
+            link = previous_[link];
+        }
+        for (;; link = previous_[link]) {
+            if (link == kNone || link < shift || num_steps-- <= 0) {
+                return found;
+            }
+            nearest = link - shift;
+            if (word(link) == last_word && word(nearest) == first_word) {
+                const std::uint32_t longer =
+                    common_length(bytes_ + nearest, here, limit, kHashedLength);
+                if (longer > length) {
+                    length = longer;
+                    break;
+                }
+            }
+        }
+        const std::uint32_t offset = position - nearest;
+        if (offset > max_match_offset_) {
+            return found;
+        }
+        const int gain = gain_of(position, length, offset);
+        if (gain > found.gain) {
+            found = {length, offset, gain};
+        }
+    }
+    return found;
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::best_before(std::uint32_t position,
+                                                        std::uint32_t end) const {
+    Match found;
+    const std::uint32_t limit = limit_of(position);
+    std::uint32_t length = kHashedLength - 1;
+    std::uint32_t link = previous_[position];
+    while (link != kNone && link + kHashedLength > end) {
+        link = previous_[link];  // at most position - end + kHashedLength times
+    }
+    for (int num_steps = 2 * chain_length_; num_steps > 0 && link != kNone;
+         --num_steps, link = previous_[link]) {
+        if (position - link > max_match_offset_) {
+            break;
+        }
+        if (link + length >= end || word(link) != word(position)) {
+            continue;
+        }
+        const std::uint32_t longer = common_length(bytes_ + link, bytes_ + position,
+                                                   std::min(limit, end - link), kHashedLength);
+        if (longer <= length) {
+            continue;
+        }
+        length = longer;
+        const int gain = gain_of(position, length, position - link);
+        if (gain > found.gain) {
+            found = {length, position - link, gain};
+        }
+        if (length == limit) {
+            break;
+        }
+    }
+    return found;
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::best_short(std::uint32_t position) const {
+    if (!has_short_) {
+        return {};
+    }
+    const std::uint32_t link = nearest_short_[position];
+    if (link == kNone || (word(link) ^ word(position)) << 8 != 0) {
+        return {};
+    }
+    const Match match = match_of(position, kShortLength, position - link);
+    return match.gain > kMinShortGain ? match : Match{};
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::repeat(std::uint32_t position,
+                                                   std::uint32_t offset) const {
+    if (offset == 0 || offset > position || size_ - position < kHashedLength ||
+        (word(position) ^ word(position - offset)) << 8 != 0) {
+        return {};
+    }
+    const std::uint32_t length = common_length(bytes_ + position - offset, bytes_ + position,
+                                               limit_of(position), kShortLength);
+    return {length, offset, literals_cost(position, length) - length_cost(length) - 2 * kCostOfBit};
+}
+
+}  // namespace gompfs

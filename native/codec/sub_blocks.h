@@ -17,6 +17,7 @@
 namespace gompfs {
 
 using SubBlocks = std::array<BitWriter, kNumSubBlocks>;
+using SubBlockSizes = std::array<std::uint32_t, kNumSubBlocks>;  // in bits
 
 // How the sizes of sub-blocks are written: the smallest size, then each size minus it, in `width`
 // bits.
@@ -25,21 +26,29 @@ struct SizeFrame {
     int width;
 };
 
-inline SizeFrame size_frame(const SubBlocks& sub_blocks) {
-    std::size_t smallest = sub_blocks[0].num_bits();
-    std::size_t largest = smallest;
-    for (const BitWriter& bits : sub_blocks) {
-        smallest = std::min(smallest, bits.num_bits());
-        largest = std::max(largest, bits.num_bits());
-    }
-    return {static_cast<std::uint32_t>(smallest),
-            static_cast<int>(std::bit_width(largest - smallest))};
+inline SubBlockSizes sizes_of(const SubBlocks& sub_blocks) {
+    SubBlockSizes sizes;
+    std::transform(
+        sub_blocks.begin(), sub_blocks.end(), sizes.begin(),
+        [](const BitWriter& bits) { return static_cast<std::uint32_t>(bits.num_bits()); });
+    return sizes;
 }
 
-inline void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
-    for (const BitWriter& bits : sub_blocks) {
-        out.put(static_cast<std::uint32_t>(bits.num_bits()) - frame.base, frame.width);
+inline SizeFrame size_frame(const SubBlockSizes& sizes) {
+    const auto [smallest, largest] = std::minmax_element(sizes.begin(), sizes.end());
+    return {*smallest, static_cast<int>(std::bit_width(*largest - *smallest))};
+}
+inline SizeFrame size_frame(const SubBlocks& sub_blocks) {
+    return size_frame(sizes_of(sub_blocks));
+}
+
+inline void put_sizes(BitWriter& out, const SubBlockSizes& sizes, const SizeFrame& frame) {
+    for (const std::uint32_t size : sizes) {
+        out.put(size - frame.base, frame.width);
     }
+}
+inline void put_sizes(BitWriter& out, const SubBlocks& sub_blocks, const SizeFrame& frame) {
+    put_sizes(out, sizes_of(sub_blocks), frame);
 }
 
 // The most bytes that the sizes of 32 sub-blocks take.

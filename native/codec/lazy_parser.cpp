@@ -34,7 +34,7 @@ constexpr std::uint32_t kMissesToSkipSlowly = 256;
 constexpr int kLazyBias = 5 * kCostOfBit / 2;
 constexpr std::uint32_t kFirstStrictLiterals = 8;
 
-template <typename Position, bool kEntropyCoded>
+template <typename Position, bool kEntropyCoded, bool kHasRule>
 class LazyParser {
   public:
     void parse(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
@@ -66,26 +66,26 @@ class LazyParser {
     std::vector<std::uint8_t> literal_;
 };
 
-template <typename Position, bool kEntropyCoded>
-void LazyParser<Position, kEntropyCoded>::start(Bytes content) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+void LazyParser<Position, kEntropyCoded, kHasRule>::start(Bytes content) {
     size_ = static_cast<std::uint32_t>(content.size());
     num_searchable_ =
         static_cast<std::uint32_t>(size_ - std::min<std::size_t>(size_, kHashedLength - 1));
     anchor_ = high_water_mark_ = last_offset_ = 0;
     first_match_ = size_;
     matches_.start(content, limits_, effort_);
-    if (limits_.dependency_elimination) {
+    if (kHasRule) {
         literal_.assign(size_, 0);
     }
 }
 
 // The length that a match at `position` may have under the rule. Bytes from anchor_ on will be
 // literals of the group if the match is taken.
-template <typename Position, bool kEntropyCoded>
-std::uint32_t LazyParser<Position, kEntropyCoded>::legal_length(std::uint32_t position,
-                                                                const Match& match) const {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+std::uint32_t LazyParser<Position, kEntropyCoded, kHasRule>::legal_length(
+    std::uint32_t position, const Match& match) const {
     const std::uint32_t source = position - match.offset;
-    if (!limits_.dependency_elimination || source + match.length <= high_water_mark_) {
+    if (source + match.length <= high_water_mark_) {
         return match.length;
     }
     std::uint32_t end = std::max(source, high_water_mark_);
@@ -96,8 +96,12 @@ std::uint32_t LazyParser<Position, kEntropyCoded>::legal_length(std::uint32_t po
     return end - source;
 }
 
-template <typename Position, bool kEntropyCoded>
-Match LazyParser<Position, kEntropyCoded>::legal(std::uint32_t position, const Match& match) const {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::legal(std::uint32_t position,
+                                                           const Match& match) const {
+    if (!kHasRule) {
+        return match;
+    }
     const std::uint32_t length = legal_length(position, match);
     if (length == match.length) {
         return match;
@@ -106,10 +110,10 @@ Match LazyParser<Position, kEntropyCoded>::legal(std::uint32_t position, const M
                                              : matches_.match_of(position, length, match.offset);
 }
 
-template <typename Position, bool kEntropyCoded>
-Match LazyParser<Position, kEntropyCoded>::legal_or_before(std::uint32_t position,
-                                                           const Match& match) const {
-    if (!limits_.dependency_elimination || match.length == 0) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::legal_or_before(std::uint32_t position,
+                                                                     const Match& match) const {
+    if (!kHasRule || match.length == 0) {
         return match;
     }
     const Match near = legal(position, match);
@@ -123,8 +127,8 @@ Match LazyParser<Position, kEntropyCoded>::legal_or_before(std::uint32_t positio
 }
 
 // The best match of at least four bytes, or the one that repeats the last offset.
-template <typename Position, bool kEntropyCoded>
-Match LazyParser<Position, kEntropyCoded>::find_long(std::uint32_t position) const {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::find_long(std::uint32_t position) const {
     const Match match = legal_or_before(position, matches_.best(position));
     if constexpr (kEntropyCoded) {
         const Match repeat = legal(position, matches_.repeat(position, last_offset_));
@@ -133,15 +137,16 @@ Match LazyParser<Position, kEntropyCoded>::find_long(std::uint32_t position) con
     return match;
 }
 
-template <typename Position, bool kEntropyCoded>
-Match LazyParser<Position, kEntropyCoded>::find(std::uint32_t position) const {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::find(std::uint32_t position) const {
     const Match match = find_long(position);
     return match.length != 0 ? match : legal(position, matches_.best_short(position));
 }
 
 // Looks for a better match at the next positions. If there is one, goes on to it and returns true.
-template <typename Position, bool kEntropyCoded>
-bool LazyParser<Position, kEntropyCoded>::defer(std::uint32_t& position, Match& match) const {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+bool LazyParser<Position, kEntropyCoded, kHasRule>::defer(std::uint32_t& position,
+                                                          Match& match) const {
     if (match.length >= static_cast<std::uint32_t>(effort_.nice_length)) {
         return false;
     }
@@ -157,9 +162,9 @@ bool LazyParser<Position, kEntropyCoded>::defer(std::uint32_t& position, Match& 
     return false;
 }
 
-template <typename Position, bool kEntropyCoded>
-void LazyParser<Position, kEntropyCoded>::push(const Sequence& sequence,
-                                               std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+void LazyParser<Position, kEntropyCoded, kHasRule>::push(const Sequence& sequence,
+                                                         std::vector<Sequence>& sequences) {
     sequences.push_back(sequence);
     if (sequence.match_length != 0) {
         last_offset_ = sequence.match_offset;
@@ -176,9 +181,9 @@ void LazyParser<Position, kEntropyCoded>::push(const Sequence& sequence,
 
 // Under the strict rule, a group must end before anything can be copied from it, also if it finds
 // no match. So literals become sequences as they come, and short ones in the first group.
-template <typename Position, bool kEntropyCoded>
-void LazyParser<Position, kEntropyCoded>::end_long_literals(std::uint32_t position,
-                                                            std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+void LazyParser<Position, kEntropyCoded, kHasRule>::end_long_literals(
+    std::uint32_t position, std::vector<Sequence>& sequences) {
     while (limits_.strict_sources) {
         const std::uint32_t most =
             high_water_mark_ == 0 ? kFirstStrictLiterals : limits_.max_literal_length;
@@ -192,10 +197,10 @@ void LazyParser<Position, kEntropyCoded>::end_long_literals(std::uint32_t positi
 
 // Emits the literals from anchor_ to `position`, then the match. A literal string too long for one
 // sequence takes several.
-template <typename Position, bool kEntropyCoded>
-void LazyParser<Position, kEntropyCoded>::emit(std::uint32_t position, const Match& match,
-                                               std::vector<Sequence>& sequences) {
-    if (limits_.dependency_elimination) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+void LazyParser<Position, kEntropyCoded, kHasRule>::emit(std::uint32_t position, const Match& match,
+                                                         std::vector<Sequence>& sequences) {
+    if (kHasRule) {
         std::fill(literal_.begin() + anchor_, literal_.begin() + position, std::uint8_t{1});
     }
     while (position - anchor_ > limits_.max_literal_length) {
@@ -207,10 +212,10 @@ void LazyParser<Position, kEntropyCoded>::emit(std::uint32_t position, const Mat
     push({literal_length, match.length, match.offset}, sequences);
 }
 
-template <typename Position, bool kEntropyCoded>
-void LazyParser<Position, kEntropyCoded>::parse(Bytes content, const ParserLimits& limits,
-                                                const SearchEffort& effort,
-                                                std::vector<Sequence>& sequences) {
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+void LazyParser<Position, kEntropyCoded, kHasRule>::parse(Bytes content, const ParserLimits& limits,
+                                                          const SearchEffort& effort,
+                                                          std::vector<Sequence>& sequences) {
     limits_ = limits;
     effort_ = effort;
     sequences.clear();
@@ -237,23 +242,32 @@ void LazyParser<Position, kEntropyCoded>::parse(Bytes content, const ParserLimit
     }
 }
 
-template <typename Position, bool kEntropyCoded>
+template <typename Position, bool kEntropyCoded, bool kHasRule>
 void parse_with(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                 std::vector<Sequence>& sequences) {
     // A pointer: in a shared library each access to a thread_local object is a function call.
-    thread_local const auto parser = std::make_unique<LazyParser<Position, kEntropyCoded>>();
+    thread_local const auto parser =
+        std::make_unique<LazyParser<Position, kEntropyCoded, kHasRule>>();
     parser->parse(content, limits, effort, sequences);
+}
+
+template <typename Position>
+void parse_positions(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
+                     std::vector<Sequence>& sequences) {
+    const auto parse = limits.entropy_coded
+                           ? (limits.dependency_elimination ? parse_with<Position, true, true>
+                                                            : parse_with<Position, true, false>)
+                           : (limits.dependency_elimination ? parse_with<Position, false, true>
+                                                            : parse_with<Position, false, false>);
+    parse(content, limits, effort, sequences);
 }
 
 }  // namespace
 
 void parse_block_lazily(Bytes content, const ParserLimits& limits, const SearchEffort& effort,
                         std::vector<Sequence>& sequences) {
-    const bool is_narrow = content.size() <= kMaxNarrowBlock;
-    const auto parse =
-        limits.entropy_coded
-            ? (is_narrow ? parse_with<std::uint16_t, true> : parse_with<std::uint32_t, true>)
-            : (is_narrow ? parse_with<std::uint16_t, false> : parse_with<std::uint32_t, false>);
+    const auto parse = content.size() > kMaxNarrowBlock ? parse_positions<std::uint32_t>
+                                                        : parse_positions<std::uint16_t>;
     parse(content, limits, effort, sequences);
 }
 

@@ -154,10 +154,10 @@ void BitEncoder::write_sequences(BitWriter& out) const {
             const Codeword token = codewords_[sequence.token];
             const Codeword offset = codewords_[sequence.offset];
             const int num_token_bits = token.num_bits + sequence.num_token_extra;
-            const std::uint64_t token_bits =
-                token.bits | std::uint64_t{sequence.token_extra} << token.num_bits;
-            const std::uint64_t offset_bits =
-                offset.bits | std::uint64_t{sequence.offset_extra} << offset.num_bits;
+            const std::uint64_t token_bits = token.bits | std::uint64_t{sequence.token_extra}
+                                                              << token.num_bits;
+            const std::uint64_t offset_bits = offset.bits | std::uint64_t{sequence.offset_extra}
+                                                                << offset.num_bits;
             out.put(token_bits | offset_bits << num_token_bits, sequence_bits(sequence));
         }
     }
@@ -224,14 +224,9 @@ std::vector<std::uint8_t> BitEncoder::encode(Bytes content, const std::vector<Se
 }  // namespace
 
 ParserLimits bit_parser_limits(const EncodeOptions& options) {
-    return {kBitMinMatchLength,
-            kBitMaxLiteralLength,
-            kBitMaxMatchLength,
-            1u << 20,
-            options.group_size_log2,
-            options.dependency_elimination,
-            options.strict_sources,
-            true};
+    return {
+        kBitMinMatchLength,      kBitMaxLiteralLength,           kBitMaxMatchLength,     1u << 20,
+        options.group_size_log2, options.dependency_elimination, options.strict_sources, true};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,

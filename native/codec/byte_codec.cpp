@@ -54,7 +54,7 @@ bool split_streams(Bytes payload, Streams& streams) {
     return true;
 }
 
-// Number of literals that the fast loop copies at once.
+// Number of literals that the encoder and the fast loop of the decoder copy at once.
 constexpr std::size_t kFastLiterals = 16;
 
 // The positions of the decoder in the output and in the streams.
@@ -85,6 +85,25 @@ struct Cursor : CopyCursor {
                                  at);
 }
 
+std::uint32_t match_code(const Sequence& sequence) {
+    return sequence.match_length == 0 ? 0 : sequence.match_length - kByteMinMatchLength + 1;
+}
+
+struct PayloadSizes {
+    std::uint32_t num_extensions = 0;
+    std::uint32_t num_literals = 0;
+};
+
+PayloadSizes measure(const std::vector<Sequence>& sequences) {
+    PayloadSizes sizes;
+    for (const Sequence& sequence : sequences) {
+        sizes.num_extensions += sequence.literal_length >= kByteLiteralEscape;
+        sizes.num_extensions += match_code(sequence) >= kByteMatchEscape;
+        sizes.num_literals += sequence.literal_length;
+    }
+    return sizes;
+}
+
 }  // namespace
 
 ParserLimits byte_parser_limits(const EncodeOptions& options) {
@@ -96,39 +115,42 @@ ParserLimits byte_parser_limits(const EncodeOptions& options) {
 
 std::vector<std::uint8_t> encode_byte(Bytes content, const std::vector<Sequence>& sequences,
                                       const ParserLimits& limits) {
-    std::vector<std::uint8_t> offsets, tokens, extensions, literals;
-    std::size_t position = 0;
+    const PayloadSizes sizes = measure(sequences);
+    // Space after the literals, as many are copied at once.
+    std::vector<std::uint8_t> payload(kByteHeaderSize + 3 * sequences.size() +
+                                      sizes.num_extensions + sizes.num_literals + kFastLiterals);
+    payload[0] = limits.dependency_elimination ? kFlagDependencyElimination : 0;
+    payload[1] = static_cast<std::uint8_t>(limits.group_size_log2);
+    store(&payload[4], static_cast<std::uint32_t>(sequences.size()));
+    store(&payload[8], sizes.num_extensions);
+    store(&payload[12], sizes.num_literals);
+    std::uint8_t* offset = payload.data() + kByteHeaderSize;
+    std::uint8_t* token = offset + 2 * sequences.size();
+    std::uint8_t* extension = token + sequences.size();
+    std::uint8_t* literal = extension + sizes.num_extensions;
+    const std::uint8_t* from = content.data();
+    const std::uint8_t* const end = from + content.size();
     for (const Sequence& sequence : sequences) {
-        const std::uint32_t match_code =
-            sequence.match_length == 0 ? 0 : sequence.match_length - kByteMinMatchLength + 1;
-        const std::uint32_t literal_field =
+        const std::uint32_t code = match_code(sequence);
+        const auto literal_field =
             std::min<std::uint32_t>(sequence.literal_length, kByteLiteralEscape);
-        const std::uint32_t match_field = std::min<std::uint32_t>(match_code, kByteMatchEscape);
-        tokens.push_back(static_cast<std::uint8_t>(literal_field | match_field << kByteMatchShift));
-        append(offsets, static_cast<std::uint16_t>(sequence.match_offset));
+        const auto match_field = std::min<std::uint32_t>(code, kByteMatchEscape);
+        *token++ = static_cast<std::uint8_t>(literal_field | match_field << kByteMatchShift);
+        store(offset, static_cast<std::uint16_t>(sequence.match_offset));
+        offset += sizeof(std::uint16_t);
         if (literal_field == kByteLiteralEscape) {
-            extensions.push_back(
-                static_cast<std::uint8_t>(sequence.literal_length - kByteLiteralEscape));
+            *extension++ = static_cast<std::uint8_t>(sequence.literal_length - kByteLiteralEscape);
         }
         if (match_field == kByteMatchEscape) {
-            extensions.push_back(static_cast<std::uint8_t>(match_code - kByteMatchEscape));
+            *extension++ = static_cast<std::uint8_t>(code - kByteMatchEscape);
         }
-        literals.insert(literals.end(), content.begin() + position,
-                        content.begin() + position + sequence.literal_length);
-        position += sequence.literal_length + sequence.match_length;
+        const bool is_short = sequence.literal_length <= kFastLiterals &&
+                              kFastLiterals <= static_cast<std::size_t>(end - from);
+        std::copy_n(from, is_short ? kFastLiterals : sequence.literal_length, literal);
+        literal += sequence.literal_length;
+        from += sequence.literal_length + sequence.match_length;
     }
-    std::vector<std::uint8_t> payload;
-    payload.reserve(kByteHeaderSize + 3 * tokens.size() + extensions.size() + literals.size());
-    append(payload, static_cast<std::uint8_t>(
-                        limits.dependency_elimination ? kFlagDependencyElimination : 0));
-    append(payload, static_cast<std::uint8_t>(limits.group_size_log2));
-    append(payload, std::uint16_t{0});
-    append(payload, static_cast<std::uint32_t>(sequences.size()));
-    append(payload, static_cast<std::uint32_t>(extensions.size()));
-    append(payload, static_cast<std::uint32_t>(literals.size()));
-    for (const auto* stream : {&offsets, &tokens, &extensions, &literals}) {
-        payload.insert(payload.end(), stream->begin(), stream->end());
-    }
+    payload.resize(payload.size() - kFastLiterals);
     return payload;
 }
 

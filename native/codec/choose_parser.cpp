@@ -1,31 +1,40 @@
 // The efforts of the levels, and the choice of a parser; see choose_parser.h.
 #include "codec/choose_parser.h"
 
+#include "codec/backward_parser.h"
 #include "codec/bit_optimal_parser.h"
 #include "codec/lazy_parser.h"
 #include "codec/optimal_parser.h"
 
 namespace gompfs {
 
+// Chosen by measurement, so that each level takes longer than the one below and is smaller;
+// docs/architecture.md has the figures. With entropy coding, the costs depend on symbol counts that
+// are not known before parsing: the optimal parser saves 3% and takes eight times the time. Without
+// entropy coding (kByteCoded) costs are known, and the optimal parser saves 1% in one and a half
+// times the time.
 SearchEffort search_effort(int level, bool entropy_coded) {
-    // Chosen by measurement: at the fast end a level takes about 5% more time than the one below,
-    // at the slow end about 30%. Without entropy coding (kByteCoded) all match offsets cost the
-    // same, so longer searches pay; the optimal parser saves 1.5% of the size there and takes twice
-    // the time. With entropy coding the costs depend on symbol counts that are not known before
-    // parsing; the optimal parser saves 3 to 5% and takes 4 to 6 times the time.
     static constexpr SearchEffort kEntropyCoded[] = {
-        {1, 16, 0, false, true, false},   {3, 32, 0, true, false, false},
-        {4, 64, 1, true, false, false},   {8, 128, 1, true, false, false},
-        {12, 128, 1, true, false, false}, {24, 128, 1, true, false, false},
-        {48, 256, 2, true, false, false}, {256, 426, 2, true, false, false},
-        {128, 128, 0, true, false, true},
+        {.chain_length = 1, .nice_length = 16, .skips = true},
+        {.chain_length = 3, .nice_length = 32, .finds_short = true},
+        {.chain_length = 4, .nice_length = 64, .lazy_steps = 1, .finds_short = true},
+        {.chain_length = 8, .nice_length = 128, .lazy_steps = 1, .finds_short = true},
+        {.chain_length = 12, .nice_length = 128, .lazy_steps = 1, .finds_short = true},
+        {.chain_length = 24, .nice_length = 128, .lazy_steps = 1, .finds_short = true},
+        {.chain_length = 48, .nice_length = 256, .lazy_steps = 2, .finds_short = true},
+        {.chain_length = 256, .nice_length = 426, .lazy_steps = 2, .finds_short = true},
+        {.chain_length = 128, .nice_length = 128, .optimal = true},
     };
     static constexpr SearchEffort kByteCoded[] = {
-        {2, 24, 0, false, true, false},     {6, 32, 1, false, false, false},
-        {12, 64, 1, false, false, false},   {32, 192, 1, false, false, false},
-        {64, 256, 2, false, false, false},  {96, 64, 0, false, false, true},
-        {192, 96, 0, false, false, true},   {256, 128, 0, false, false, true},
-        {1024, 288, 0, false, false, true},
+        {.chain_length = 2, .nice_length = 24, .skips = true},
+        {.chain_length = 6, .nice_length = 32, .lazy_steps = 1},
+        {.chain_length = 16, .nice_length = 96, .lazy_steps = 1},
+        {.chain_length = 80, .nice_length = 256, .lazy_steps = 1},
+        {.chain_length = 128, .nice_length = 288, .lazy_steps = 2},
+        {.chain_length = 112, .nice_length = 112, .optimal = true},
+        {.chain_length = 192, .nice_length = 128, .optimal = true},
+        {.chain_length = 384, .nice_length = 192, .optimal = true},
+        {.chain_length = 1024, .nice_length = 288, .optimal = true},
     };
     return (entropy_coded ? kEntropyCoded : kByteCoded)[level - 1];
 }
@@ -37,6 +46,8 @@ void parse_block(Bytes content, const ParserLimits& limits, const SearchEffort& 
     const bool is_default_size = limits.group_size_log2 == kDefaultGroupSizeLog2;
     if (limits.strict_sources) {
         parse_block_lazily(content, limits, effort, sequences);
+    } else if (effort.optimal && !limits.entropy_coded && !limits.dependency_elimination) {
+        parse_block_backwards(content, limits, effort, sequences);
     } else if (effort.optimal && !limits.entropy_coded) {
         parse_block_optimally(content, limits, effort, sequences);
     } else if (effort.optimal && (!limits.dependency_elimination || is_default_size)) {

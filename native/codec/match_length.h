@@ -41,4 +41,22 @@ inline std::uint32_t common_length(const std::uint8_t* left, const std::uint8_t*
     return length;
 }
 
+// The number of equal bytes before two ends, at most `limit`, of which `length` are known.
+inline std::uint32_t common_suffix(const std::uint8_t* left_end, const std::uint8_t* right_end,
+                                   std::uint32_t limit, std::uint32_t length = 0) {
+    while (length + 8 <= limit) {
+        const std::uint64_t difference = load<std::uint64_t>(left_end - length - 8) ^
+                                         load<std::uint64_t>(right_end - length - 8);
+        if (difference != 0) {
+            return length + static_cast<std::uint32_t>(std::countl_zero(difference) >> 3);
+        }
+        length += 8;
+    }
+    while (length < limit &&
+           left_end[-1 - static_cast<int>(length)] == right_end[-1 - static_cast<int>(length)]) {
+        ++length;
+    }
+    return length;
+}
+
 }  // namespace gompfs

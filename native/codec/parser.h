@@ -34,12 +34,12 @@ struct ParserLimits {
 };
 
 struct SearchEffort {
-    int chain_length;          // number of candidates checked per position
-    int nice_length;           // a match of this length is taken without looking for a longer one
-    std::uint32_t lazy_steps;  // number of following positions checked for a better match
-    bool finds_short;          // with entropy coding: also take matches of three bytes
-    bool skips;                // search fewer positions where matches are rare
-    bool optimal;              // search for the cheapest sequences (*optimal_parser.h)
+    int chain_length;  // number of candidates checked per position
+    int nice_length;   // a match of this length is taken without looking for a longer one
+    std::uint32_t lazy_steps = 0;  // number of following positions checked for a better match
+    bool finds_short = false;      // with entropy coding: also take matches of three bytes
+    bool skips = false;            // search fewer positions where matches are rare
+    bool optimal = false;          // search for the cheapest sequences, see choose_parser.cpp
 };
 
 }  // namespace gompfs

@@ -28,9 +28,9 @@ struct SizeFrame {
 
 inline SubBlockSizes sizes_of(const SubBlocks& sub_blocks) {
     SubBlockSizes sizes;
-    std::transform(
-        sub_blocks.begin(), sub_blocks.end(), sizes.begin(),
-        [](const BitWriter& bits) { return static_cast<std::uint32_t>(bits.num_bits()); });
+    std::transform(sub_blocks.begin(), sub_blocks.end(), sizes.begin(), [](const BitWriter& bits) {
+        return static_cast<std::uint32_t>(bits.num_bits());
+    });
     return sizes;
 }
 

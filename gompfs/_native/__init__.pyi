@@ -8,6 +8,7 @@ from gompfs._native import codec as codec
 from gompfs._native import fuse as fuse
 from gompfs._native import grammar as grammar
 from gompfs._native import index as index
+from gompfs._native import search as search
 from gompfs._native import statistics as statistics
 
 def cancel_all() -> None:

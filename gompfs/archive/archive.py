@@ -249,7 +249,7 @@ class Archive:
         if isinstance(found, ReadFailure):
             if found.reason is FailureReason.NO_SUCH_FILE:
                 return []
-            raise self._error(ino, found)
+            raise self.read_error(ino, found)
         return list(map(Extent._make, found))
 
     def stored_size(self, inode: Inode) -> int:
@@ -428,7 +428,7 @@ class Archive:
         """Returns the same bytes as `read`, as views of decoded blocks in order. Holes are views of zeros."""
         pieces = self.blocks.read(ino, file_offset, size)
         if isinstance(pieces, ReadFailure):
-            raise self._error(ino, pieces)
+            raise self.read_error(ino, pieces)
         return pieces
 
     def decode_into(self, ino: int, file_offset: int, out: memoryview) -> None:
@@ -438,9 +438,10 @@ class Archive:
         """
         failure = self.blocks.decode_into(ino, file_offset, out)
         if failure is not None:
-            raise self._error(ino, failure)
+            raise self.read_error(ino, failure)
 
-    def _error(self, ino: int, failure: ReadFailure) -> GompfsError:
+    def read_error(self, ino: int, failure: ReadFailure) -> GompfsError:
+        """Returns the error for a file that could not be read."""
         match failure.reason:
             case FailureReason.DAMAGED_BLOCK:
                 reason = BlockStatus(failure.status).reason

@@ -36,6 +36,7 @@ COMMAND_MODULES = {
     "ps": "ps",
     "top": "top",
     "ls": "ls",
+    "grep": "grep",
     "cat": "contents",
     "extract": "contents",
     "info": "info",

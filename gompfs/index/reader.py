@@ -14,6 +14,7 @@ from gompfs.forks import ForkLock
 from gompfs.index.block_rows import BlockRowError, BlockRows
 from gompfs.index.check import check_facts, find_problems, read_extents
 from gompfs.index.hardening import harden
+from gompfs.index.packed_rows import ALL_FILES
 from gompfs.index.schemas import INODE_COLUMNS, SCHEMAS
 from gompfs.model import (
     MAX_INO,
@@ -179,6 +180,10 @@ class IndexReader:
         if most <= first:
             raise self._corrupt("the rows of a table are not in order")
         return tuple.__new__(PackedRows, (first, most, False, tuple(columns)))
+
+    def all_files(self) -> list[bytes]:
+        """Returns all columns of ALL_FILES, one after another; a column is empty if its table has no rows."""
+        return [column or b"" for query in ALL_FILES for column in self._query(query)[0]]
 
     def _entries(self, rows: list[tuple[Any, ...]]) -> list[DirectoryEntry]:
         if not rows:

@@ -35,6 +35,9 @@ void bind_index_blocks(nanobind::module_& index);
 void bind_block_reader(nanobind::module_& blocks);
 void bind_stored_sizes(nanobind::module_& blocks);
 
+// gompfs._native.search
+void bind_search(nanobind::module_& search);
+
 // gompfs._native.fuse
 void bind_fuse_server(nanobind::module_& fuse);
 void bind_kernel_mount(nanobind::module_& fuse);

@@ -1,8 +1,8 @@
 // Where the bytes of files are in the stream: extents, which the index stores and readers ask for.
 //
-// A layout comes from rows of the index (read_layouts, the only code that checks extents), and is
-// kept in a LayoutTable. A read turns a range of a file into pieces of the stream and holes
-// (for_each_piece).
+// A layout comes from rows of the index (read_layouts and read_file_layouts, the only code that
+// checks extents), and is kept in a LayoutTable. A read turns a range of a file into pieces of the
+// stream and holes (for_each_piece).
 #pragma once
 
 #include <algorithm>
@@ -40,6 +40,12 @@ using LayoutColumns = std::array<std::string_view, 5>;
 // Returns the layouts of the files with inode numbers below `end`. Throws std::invalid_argument if
 // the rows are inconsistent, or if extents overlap.
 FileLayouts read_layouts(const LayoutColumns& columns, std::uint64_t end);
+
+// Returns the layouts of all files, from two tables of the index: ino and size of the regular
+// files, by ino; and ino, file_offset, stream_offset and size of all extents, by ino and
+// file_offset. Throws as read_layouts does. Extents of other inodes are ignored.
+FileLayouts read_file_layouts(const std::array<std::string_view, 2>& files,
+                              const std::array<std::string_view, 4>& extents);
 
 // The layouts of the files that were read, by inode number. Safe for any number of threads.
 class LayoutTable {

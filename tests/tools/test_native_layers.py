@@ -21,8 +21,9 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
+    "search": {"common", "blocks"},
     "fuse": {"common", "codec", "blocks", "shared"},
-    "bindings": {"common", "codec", "grammar", "index", "statistics", "parts", "blocks", "fuse", "shared"},
+    "bindings": {"common", "codec", "grammar", "index", "statistics", "parts", "blocks", "search", "fuse", "shared"},
 }
 KERNELS = {
     "shared": set(),

@@ -1,0 +1,62 @@
+"""Search for patterns in files (native/search)."""
+
+from collections.abc import Mapping, Sequence
+
+from gompfs._native.blocks import BlockReader, ReadFailure
+
+class PatternError(ValueError):
+    """A pattern or glob cannot be used; the message says why."""
+
+class SearchError(RuntimeError):
+    """A search takes too many steps, or too much memory."""
+
+class Matcher:
+    """A compiled pattern. Any number of threads may use it."""
+
+    def __init__(
+        self,
+        patterns: Sequence[bytes],
+        *,
+        fixed: bool,
+        caseless: bool,
+        smart_case: bool,
+        words: bool,
+        lines: bool,
+        multi_line: bool,
+        dot_all: bool,
+    ) -> None:
+        """Compile patterns in ripgrep's syntax; a match of one of them is a match. Raises PatternError.
+
+        `fixed`: they are literals. `smart_case`: as `caseless`, unless a pattern has an uppercase letter. `words` and
+        `lines`: a match must not have a word character next to it; must be a whole line. `dot_all`: with `multi_line`,
+        a dot also matches a line feed.
+        """
+
+class Search:
+    """A search through the files of an archive."""
+
+    def __init__(
+        self,
+        reader: BlockReader,
+        matcher: Matcher,
+        columns: Sequence[bytes],
+        roots: Sequence[tuple[bytes, int]],
+        globs: Sequence[bytes],
+        options: Mapping[str, int],
+        sorts_by_path: bool,
+        num_threads: int,
+    ) -> None:
+        """Search the files at and below `roots`: paths to print, and inode numbers.
+
+        `columns` are those of gompfs.index.packed_rows.ALL_FILES. `options` are the members of SearchOptions in
+        native/search/search_options.h. Raises PatternError for a glob, and ValueError if the columns are damaged.
+        """
+
+    def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure]]] | None:
+        """Returns the next output, and (path, ino, reason) of the files that could not be read; None at the end.
+
+        Raises SearchError.
+        """
+
+    def totals(self) -> dict[str, int]:
+        """Returns how much was searched and found so far."""

@@ -1,0 +1,176 @@
+"""`gompfs grep`: searches the files of archives for patterns, with the options and the output of ripgrep."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gompfs.cli.application import print_error
+from gompfs.cli.grep_options import grep_options, patterns_of, query_of
+from gompfs.cli.parameters import opened
+from gompfs.errors import GompfsError, display_path
+from gompfs.format import SUPERBLOCK_MAGIC
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.search import SearchQuery, SearchTotals
+
+_EXIT_NO_MATCH = 1
+_EXIT_ERROR = 2
+
+
+@click.command("grep")
+@click.argument("arguments", metavar="[PATTERN] ARCHIVE... [PATH...]", nargs=-1, type=click.Path())
+@grep_options
+@click.pass_context
+def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: Any) -> None:
+    """Search the files of each ARCHIVE for lines that match PATTERN, or only those at and below each PATH.
+
+    Patterns, options and output are those of ripgrep (rg). Archives are searched whole: hidden files are not
+    skipped, and .gitignore is not read. PATTERN is left out if -e or -f is given. With several archives, printed
+    paths begin with the path of the archive. The exit status is 0 if there was a match, 1 if there was none, and 2
+    if there was an error.
+    """
+    try:
+        status = _Grep(arguments, options).run()
+    except BrokenPipeError:
+        raise
+    except (GompfsError, OSError) as error:
+        place = f"{display_path(error.filename)}: " if isinstance(error, OSError) and error.filename else ""
+        print_error(str(error) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
+        status = _EXIT_ERROR
+    ctx.exit(status)
+
+
+class _Grep:
+    """One run of the command."""
+
+    def __init__(self, arguments: tuple[str, ...], options: dict[str, Any]) -> None:
+        self._options = options
+        self._started = time.perf_counter()
+        rest = list(arguments)
+        if options["regexp"] or options["file"]:
+            self._patterns = patterns_of(options)
+        elif not rest:
+            raise click.UsageError("Missing argument 'PATTERN'.")
+        else:
+            self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
+        if not rest:
+            raise click.UsageError("Missing argument 'ARCHIVE...'.")
+        self._archives = [rest.pop(0)]
+        while rest and _is_archive(rest[0]):
+            self._archives.append(rest.pop(0))
+        self._paths = rest
+        self._output = sys.stdout.buffer
+        self._has_printed = self._has_errors = False
+
+    def run(self) -> int:
+        """Search all archives. Returns the exit status."""
+        from gompfs.search import SearchTotals
+
+        totals = SearchTotals()
+        for path in self._archives:
+            with opened(
+                path, engine=self._options["engine"], num_threads=self._options["threads"], with_warnings=True
+            ) as archive:
+                totals = totals.plus(self._search(archive, path))
+            if self._options["quiet"] and totals.files_with_matches:
+                break
+        self._print_totals(totals)
+        if self._has_errors:
+            return _EXIT_ERROR
+        if self._options["files_without_match"] and not self._options["files_with_matches"]:
+            return 0 if self._has_printed else _EXIT_NO_MATCH
+        return 0 if totals.files_with_matches else _EXIT_NO_MATCH
+
+    def _search(self, archive: Archive, name: str) -> SearchTotals:
+        from gompfs.search import ArchiveSearch, SearchTotals
+
+        roots = self._roots(archive, name)
+        is_one_file = len(self._archives) == 1 and len(roots) == 1 and stat.S_ISREG(archive.inode(roots[0][1]).mode)
+        query = query_of(self._options, self._patterns, has_paths=not is_one_file)
+        if not roots:
+            return SearchTotals()
+        search = ArchiveSearch(archive, query, roots)
+        has_printed = self._has_printed
+        for output in search:
+            if self._options["quiet"]:
+                break
+            if has_printed:
+                self._output.write(_separator(query))
+                has_printed = False
+            self._output.write(output)
+            self._output.flush()
+            self._has_printed = True
+        for error in search.failures:
+            print_error(str(error))
+            self._has_errors = True
+        return search.totals
+
+    def _roots(self, archive: Archive, name: str) -> list[tuple[bytes, int]]:
+        """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""
+        prefix = [os.fsencode(name).rstrip(b"/")] if len(self._archives) > 1 else []
+        roots = []
+        for path in self._paths or [""]:
+            parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
+            try:
+                roots.append((b"/".join([*prefix, *parts]), archive.resolve(path, follow=True).ino))
+            except GompfsError as error:
+                print_error(str(error))
+                self._has_errors = True
+        return roots
+
+    def _print_totals(self, totals: SearchTotals) -> None:
+        seconds = time.perf_counter() - self._started
+        if self._options["json"]:
+            self._output.write(_json_summary(totals, seconds))
+        elif self._options["stats"]:
+            self._output.write(
+                (
+                    f"\n{totals.matches} matches\n{totals.matched_lines} matched lines\n"
+                    f"{totals.files_with_matches} files contained matches\n{totals.files} files searched\n"
+                    f"{totals.bytes} bytes searched\n{seconds:.6f} seconds\n"
+                ).encode()
+            )
+
+
+def _is_archive(path: str) -> bool:
+    """Returns whether a local file begins as archives do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC
+    except OSError:
+        return False
+
+
+def _separator(query: SearchQuery) -> bytes:
+    """Returns what is printed between the outputs of two archives, as it is between files."""
+    from gompfs.search import Output
+
+    if query.output is not Output.LINES:
+        return b""
+    if query.heading and query.paths:
+        return b"\n"
+    return b"--\n" if query.before or query.after else b""
+
+
+def _json_summary(totals: SearchTotals, seconds: float) -> bytes:
+    """Returns ripgrep's last message, with the members that are known here."""
+    import json
+
+    elapsed = {"human": f"{seconds:.6f}s", "nanos": int(seconds % 1 * 1e9), "secs": int(seconds)}
+    stats = {
+        "bytes_searched": totals.bytes,
+        "elapsed": elapsed,
+        "matched_lines": totals.matched_lines,
+        "matches": totals.matches,
+        "searches": totals.files,
+        "searches_with_match": totals.files_with_matches,
+    }
+    summary = {"data": {"elapsed_total": elapsed, "stats": stats}, "type": "summary"}
+    return json.dumps(summary, separators=(",", ":")).encode() + b"\n"

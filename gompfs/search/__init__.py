@@ -1,0 +1,8 @@
+"""Searches the files of an archive for patterns, as ripgrep searches a tree. The work is done in native/search."""
+
+from __future__ import annotations
+
+from gompfs.search.query import Output, SearchQuery
+from gompfs.search.search import ArchiveSearch, SearchTotals
+
+__all__ = ["ArchiveSearch", "Output", "SearchQuery", "SearchTotals"]

@@ -1,0 +1,77 @@
+"""Runs a search in one archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from gompfs._native.search import Matcher, PatternError, Search, SearchError
+from gompfs.archive import Archive
+from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
+from gompfs.search.query import SearchQuery
+
+
+class SearchTotals(NamedTuple):
+    """How much was searched and found."""
+
+    matches: int = 0
+    matched_lines: int = 0
+    files: int = 0
+    files_with_matches: int = 0
+    bytes: int = 0
+
+    def plus(self, other: SearchTotals) -> SearchTotals:
+        """Returns the sums."""
+        return SearchTotals(*(left + right for left, right in zip(self, other, strict=True)))
+
+
+class ArchiveSearch:
+    """A search through files of an archive. Iterating runs it, and yields the output piece by piece."""
+
+    def __init__(
+        self, archive: Archive, query: SearchQuery, roots: Sequence[tuple[bytes, int]], matcher: Matcher | None = None
+    ) -> None:
+        """Search the files at and below `roots`: paths to print, and inode numbers.
+
+        `matcher` is that of the query, if it exists already. Raises OptionError and CorruptIndexError.
+        """
+        self._archive = archive
+        self.failures: list[GompfsError] = []
+        """Files that could not be read."""
+        try:
+            self._search = Search(
+                archive.blocks.reader,
+                matcher or query.matcher(),
+                archive.index.all_files(),
+                roots,
+                query.globs,
+                query.native_options(),
+                query.sort,
+                archive.engine.num_threads,
+            )
+        except PatternError as error:
+            raise OptionError(str(error)) from None
+        except ValueError as error:
+            raise CorruptIndexError(f"the index is damaged: {error}", archive=archive.path) from None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yields the output. Raises OptionError if the pattern takes too many steps."""
+        while True:
+            try:
+                found = self._search.next()
+            except SearchError as error:
+                raise OptionError(str(error), archive=self._archive.path) from None
+            if found is None:
+                return
+            output, failed = found
+            for path, ino, failure in failed:
+                unreadable = self._archive.read_error(ino, failure)
+                unreadable.path = unreadable.path or display_path(path)
+                self.failures.append(unreadable)
+            if output:
+                yield output
+
+    @property
+    def totals(self) -> SearchTotals:
+        """How much was searched and found so far."""
+        return SearchTotals(**self._search.totals())

@@ -1,0 +1,166 @@
+// The Python module gompfs._native.search: searches the files of an archive for a pattern.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "bindings/columns.h"
+#include "bindings/interruptible.h"
+#include "blocks/block_reader.h"
+#include "search/archive_search.h"
+#include "search/file_list.h"
+#include "search/matcher.h"
+#include "search/path_globs.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+using search::SearchOptions;
+
+std::string string_of(nb::handle bytes) {
+    const auto value = nb::cast<nb::bytes>(bytes);
+    return {value.c_str(), value.size()};
+}
+
+std::vector<std::string> strings_of(const nb::sequence& values) {
+    std::vector<std::string> strings;
+    for (const nb::handle value : values) {
+        strings.push_back(string_of(value));
+    }
+    return strings;
+}
+
+void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool fixed, bool caseless,
+                  bool smart_case, bool words, bool lines, bool multi_line, bool dot_all) {
+    search::PatternOptions options;
+    options.patterns = strings_of(patterns);
+    options.is_fixed = fixed;
+    options.is_caseless = caseless;
+    options.is_smart_case = smart_case;
+    options.bounds = lines   ? search::MatchBounds::lines
+                     : words ? search::MatchBounds::words
+                             : search::MatchBounds::any;
+    options.is_multi_line = multi_line;
+    options.dot_takes_newline = dot_all;
+    new (matcher) search::Matcher(options);
+}
+
+// The names of the options are those of the members of SearchOptions.
+SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher) {
+    SearchOptions options;
+    options.is_multi_line = matcher.is_multi_line();
+    const auto flag = [&](const char* name, bool& option) {
+        option = nb::cast<bool>(values[name]);
+    };
+    const auto number = [&](const char* name, auto& option) {
+        option = nb::cast<std::remove_reference_t<decltype(option)>>(values[name]);
+    };
+    options.output = static_cast<SearchOptions::Output>(nb::cast<int>(values["output"]));
+    flag("is_inverted", options.is_inverted);
+    flag("searches_binary", options.searches_binary);
+    flag("only_matching", options.only_matching);
+    flag("has_line_numbers", options.has_line_numbers);
+    flag("has_paths", options.has_paths);
+    flag("has_heading", options.has_heading);
+    flag("has_color", options.has_color);
+    flag("has_null", options.has_null);
+    flag("counts_matches", options.counts_matches);
+    number("max_count", options.max_count);
+    number("max_columns", options.max_columns);
+    number("before", options.before);
+    number("after", options.after);
+    return options;
+}
+
+// A search with all that it needs. Python keeps the reader, the matcher and the columns alive.
+class Search {
+  public:
+    Search(BlockReader& reader, const search::Matcher& matcher, Columns columns,
+           const nb::sequence& roots, const nb::sequence& globs, const nb::dict& options,
+           bool sorts_by_path, unsigned num_threads)
+        : columns_(std::move(columns)),
+          options_(options_of(options, matcher)),
+          globs_(strings_of(globs)),
+          files_(views(), roots_of(roots), globs_),
+          search_(reader, files_, matcher, options_, num_threads) {
+        if (!sorts_by_path) {
+            files_.sort_by_stream();
+        }
+    }
+
+    // Returns (output, [(path, ino, failure)]), or None at the end.
+    nb::object next() {
+        std::optional<search::ArchiveSearch::Found> found;
+        run_interruptibly([&] { found = search_.next(); });
+        if (!found) {
+            return nb::none();
+        }
+        nb::list failed;
+        for (const auto& [path, ino, failure] : found->failed) {
+            failed.append(nb::make_tuple(nb::bytes(path.data(), path.size()), ino, failure));
+        }
+        return nb::make_tuple(nb::bytes(found->output.data(), found->output.size()), failed);
+    }
+
+    nb::dict totals() const {
+        const search::SearchTotals& totals = search_.totals();
+        nb::dict values;
+        values["matches"] = totals.num_matches;
+        values["matched_lines"] = totals.num_matched_lines;
+        values["files"] = totals.num_files;
+        values["files_with_matches"] = totals.num_files_with_matches;
+        values["bytes"] = totals.num_bytes;
+        return values;
+    }
+
+  private:
+    search::FileColumns views() const {
+        const auto view = [&](std::size_t index) { return text_of(columns_, index); };
+        return {view(0), view(1), view(2), view(3), view(4), view(5), view(6), view(7), view(8)};
+    }
+
+    static std::vector<search::SearchRoot> roots_of(const nb::sequence& values) {
+        std::vector<search::SearchRoot> roots;
+        for (const nb::handle value : values) {
+            roots.push_back(
+                {string_of(value[nb::int_(0)]), nb::cast<std::uint64_t>(value[nb::int_(1)])});
+        }
+        return roots;
+    }
+
+    const Columns columns_;
+    const SearchOptions options_;
+    search::PathGlobs globs_;
+    search::FileList files_;
+    search::ArchiveSearch search_;
+};
+
+}  // namespace
+
+void bind_search(nb::module_& module) {
+    nb::exception<search::PatternError>(module, "PatternError", PyExc_ValueError);
+    nb::exception<search::SearchError>(module, "SearchError", PyExc_RuntimeError);
+    nb::class_<search::Matcher>(module, "Matcher")
+        .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
+             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a);
+    nb::class_<Search>(module, "Search")
+        .def(nb::init<BlockReader&, const search::Matcher&, Columns, const nb::sequence&,
+                      const nb::sequence&, const nb::dict&, bool, unsigned>(),
+             nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), "reader"_a, "matcher"_a, "columns"_a,
+             "roots"_a, "globs"_a, "options"_a, "sorts_by_path"_a, "num_threads"_a)
+        .def("next", &Search::next)
+        .def("totals", &Search::totals);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,197 @@
+// Searches the files of an archive; see archive_search.h.
+#include "search/archive_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/failures.h"
+#include "search/json_sink.h"
+#include "search/text_sink.h"
+
+namespace gompfs::search {
+namespace {
+
+constexpr std::uint64_t kUnitSize = 512 << 10;
+constexpr std::size_t kMaxFilesOfUnit = 4096;
+constexpr std::uint64_t kLargeFile = 16 << 20;
+constexpr std::size_t kMaxUnitsOfThread = 32;
+
+// A failed read of a large file, on its way through LargeFileSearch.
+struct ReadFailed {
+    ReadFailure failure;
+};
+
+}  // namespace
+
+ArchiveSearch::ArchiveSearch(BlockReader& reader, const FileList& files, const Matcher& matcher,
+                             const SearchOptions& options, unsigned num_threads)
+    : reader_(reader),
+      files_(files),
+      matcher_(matcher),
+      options_(options),
+      num_threads_(std::max(num_threads, 1u)),
+      num_units_(num_threads_) {}
+
+std::unique_ptr<LineSink> ArchiveSearch::make_sink() const {
+    if (options_.output == SearchOptions::Output::json) {
+        return std::make_unique<JsonSink>();
+    }
+    return std::make_unique<TextSink>(options_);
+}
+
+bool ArchiveSearch::is_large(const ListedFile& file) const {
+    return files_.layout(file).size > kLargeFile;
+}
+
+// The next units of files that are not large: none if the next file is large.
+std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
+    std::vector<Unit> units;
+    while (units.size() < num_units_ && next_file_ < files_.size() &&
+           !is_large(files_[next_file_])) {
+        Unit unit{next_file_, next_file_};
+        std::uint64_t size = 0;
+        while (unit.end < files_.size() && unit.end - unit.begin < kMaxFilesOfUnit &&
+               size < kUnitSize && !is_large(files_[unit.end])) {
+            size += files_.layout(files_[unit.end++]).size;
+        }
+        next_file_ = unit.end;
+        units.push_back(unit);
+    }
+    num_units_ = std::min(2 * num_units_, kMaxUnitsOfThread * num_threads_);
+    return units;
+}
+
+void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const {
+    totals.num_matches += counts.num_matches;
+    totals.num_matched_lines += counts.num_matched_lines;
+    totals.num_bytes += counts.num_bytes;
+    ++totals.num_files;
+    totals.num_files_with_matches += counts.num_matched_lines != 0;
+}
+
+void ArchiveSearch::search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
+                               std::string& buffer, UnitResult& result) {
+    const std::uint64_t size = files_.layout(file).size;
+    ReadPieces read;
+    if (const ReadFailure failure = reader_.read_pieces(file.ino, 0, size, read)) {
+        result.found.failed.push_back({files_.path(file), file.ino, failure});
+        return;
+    }
+    const auto view_of = [](const iovec& piece) {
+        return std::string_view(static_cast<const char*>(piece.iov_base), piece.iov_len);
+    };
+    std::string_view text;
+    if (read.pieces.size() == 1) {
+        text = view_of(read.pieces.front());
+    } else {
+        buffer.clear();
+        for (const iovec& piece : read.pieces) {
+            buffer += view_of(piece);
+        }
+        text = buffer;
+    }
+    count(search_file(options_, session, sink, files_.path(file), text), result.totals);
+}
+
+ArchiveSearch::UnitResult ArchiveSearch::search_unit(const Unit& unit) {
+    UnitResult result;
+    FileLayouts layouts;
+    for (std::size_t index = unit.begin; index < unit.end; ++index) {
+        layouts.emplace_back(files_[index].ino, files_.layout(files_[index]));
+    }
+    reader_.layouts.add(std::move(layouts));
+    MatchSession session(matcher_);
+    const std::unique_ptr<LineSink> sink = make_sink();
+    std::string buffer;
+    for (std::size_t index = unit.begin; index < unit.end; ++index) {
+        search_one(files_[index], session, *sink, buffer, result);
+        throw_if_cancelled();
+    }
+    result.found.output = sink->take_output();
+    return result;
+}
+
+void ArchiveSearch::append(UnitResult&& result, Found& found, bool begins_file) {
+    if (!result.found.output.empty()) {
+        if (has_output_ && begins_file) {
+            found.output += TextSink::separator(options_);
+        }
+        has_output_ = true;
+        found.output += result.found.output;
+    }
+    std::move(result.found.failed.begin(), result.found.failed.end(),
+              std::back_inserter(found.failed));
+    const SearchTotals& totals = result.totals;
+    totals_.num_matches += totals.num_matches;
+    totals_.num_matched_lines += totals.num_matched_lines;
+    totals_.num_files += totals.num_files;
+    totals_.num_files_with_matches += totals.num_files_with_matches;
+    totals_.num_bytes += totals.num_bytes;
+}
+
+void ArchiveSearch::begin_large(const ListedFile& file) {
+    reader_.layouts.add({{file.ino, files_.layout(file)}});
+    large_file_ = &file;
+    large_sink_ = make_sink();
+    const auto read = [this, ino = file.ino](std::uint64_t offset, std::size_t size,
+                                             std::string& text) {
+        const std::size_t before = text.size();
+        text.resize(before + size);
+        const MutableBytes out(reinterpret_cast<std::uint8_t*>(text.data()) + before, size);
+        if (const ReadFailure failure = reader_.decode_into(ino, offset, out, num_threads_, true)) {
+            throw ReadFailed{failure};
+        }
+    };
+    large_ = std::make_unique<LargeFileSearch>(options_, matcher_, *large_sink_, files_.path(file),
+                                               files_.layout(file).size, read, num_threads_);
+}
+
+// Searches one window of a large file.
+ArchiveSearch::Found ArchiveSearch::search_large_window() {
+    UnitResult result;
+    bool goes_on = false;
+    try {
+        goes_on = large_->search_window();
+    } catch (const ReadFailed& error) {
+        result.found.failed.push_back({files_.path(*large_file_), large_file_->ino, error.failure});
+    } catch (const SearchError& error) {
+        throw SearchError(files_.path(*large_file_) + ": " + error.what());
+    }
+    result.found.output = large_sink_->take_output();
+    if (!goes_on) {
+        if (result.found.failed.empty()) {
+            count(large_->counts(), result.totals);
+        }
+        large_ = nullptr;
+    }
+    // A separator stands before the first output of the file, and not before later ones.
+    const bool continues = large_has_output_;
+    large_has_output_ = goes_on && (continues || !result.found.output.empty());
+    Found found;
+    append(std::move(result), found, !continues);
+    return found;
+}
+
+std::optional<ArchiveSearch::Found> ArchiveSearch::next() {
+    if (!large_) {
+        if (next_file_ == files_.size()) {
+            return std::nullopt;
+        }
+        if (!is_large(files_[next_file_])) {
+            const std::vector<Unit> units = next_units();
+            std::vector<UnitResult> results(units.size());
+            parallel_for_all(units.size(), num_threads_, [&](std::size_t index) {
+                results[index] = search_unit(units[index]);
+            });
+            Found found;
+            for (UnitResult& result : results) {
+                append(std::move(result), found);
+            }
+            return found;
+        }
+        begin_large(files_[next_file_++]);
+    }
+    return search_large_window();
+}
+
+}  // namespace gompfs::search

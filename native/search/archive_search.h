@@ -1,0 +1,88 @@
+// Searches the files of an archive on several threads, and returns what it finds in their order.
+//
+// Files are searched in units of about half a MiB of text: files next to each other in the stream
+// share blocks. A call of next() searches some units at the same time and returns their outputs one
+// after another, so output comes while the search goes on, and memory is limited. Large files are
+// searched by all threads together, a window at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "blocks/block_reader.h"
+#include "search/file_list.h"
+#include "search/file_search.h"
+#include "search/matcher.h"
+#include "search/search_options.h"
+
+namespace gompfs::search {
+
+struct SearchTotals {
+    std::uint64_t num_matches = 0, num_matched_lines = 0;
+    std::uint64_t num_files = 0, num_files_with_matches = 0;
+    std::uint64_t num_bytes = 0;
+};
+
+class ArchiveSearch {
+  public:
+    // Any of these must outlive the search.
+    ArchiveSearch(BlockReader& reader, const FileList& files, const Matcher& matcher,
+                  const SearchOptions& options, unsigned num_threads);
+
+    // A file that could not be read.
+    struct FailedFile {
+        std::string path;
+        std::uint64_t ino;
+        ReadFailure failure;
+    };
+    struct Found {
+        std::string output;
+        std::vector<FailedFile> failed;
+    };
+
+    // Searches the next files. Returns nothing after the last one. Throws SearchError, and what
+    // BlockReader::read_pieces throws.
+    std::optional<Found> next();
+
+    const SearchTotals& totals() const { return totals_; }
+
+  private:
+    struct Unit {
+        std::size_t begin, end;  // files
+    };
+    struct UnitResult {
+        Found found;
+        SearchTotals totals;
+    };
+
+    std::unique_ptr<LineSink> make_sink() const;
+    bool is_large(const ListedFile& file) const;
+    std::vector<Unit> next_units();
+    UnitResult search_unit(const Unit& unit);
+    void search_one(const ListedFile& file, MatchSession& session, LineSink& sink,
+                    std::string& buffer, UnitResult& result);
+    void begin_large(const ListedFile& file);
+    Found search_large_window();
+    void append(UnitResult&& result, Found& found, bool begins_file = true);
+    void count(const FileCounts& counts, SearchTotals& totals) const;
+
+    BlockReader& reader_;
+    const FileList& files_;
+    const Matcher& matcher_;
+    const SearchOptions& options_;
+    const unsigned num_threads_;
+    std::size_t next_file_ = 0;
+    std::size_t num_units_;  // to search at the next call
+    SearchTotals totals_;
+    bool has_output_ = false;
+    std::unique_ptr<LineSink> large_sink_;
+    std::unique_ptr<LargeFileSearch> large_;
+    const ListedFile* large_file_ = nullptr;
+    bool large_has_output_ = false;
+};
+
+}  // namespace gompfs::search

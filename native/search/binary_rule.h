@@ -1,0 +1,61 @@
+// How much of a file with a NUL is searched.
+//
+// ripgrep reads a file 64 KiB at a time, and stops when a NUL is in what it has just read: lines in
+// earlier reads have been searched. To print the same lines, this computes where each of its reads
+// would end.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+namespace gompfs::search {
+
+class BinaryRule {
+  public:
+    // Continues with a text that begins at file_offset and ends with the file or with a line.
+    // Returns the file offset up to which lines are searched if a NUL ends the search there.
+    std::optional<std::uint64_t> advance(std::string_view text, std::uint64_t file_offset,
+                                         bool is_end) {
+        const void* const nul = std::memchr(text.data(), 0, text.size());
+        const std::uint64_t text_end = file_offset + text.size();
+        if (nul != nullptr) {
+            nul_offset_ = file_offset +
+                          static_cast<std::uint64_t>(static_cast<const char*>(nul) - text.data());
+        }
+        for (;;) {
+            if (end_ - begin_ == capacity_) {
+                capacity_ *= 2;
+            }
+            // The first read looks for a byte order mark.
+            const std::uint64_t size = end_ == 0 ? 3 : capacity_ - (end_ - begin_);
+            const std::uint64_t next_end = std::min(end_ + size, text_end);
+            if (nul_offset_ && *nul_offset_ < next_end) {
+                return begin_;
+            }
+            if (next_end == end_ || (next_end == text_end && !is_end && next_end < end_ + size)) {
+                return std::nullopt;
+            }
+            const std::uint64_t from = std::max(end_, file_offset);
+            const std::string_view read = text.substr(from - file_offset, next_end - from);
+            if (const std::size_t newline = read.rfind('\n'); newline != read.npos) {
+                begin_ = from + newline + 1;
+            } else if (from != end_) {
+                begin_ = from;  // the text before this one ended with a line
+            }
+            end_ = next_end;
+        }
+    }
+
+    std::optional<std::uint64_t> nul_offset() const { return nul_offset_; }
+
+  private:
+    std::uint64_t begin_ = 0;  // of the line that was not complete in the last read
+    std::uint64_t end_ = 0;    // of the last read
+    std::uint64_t capacity_ = 64 << 10;
+    std::optional<std::uint64_t> nul_offset_;
+};
+
+}  // namespace gompfs::search

@@ -1,0 +1,168 @@
+// Lists the files of an archive; see file_list.h.
+#include "search/file_list.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+
+#include "common/index_column.h"
+
+namespace gompfs::search {
+namespace {
+
+constexpr std::uint64_t kMinPathBytes = 16 << 20, kMeanPathBytes = 4096;
+constexpr std::uint64_t kMaxDirectories = 1 << 24;
+
+struct Entry {
+    std::uint64_t parent, ino;
+    std::string_view name;
+};
+
+std::uint64_t next_of(IndexColumn& column) {
+    return static_cast<std::uint64_t>(column.next_number(0, kMaxIndexInteger));
+}
+
+std::vector<Entry> read_entries(const FileColumns& columns) {
+    std::vector<Entry> entries;
+    if (columns.entries.empty()) {
+        return entries;
+    }
+    IndexColumn parents(columns.parents, ','), inos(columns.entries, ','),
+        names(columns.names, '/');
+    while (!inos.is_at_end()) {
+        const std::uint64_t parent = next_of(parents);
+        entries.push_back({parent, next_of(inos), names.next()});
+        if (entries.back().name.empty() ||
+            (entries.size() > 1 && parent < entries.end()[-2].parent)) {
+            fail_index_entry();
+        }
+    }
+    if (!parents.is_at_end() || !names.is_at_end()) {
+        fail_index_entry();
+    }
+    return entries;
+}
+
+}  // namespace
+
+// Walks over the tree, from one root after another.
+class FileList::TreeReader {
+  public:
+    TreeReader(FileList& list, const FileColumns& columns, PathGlobs& globs)
+        : list_(list), globs_(globs), entries_(read_entries(columns)) {
+        path_bytes_left_ = kMinPathBytes + kMeanPathBytes * entries_.size();
+    }
+
+    void add(const SearchRoot& root) {
+        if (const auto file = find_file(root.ino)) {
+            list_.files_.push_back({root.ino, add_directory(root.path), *file, ""});
+            return;
+        }
+        levels_.push_back({add_directory(root.path + (root.path.empty() ? "" : "/")),
+                           first_of(root.ino), root.ino});
+        visited_ = {root.ino};
+        while (!levels_.empty()) {
+            Level& level = levels_.back();
+            if (level.entry == entries_.size() || entries_[level.entry].parent != level.parent) {
+                levels_.pop_back();
+            } else {
+                visit(entries_[level.entry++], level.directory);
+            }
+        }
+    }
+
+  private:
+    struct Level {
+        std::uint32_t directory;
+        std::size_t entry;  // the next one
+        std::uint64_t parent;
+    };
+
+    std::size_t first_of(std::uint64_t parent) const {
+        const auto found =
+            std::partition_point(entries_.begin(), entries_.end(),
+                                 [&](const Entry& entry) { return entry.parent < parent; });
+        return static_cast<std::size_t>(found - entries_.begin());
+    }
+
+    std::optional<std::uint32_t> find_file(std::uint64_t ino) const {
+        const auto found = std::lower_bound(
+            list_.layouts_.begin(), list_.layouts_.end(), ino,
+            [](const auto& layout, std::uint64_t number) { return layout.first < number; });
+        if (found == list_.layouts_.end() || found->first != ino) {
+            return std::nullopt;
+        }
+        return static_cast<std::uint32_t>(found - list_.layouts_.begin());
+    }
+
+    std::uint32_t add_directory(std::string path) {
+        if (path.size() > path_bytes_left_ || list_.directories_.size() == kMaxDirectories) {
+            fail_index_entry();
+        }
+        path_bytes_left_ -= path.size();
+        list_.directories_.push_back(std::move(path));
+        return static_cast<std::uint32_t>(list_.directories_.size() - 1);
+    }
+
+    void visit(const Entry& entry, std::uint32_t directory) {
+        const std::optional<std::uint32_t> file = find_file(entry.ino);
+        const std::size_t first = file ? entries_.size() : first_of(entry.ino);
+        const bool is_directory = first != entries_.size() && entries_[first].parent == entry.ino;
+        if (!file && !is_directory) {
+            return;  // a symlink, a device, an empty directory
+        }
+        if (!globs_.is_empty()) {
+            path_ = list_.directories_[directory];
+            path_ += entry.name;
+            if (!globs_.includes(path_, is_directory)) {
+                return;
+            }
+        }
+        if (file) {
+            list_.files_.push_back({entry.ino, directory, *file, entry.name});
+            return;
+        }
+        if (!visited_.insert(entry.ino).second) {
+            fail_index_entry();  // a directory has one entry
+        }
+        std::string path = list_.directories_[directory];
+        path += entry.name;
+        path += '/';
+        levels_.push_back({add_directory(std::move(path)), first, entry.ino});
+    }
+
+    FileList& list_;
+    PathGlobs& globs_;
+    const std::vector<Entry> entries_;
+    std::uint64_t path_bytes_left_;
+    std::unordered_set<std::uint64_t> visited_;  // directories
+    std::vector<Level> levels_;
+    std::string path_;
+};
+
+FileList::FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots,
+                   PathGlobs& globs)
+    : layouts_(read_file_layouts({columns.inos, columns.sizes},
+                                 {columns.extent_inos, columns.file_offsets, columns.stream_offsets,
+                                  columns.extent_sizes})) {
+    if (layouts_.size() > ~std::uint32_t{0}) {
+        fail_index_entry();
+    }
+    TreeReader reader(*this, columns, globs);
+    for (const SearchRoot& root : roots) {
+        reader.add(root);
+    }
+}
+
+void FileList::sort_by_stream() {
+    const auto offset_of = [&](const ListedFile& file) {
+        const auto& extents = layout(file).extents;
+        return extents.empty() ? 0 : extents.front().stream_offset;
+    };
+    std::stable_sort(files_.begin(), files_.end(),
+                     [&](const ListedFile& left, const ListedFile& right) {
+                         return offset_of(left) < offset_of(right);
+                     });
+}
+
+}  // namespace gompfs::search

@@ -1,0 +1,63 @@
+// The files of an archive that are searched, with their paths and layouts, from rows of the index.
+//
+// The index is untrusted input: every field is checked; each directory is entered once; and the
+// paths of directories, which are stored whole, have a limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "blocks/file_layouts.h"
+#include "search/path_globs.h"
+
+namespace gompfs::search {
+
+// Columns of text as SQLite concatenates them, with '/' between names and ',' between numbers.
+struct FileColumns {
+    std::string_view parents, names, entries;  // of directory entries, by parent and name
+    std::string_view inos, sizes;              // of regular files, by inode number
+    std::string_view extent_inos, file_offsets, stream_offsets, extent_sizes;  // by file and offset
+};
+
+// An entry at which the search begins, and its path as it is printed.
+struct SearchRoot {
+    std::string path;
+    std::uint64_t ino;
+};
+
+struct ListedFile {
+    std::uint64_t ino;
+    std::uint32_t directory;  // index of a path
+    std::uint32_t layout;     // index of a layout
+    std::string_view name;
+};
+
+class FileList {
+  public:
+    // Lists the files at and below the roots, in the order of their paths. Throws
+    // std::invalid_argument if the index is damaged. The columns must outlive the list.
+    FileList(const FileColumns& columns, const std::vector<SearchRoot>& roots, PathGlobs& globs);
+
+    std::size_t size() const { return files_.size(); }
+    const ListedFile& operator[](std::size_t index) const { return files_[index]; }
+    std::string path(const ListedFile& file) const {
+        return directories_[file.directory] + std::string(file.name);
+    }
+    const FileLayout& layout(const ListedFile& file) const { return layouts_[file.layout].second; }
+
+    // Puts the files in the order of their bytes in the stream.
+    void sort_by_stream();
+
+  private:
+    class TreeReader;
+
+    std::vector<std::string> directories_;  // their paths, with a slash at the end
+    std::vector<ListedFile> files_;
+    FileLayouts layouts_;
+};
+
+}  // namespace gompfs::search

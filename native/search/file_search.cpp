@@ -1,0 +1,191 @@
+// Searches one file; see file_search.h.
+#include "search/file_search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/failures.h"
+
+namespace gompfs::search {
+namespace {
+
+constexpr std::size_t kWindowOfThread = 4 << 20;
+constexpr std::size_t kPieceSize = 256 << 10;  // that a thread searches at once
+constexpr std::size_t kMaxText = 1 << 30;      // of a line, or of a file with --multiline
+constexpr std::size_t kMultiLineBinary = 64 << 10;
+
+// Where the search of a whole text ends, because of a NUL.
+struct TextEnd {
+    std::size_t end;
+    std::optional<std::uint64_t> nul_offset;
+};
+
+TextEnd find_end(std::string_view text, bool is_multi_line) {
+    BinaryRule rule;
+    const auto end = rule.advance(text, 0, true);
+    if (!end) {
+        return {text.size(), std::nullopt};
+    }
+    if (!is_multi_line) {
+        return {static_cast<std::size_t>(*end), rule.nul_offset()};
+    }
+    // ripgrep reads the whole file then, and looks for a NUL at its beginning and in matches.
+    const std::uint64_t nul = *rule.nul_offset();
+    return nul < kMultiLineBinary ? TextEnd{0, nul} : TextEnd{text.size(), std::nullopt};
+}
+
+// Drops the ranges from the first one on that has a NUL. Returns where that is.
+std::optional<std::uint64_t> stop_at_nul(std::string_view text, std::vector<LineRange>& ranges) {
+    for (std::size_t index = 0; index < ranges.size(); ++index) {
+        const std::size_t nul = text.find('\0', ranges[index].begin);
+        if (nul == std::string_view::npos) {
+            return std::nullopt;
+        }
+        if (nul < ranges[index].end) {
+            ranges.resize(index);
+            return nul;
+        }
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+FileCounts search_file(const SearchOptions& options, MatchSession& session, LineSink& sink,
+                       std::string_view path, std::string_view bytes) {
+    std::string decoded;
+    std::string_view text = bytes;
+    const Encoding encoding = encoding_of(bytes);
+    if (encoding == Encoding::utf8_mark) {
+        text.remove_prefix(kMaxMark);
+    } else if (encoding != Encoding::plain) {
+        Utf16Decoder decoder(encoding == Encoding::utf16_big);
+        decoder.decode(bytes.substr(2), decoded);
+        decoder.finish(decoded);
+        text = decoded;
+    }
+    TextEnd end{text.size(), std::nullopt};
+    if (!options.searches_binary) {
+        end = find_end(text, options.is_multi_line);
+    }
+    text = text.substr(0, end.end);
+    session.prepare(text);
+    FileWalker walker(options, sink, path);
+    std::vector<LineRange> ranges;
+    find_ranges(session, options.is_multi_line, options.is_inverted, text, 0, text.size(),
+                walker.num_wanted(), ranges);
+    if (options.is_multi_line && !options.searches_binary && !end.nul_offset) {
+        end.nul_offset = stop_at_nul(text, ranges);
+    }
+    walker.walk(text, 0, 0, ranges, session, true);
+    walker.finish(walker.is_done() ? std::nullopt : end.nul_offset);
+    return walker.counts();
+}
+
+LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& matcher,
+                                 LineSink& sink, std::string path, std::uint64_t size, Read read,
+                                 unsigned num_threads)
+    : options_(options),
+      matcher_(matcher),
+      path_(std::move(path)),
+      size_(size),
+      read_(std::move(read)),
+      num_threads_(num_threads),
+      walker_(options_, sink, path_),
+      session_(matcher) {}
+
+// Appends the next bytes of the file to the text: with --multiline, all of them.
+void LargeFileSearch::read_more() {
+    const std::uint64_t left = size_ - read_offset_;
+    if (text_.size() > kMaxText || (options_.is_multi_line && left > kMaxText)) {
+        throw SearchError(options_.is_multi_line
+                              ? "the file is too large for --multiline: more than 1 GiB"
+                              : "a line is too long: more than 1 GiB");
+    }
+    const std::size_t wanted = options_.is_multi_line ? kMaxText : kWindowOfThread * num_threads_;
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, wanted));
+    if (utf16_) {
+        std::string bytes;
+        read_(read_offset_, size, bytes);
+        utf16_->decode(bytes, text_);
+        if (size == left) {
+            utf16_->finish(text_);
+        }
+    } else {
+        const std::size_t before = text_.size();
+        read_(read_offset_, size, text_);
+        if (read_offset_ == 0) {
+            const Encoding encoding = encoding_of(std::string_view(text_).substr(before));
+            if (encoding == Encoding::utf8_mark) {
+                text_.erase(before, kMaxMark);
+            } else if (encoding != Encoding::plain) {
+                utf16_.emplace(encoding == Encoding::utf16_big);
+                const std::string bytes = std::exchange(text_, {});
+                utf16_->decode(std::string_view(bytes).substr(2), text_);
+            }
+        }
+    }
+    read_offset_ += size;
+}
+
+// Searches pieces of the window, cut at the ends of lines, on all threads.
+std::vector<LineRange> LargeFileSearch::find_window_ranges(std::string_view window,
+                                                           std::size_t from) {
+    std::vector<std::size_t> ends{from};
+    while (ends.back() < window.size()) {
+        const std::size_t next = ends.back() + kPieceSize;
+        const bool is_whole = next >= window.size() || options_.is_multi_line;
+        ends.push_back(is_whole ? window.size() : line_at(window, next).next);
+    }
+    std::vector<std::vector<LineRange>> found(ends.size() - 1);
+    const std::uint64_t num_wanted = walker_.num_wanted();
+    parallel_for_all(found.size(), num_threads_, [&](std::size_t index) {
+        MatchSession session(matcher_);
+        session.prepare(window.substr(ends[index], ends[index + 1] - ends[index]));
+        find_ranges(session, options_.is_multi_line, options_.is_inverted, window, ends[index],
+                    ends[index + 1], num_wanted, found[index]);
+    });
+    std::vector<LineRange> ranges;
+    for (const std::vector<LineRange>& of_piece : found) {
+        ranges.insert(ranges.end(), of_piece.begin(), of_piece.end());
+    }
+    if (ranges.size() > num_wanted) {
+        ranges.resize(num_wanted);
+    }
+    return ranges;
+}
+
+bool LargeFileSearch::search_window() {
+    read_more();
+    const bool is_end = read_offset_ == size_;
+    const std::size_t newline = text_.rfind('\n');
+    if (!is_end && (newline == std::string::npos || newline < num_old_)) {
+        return true;  // no line is complete yet
+    }
+    std::size_t end = is_end ? text_.size() : newline + 1;
+    std::optional<std::uint64_t> nul_offset;
+    if (!options_.searches_binary) {
+        const std::string_view complete = std::string_view(text_).substr(num_old_, end - num_old_);
+        if (const auto stop = binary_rule_.advance(complete, text_offset_ + num_old_, is_end)) {
+            nul_offset = binary_rule_.nul_offset();
+            const std::uint64_t searched = text_offset_ + num_old_;
+            end = num_old_ + static_cast<std::size_t>(std::max(*stop, searched) - searched);
+        }
+    }
+    const std::string_view window = std::string_view(text_).substr(0, end);
+    const std::vector<LineRange> ranges = find_window_ranges(window, num_old_);
+    session_.prepare(window);
+    const bool is_last = is_end || nul_offset;
+    walker_.walk(window, num_old_, text_offset_, ranges, session_, is_last);
+    if (is_last || walker_.is_done()) {
+        walker_.finish(walker_.is_done() ? std::nullopt : nul_offset);
+        return false;
+    }
+    const std::size_t kept = walker_.num_kept(window);
+    text_offset_ += end - kept;
+    text_.erase(0, end - kept);
+    num_old_ = kept;
+    return true;
+}
+
+}  // namespace gompfs::search

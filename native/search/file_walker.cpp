@@ -1,0 +1,158 @@
+// Passes matched lines and their context on; see file_walker.h.
+#include "search/file_walker.h"
+
+#include <algorithm>
+
+namespace gompfs::search {
+
+using Output = SearchOptions::Output;
+
+std::uint64_t FileWalker::num_wanted() const {
+    const std::uint64_t allowed = num_allowed();
+    const std::uint64_t in_context = options_.prints_lines() ? options_.after : 0;
+    return allowed > ~std::uint64_t{0} - in_context ? allowed : allowed + in_context;
+}
+
+std::uint64_t FileWalker::num_allowed() const {
+    const bool needs_one = options_.output == Output::files_with_matches ||
+                           options_.output == Output::files_without_match;
+    const std::uint64_t limit = needs_one ? 1 : options_.max_count;
+    return limit - std::min(limit, counts_.num_matched_lines);
+}
+
+std::size_t FileWalker::num_kept(std::string_view window) const {
+    std::size_t begin = window.size();
+    for (std::size_t count = 0; count < options_.before && begin != 0; ++count) {
+        begin = line_before(window, begin).begin;
+    }
+    return window.size() - begin;
+}
+
+void FileWalker::begin_file() {
+    if (!has_begun_) {
+        has_begun_ = true;
+        sink_.begin_file(path_);
+    }
+}
+
+void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_t file_offset,
+                      std::span<const LineRange> ranges, MatchSession& session, bool is_last) {
+    window_ = window;
+    window_offset_ = file_offset;
+    counts_.num_bytes += window.size() - num_old;
+    for (const LineRange& range : ranges) {
+        const bool is_allowed = num_allowed() != 0;
+        if (options_.prints_lines()) {
+            begin_file();
+            add_after(range.begin);
+            if (!is_allowed && after_left_ == 0) {
+                return;
+            }
+            add_before(range);
+        }
+        add_match(range, session);
+    }
+    add_after(window.size());
+    if (!is_last && needs_numbers()) {
+        line_number(window.size());  // the next window counts from here
+    }
+}
+
+// The number of the line that begins at a position of the window.
+std::uint64_t FileWalker::line_number(std::size_t position) {
+    const std::uint64_t target = window_offset_ + position;
+    if (target >= counted_to_) {
+        const auto from = static_cast<std::size_t>(counted_to_ - window_offset_);
+        num_lines_ += count_newlines(window_.substr(from, position - from));
+        counted_to_ = target;
+        return num_lines_ + 1;
+    }
+    // A line of context before a line that was counted already, or of the window before.
+    const auto counted = static_cast<std::size_t>(counted_to_ - window_offset_);
+    return num_lines_ - count_newlines(window_.substr(position, counted - position)) + 1;
+}
+
+void FileWalker::add_context(const Line& line) {
+    sink_.context({window_.substr(line.begin, line.next - line.begin),
+                   needs_numbers() ? line_number(line.begin) : 0,
+                   window_offset_ + line.begin,
+                   {}});
+    shown_end_ = window_offset_ + line.next;
+}
+
+// Passes on what is left of the context after the last match, up to a position.
+void FileWalker::add_after(std::size_t until) {
+    while (after_left_ != 0 && shown_end_ < window_offset_ + until) {
+        --after_left_;
+        add_context(line_from(window_, static_cast<std::size_t>(shown_end_ - window_offset_)));
+    }
+}
+
+void FileWalker::add_before(const LineRange& range) {
+    if (!options_.has_context()) {
+        return;
+    }
+    std::size_t begin = range.begin;
+    const auto is_new = [&] { return begin != 0 && window_offset_ + begin > shown_end_; };
+    for (std::size_t count = 0; count < options_.before && is_new(); ++count) {
+        begin = line_before(window_, begin).begin;
+    }
+    if (shown_end_ != 0 && window_offset_ + begin > shown_end_) {
+        sink_.gap();
+    }
+    while (begin < range.begin) {
+        const Line line = line_from(window_, begin);
+        add_context(line);
+        begin = line.next;
+    }
+}
+
+void FileWalker::add_match(const LineRange& range, MatchSession& session) {
+    const std::size_t after_left = num_allowed() == 0 ? after_left_ - 1 : options_.after;
+    counts_.num_matched_lines += num_allowed() != 0;
+    const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
+    matches_.clear();
+    if (options_.needs_matches()) {
+        find_matches(session, bytes, options_.is_multi_line, matches_);
+        counts_.num_matches += matches_.size();
+    }
+    if (options_.prints_lines()) {
+        sink_.matched({bytes, needs_numbers() ? line_number(range.begin) : 0,
+                       window_offset_ + range.begin, matches_});
+        shown_end_ = window_offset_ + range.end;
+        after_left_ = after_left;
+    }
+}
+
+void FileWalker::finish(std::optional<std::uint64_t> binary_offset) {
+    counts_.binary_offset = binary_offset;
+    const bool has_matches = counts_.num_matched_lines != 0;
+    const bool is_binary = counts_.binary_offset.has_value();
+    switch (options_.output) {
+        case Output::lines:
+        case Output::json:
+            if (!has_begun_) {
+                return;
+            }
+            break;
+        case Output::count:
+            if (!has_matches || is_binary) {
+                return;
+            }
+            break;
+        case Output::files_with_matches:
+            if (!has_matches) {
+                return;
+            }
+            break;
+        case Output::files_without_match:
+            if (has_matches || is_binary) {
+                return;
+            }
+            break;
+    }
+    begin_file();
+    sink_.end_file(counts_);
+}
+
+}  // namespace gompfs::search

@@ -1,0 +1,66 @@
+// Walks over the text of one file, a window of whole lines at a time, and passes the lines with
+// matches and their context to a sink.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "search/line_ranges.h"
+#include "search/line_sink.h"
+#include "search/search_options.h"
+
+namespace gompfs::search {
+
+class FileWalker {
+  public:
+    FileWalker(const SearchOptions& options, LineSink& sink, std::string_view path)
+        : options_(options), sink_(sink), path_(path) {}
+
+    // Takes the matched ranges of a window, whose first `num_old` bytes are the end of the window
+    // before, for context. file_offset is that of the window.
+    void walk(std::string_view window, std::size_t num_old, std::uint64_t file_offset,
+              std::span<const LineRange> ranges, MatchSession& session, bool is_last);
+
+    // Ends the file. binary_offset is that of the NUL that ended the search, if one did.
+    void finish(std::optional<std::uint64_t> binary_offset);
+
+    // How many more ranges of lines are of interest: those that --max-count allows, and those that
+    // may be in the context after the last of them.
+    std::uint64_t num_wanted() const;
+    // Whether nothing after the last window is of interest, not even as context.
+    bool is_done() const { return num_allowed() == 0 && after_left_ == 0; }
+    // How much of the end of a window the next window needs again.
+    std::size_t num_kept(std::string_view window) const;
+
+    const FileCounts& counts() const { return counts_; }
+
+  private:
+    std::uint64_t num_allowed() const;
+    void begin_file();
+    void add_after(std::size_t until);
+    void add_before(const LineRange& range);
+    void add_match(const LineRange& range, MatchSession& session);
+    void add_context(const Line& line);
+    std::uint64_t line_number(std::size_t position);
+    bool needs_numbers() const {
+        return options_.has_line_numbers || options_.output == SearchOptions::Output::json;
+    }
+
+    const SearchOptions& options_;
+    LineSink& sink_;
+    const std::string_view path_;
+    FileCounts counts_;
+    std::vector<Match> matches_;
+    bool has_begun_ = false;
+    std::size_t after_left_ = 0;
+    std::uint64_t shown_end_ = 0;  // file offset after the last line that was passed on
+    std::string_view window_;
+    std::uint64_t window_offset_ = 0;
+    std::uint64_t counted_to_ = 0;  // file offset up to which lines were counted
+    std::uint64_t num_lines_ = 0;   // before counted_to_
+};
+
+}  // namespace gompfs::search

@@ -1,0 +1,30 @@
+// Writes what a search finds in ripgrep's JSON Lines format.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "search/line_sink.h"
+
+namespace gompfs::search {
+
+// {"text":"..."}, or {"bytes":"..."} in base64 if the bytes are not UTF-8.
+void append_json_bytes(std::string& output, std::string_view bytes);
+
+class JsonSink : public LineSink {
+  public:
+    void begin_file(std::string_view path) override;
+    void matched(const FoundLines& lines) override { add_lines("match", lines); }
+    void context(const FoundLines& line) override { add_lines("context", line); }
+    void gap() override {}
+    void end_file(const FileCounts& counts) override;
+    std::string take_output() override;
+
+  private:
+    void add_lines(std::string_view type, const FoundLines& lines);
+
+    std::string output_;
+    std::string path_;  // as JSON
+};
+
+}  // namespace gompfs::search

@@ -1,0 +1,30 @@
+// Finds the lines of a text that have matches.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "search/lines.h"
+#include "search/matcher.h"
+
+namespace gompfs::search {
+
+// Whole lines, from `begin` to `end` with its last line feed. With --multiline, a match may take
+// several lines; otherwise a range is one line.
+struct LineRange {
+    std::size_t begin, end;
+};
+
+// Appends the lines in [from, to) of `text` that have matches; or, if is_inverted, that have none.
+// `from` and `to` are beginnings of lines, or the end of the text. Stops after max_ranges. The
+// session must be prepared for the text.
+void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, std::string_view text,
+                 std::size_t from, std::size_t to, std::size_t max_ranges,
+                 std::vector<LineRange>& ranges);
+
+// All matches in a range of lines, without overlaps. Offsets are in `lines`.
+void find_matches(MatchSession& session, std::string_view lines, bool is_multi_line,
+                  std::vector<Match>& matches);
+
+}  // namespace gompfs::search

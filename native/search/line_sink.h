@@ -1,0 +1,43 @@
+// What becomes of the lines that a search finds: text, JSON, or values for Python.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "search/matcher.h"
+
+namespace gompfs::search {
+
+// A line, or with --multiline several lines.
+struct FoundLines {
+    std::string_view bytes;  // with the line feed, if there is one
+    std::uint64_t line_number;
+    std::uint64_t file_offset;
+    std::span<const Match> matches;  // in `bytes`; empty if the options do not need them
+};
+
+// What was found in a file.
+struct FileCounts {
+    std::uint64_t num_matched_lines = 0;
+    std::uint64_t num_matches = 0;
+    std::uint64_t num_bytes = 0;                 // searched
+    std::optional<std::uint64_t> binary_offset;  // of a NUL that ended the search
+};
+
+// Called for each file in turn, on one thread.
+class LineSink {
+  public:
+    virtual ~LineSink() = default;
+    virtual void begin_file(std::string_view path) = 0;
+    virtual void matched(const FoundLines& lines) = 0;
+    virtual void context(const FoundLines& line) = 0;
+    virtual void gap() = 0;  // between lines of context that do not follow each other
+    virtual void end_file(const FileCounts& counts) = 0;
+    // What the sink wrote since the last call.
+    virtual std::string take_output() = 0;
+};
+
+}  // namespace gompfs::search

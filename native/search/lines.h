@@ -1,0 +1,47 @@
+// Lines of a text: runs of bytes that end with a line feed, or at the end of the text.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+namespace gompfs::search {
+
+struct Line {
+    std::size_t begin;
+    std::size_t end;   // of its bytes, without the line feed
+    std::size_t next;  // where the next line begins
+
+    std::size_t size() const { return end - begin; }
+};
+
+// The line that begins at `begin`.
+inline Line line_from(std::string_view text, std::size_t begin) {
+    const void* const found = std::memchr(text.data() + begin, '\n', text.size() - begin);
+    if (found == nullptr) {
+        return {begin, text.size(), text.size()};
+    }
+    const auto end = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+    return {begin, end, end + 1};
+}
+
+// The line that has the byte at `offset`.
+inline Line line_at(std::string_view text, std::size_t offset) {
+    const void* const found = memrchr(text.data(), '\n', offset);
+    const std::size_t begin =
+        found == nullptr
+            ? 0
+            : static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) + 1;
+    Line line = line_from(text, offset);
+    line.begin = begin;
+    return line;
+}
+
+// The line before the one that begins at `begin`, which is not 0.
+inline Line line_before(std::string_view text, std::size_t begin) {
+    return line_at(text, begin - 1);
+}
+
+std::size_t count_newlines(std::string_view text);
+
+}  // namespace gompfs::search

@@ -1,0 +1,221 @@
+// Compiles patterns and matches them; see matcher.h.
+#include "search/matcher.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "search/lines.h"
+#include "search/utf8.h"
+
+namespace gompfs::search {
+namespace {
+
+constexpr std::size_t kMaxPatternSize = 1 << 20;  // of all patterns together
+constexpr std::size_t kJitStackStart = 32 << 10, kJitStackMost = 4 << 20;
+constexpr std::uint32_t kMaxSteps = 5'000'000;  // for the matches that begin at one position
+constexpr std::uint32_t kMaxHeap = 64 << 10;    // in KiB, where PCRE2 has no compiler
+
+template <auto Free>
+struct FreeWith {
+    template <typename Object>
+    void operator()(Object* object) const {
+        Free(object);
+    }
+};
+
+using Code = std::unique_ptr<pcre2_code, FreeWith<pcre2_code_free>>;
+using MatchData = std::unique_ptr<pcre2_match_data, FreeWith<pcre2_match_data_free>>;
+using MatchContext = std::unique_ptr<pcre2_match_context, FreeWith<pcre2_match_context_free>>;
+using CompileContext = std::unique_ptr<pcre2_compile_context, FreeWith<pcre2_compile_context_free>>;
+using JitStack = std::unique_ptr<pcre2_jit_stack, FreeWith<pcre2_jit_stack_free>>;
+
+PCRE2_SPTR bytes_of(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+std::string message_of(int error) {
+    PCRE2_UCHAR text[256];
+    return pcre2_get_error_message(error, text, sizeof text) < 0
+               ? "error " + std::to_string(error)
+               : reinterpret_cast<const char*>(text);
+}
+
+template <typename Object>
+Object* require_memory(Object* object) {
+    if (object == nullptr) {
+        throw std::bad_alloc();
+    }
+    return object;
+}
+
+Node parse_one(const std::string& pattern, const PatternOptions& options, SyntaxFlags flags) {
+    if (!options.is_fixed) {
+        return parse_pattern(pattern, flags);
+    }
+    std::vector<Node> characters;
+    for (std::string_view rest = pattern; !rest.empty();) {
+        const DecodedCharacter character = decode_utf8(rest);
+        if (character.size == 0) {
+            throw PatternError("the pattern is not valid UTF-8");
+        }
+        Node node;
+        node.kind = Node::Kind::literal;
+        node.code = character.code;
+        node.is_caseless = flags.is_caseless;
+        characters.push_back(std::move(node));
+        rest.remove_prefix(character.size);
+    }
+    return concatenate(std::move(characters));
+}
+
+Node parse_all(const PatternOptions& options, const SyntaxFlags& flags) {
+    std::vector<Node> parsed;
+    for (std::size_t index = 0; index < options.patterns.size(); ++index) {
+        try {
+            parsed.push_back(parse_one(options.patterns[index], options, flags));
+        } catch (const PatternError& error) {
+            const std::string number =
+                options.patterns.size() == 1 ? "" : " " + std::to_string(index + 1);
+            throw PatternError("pattern" + number + ": " + error.what());
+        }
+    }
+    return alternate(std::move(parsed));
+}
+
+Node parse(const PatternOptions& options) {
+    std::size_t size = 0;
+    for (const std::string& pattern : options.patterns) {
+        size += pattern.size();
+    }
+    if (size > kMaxPatternSize) {
+        throw PatternError("the patterns have more than 1 MiB");
+    }
+    SyntaxFlags flags;
+    flags.is_caseless = options.is_caseless;
+    flags.dot_takes_newline = options.dot_takes_newline;
+    Node node = parse_all(options, flags);
+    if (options.is_smart_case && !options.is_caseless && !has_uppercase(node)) {
+        flags.is_caseless = true;
+        node = parse_all(options, flags);
+    }
+    return node;
+}
+
+}  // namespace
+
+class CompiledPattern {
+  public:
+    CompiledPattern(const PcreText& text, bool is_utf8) {
+        const CompileContext context(require_memory(pcre2_compile_context_create(nullptr)));
+        pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+        std::uint32_t flags = PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C;
+        flags |= is_utf8 ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0;
+        flags |= text.is_caseless ? PCRE2_CASELESS : 0;
+        int error = 0;
+        PCRE2_SIZE offset = 0;
+        code.reset(pcre2_compile(bytes_of(text.pattern), text.pattern.size(), flags, &error,
+                                 &offset, context.get()));
+        if (!code) {
+            throw PatternError("the pattern cannot be used: " + message_of(error));
+        }
+        pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without it, matching is only slower
+    }
+
+    Code code;
+};
+
+Matcher::Matcher(const PatternOptions& options) : is_multi_line_(options.is_multi_line) {
+    const Node pattern = parse(options);
+    // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
+    is_multi_line_ = is_multi_line_ && matches_newline(pattern);
+    const auto write = [&](TextKind kind) {
+        return write_pcre(pattern, kind, options.bounds, is_multi_line_);
+    };
+    required_ = find_required_literals(pattern);
+    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
+                  required_.sets.front().literals.size() == 1;
+    const LiteralSet* best = nullptr;
+    for (const LiteralSet& set : required_.sets) {
+        if (set.literals.size() == 1 && (best == nullptr || set.shortest() > best->shortest())) {
+            best = &set;
+        }
+    }
+    if (best != nullptr) {
+        finder_.emplace(best->literals.front(), best->is_caseless);
+        finder_needs_ascii_ = best->has_unicode_case();
+    }
+    if (matches_bytes(pattern)) {
+        other_ = std::make_unique<CompiledPattern>(write(TextKind::bytes), false);
+    } else {
+        ascii_ = std::make_unique<CompiledPattern>(write(TextKind::ascii), false);
+        other_ = std::make_unique<CompiledPattern>(write(TextKind::utf8), true);
+    }
+}
+
+Matcher::~Matcher() = default;
+
+struct MatchSession::State {
+    MatchData data{require_memory(pcre2_match_data_create(1, nullptr))};
+    MatchContext context{require_memory(pcre2_match_context_create(nullptr))};
+    JitStack stack{require_memory(pcre2_jit_stack_create(kJitStackStart, kJitStackMost, nullptr))};
+
+    State() {
+        pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
+        pcre2_set_match_limit(context.get(), kMaxSteps);
+        pcre2_set_heap_limit(context.get(), kMaxHeap);
+    }
+};
+
+MatchSession::MatchSession(const Matcher& matcher)
+    : matcher_(matcher), state_(std::make_unique<State>()) {}
+
+MatchSession::~MatchSession() = default;
+
+void MatchSession::prepare(std::string_view text) { is_ascii_ = search::is_ascii(text); }
+
+std::optional<Match> MatchSession::find(std::string_view text, std::size_t from) {
+    if (matcher_.is_literal_) {
+        const std::size_t begin = matcher_.finder_->find(text, from);
+        if (begin == LiteralFinder::kNone) {
+            return std::nullopt;
+        }
+        return Match{begin, begin + matcher_.finder_->size()};
+    }
+    const CompiledPattern& pattern =
+        is_ascii_ && matcher_.ascii_ ? *matcher_.ascii_ : *matcher_.other_;
+    const int result = pcre2_match(pattern.code.get(), bytes_of(text), text.size(), from, 0,
+                                   state_->data.get(), state_->context.get());
+    if (result == PCRE2_ERROR_NOMATCH) {
+        return std::nullopt;
+    }
+    if (result < 0) {
+        throw SearchError("the pattern takes too many steps: " + message_of(result));
+    }
+    const PCRE2_SIZE* const match = pcre2_get_ovector_pointer(state_->data.get());
+    return Match{match[0], match[1]};
+}
+
+std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::size_t from) {
+    const bool uses_finder =
+        matcher_.finder_ && !matcher_.is_literal_ && (is_ascii_ || !matcher_.finder_needs_ascii_);
+    if (!uses_finder) {
+        std::optional<Match> match = find(text, from);
+        // An empty match after the last line feed is in no line.
+        const bool is_in_line = match && match->begin != text.size();
+        return is_in_line || (match && text.back() != '\n') ? match : std::nullopt;
+    }
+    for (;;) {
+        const std::size_t candidate = matcher_.finder_->find(text, from);
+        if (candidate == LiteralFinder::kNone) {
+            return std::nullopt;
+        }
+        const Line line = line_at(text, candidate);
+        if (const auto match = find(text.substr(line.begin, line.size()))) {
+            return Match{line.begin + match->begin, line.begin + match->end};
+        }
+        from = line.next;
+    }
+}
+
+}  // namespace gompfs::search

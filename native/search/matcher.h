@@ -1,0 +1,90 @@
+// A pattern ready to search with: compiled by PCRE2, with a literal that finds candidate lines
+// faster where every match contains one.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "search/literal_finder.h"
+#include "search/pcre_text.h"
+#include "search/required_literals.h"
+
+namespace gompfs::search {
+
+// A search that takes too many steps; the message says so in one line.
+class SearchError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+struct PatternOptions {
+    std::vector<std::string> patterns;
+    bool is_fixed = false;  // patterns are literals
+    bool is_caseless = false;
+    bool is_smart_case = false;  // caseless unless a pattern has an uppercase letter
+    MatchBounds bounds = MatchBounds::any;
+    bool is_multi_line = false;
+    bool dot_takes_newline = false;
+};
+
+struct Match {
+    std::size_t begin, end;
+};
+
+class CompiledPattern;
+
+// Immutable, and used by any number of threads.
+class Matcher {
+  public:
+    // Throws PatternError.
+    explicit Matcher(const PatternOptions& options);
+    ~Matcher();
+    Matcher(const Matcher&) = delete;
+    Matcher& operator=(const Matcher&) = delete;
+
+    bool is_multi_line() const { return is_multi_line_; }
+    const RequiredLiterals& required() const { return required_; }
+
+  private:
+    friend class MatchSession;
+
+    bool is_multi_line_;
+    RequiredLiterals required_;
+    bool is_literal_;                      // whether the finder finds all matches
+    std::optional<LiteralFinder> finder_;  // of a literal that every match has
+    bool finder_needs_ascii_ = false;
+    std::unique_ptr<CompiledPattern> ascii_, other_;  // the same pattern; no ascii_ for bytes
+};
+
+// Searches texts with a matcher, on one thread. Methods throw SearchError if a text takes too many
+// steps.
+class MatchSession {
+  public:
+    explicit MatchSession(const Matcher& matcher);
+    ~MatchSession();
+    MatchSession(const MatchSession&) = delete;
+    MatchSession& operator=(const MatchSession&) = delete;
+
+    // Must be called for a text before it, or a part of it, is searched.
+    void prepare(std::string_view text);
+
+    // The first match at `from` or later. In a search for lines, `text` must begin at the beginning
+    // of a line.
+    std::optional<Match> find(std::string_view text, std::size_t from = 0);
+
+    // A match at `from` or later, in the first line that has any; `from` must be the beginning of a
+    // line. It need not be the first match of that line.
+    std::optional<Match> find_in_lines(std::string_view text, std::size_t from);
+
+  private:
+    struct State;
+    const Matcher& matcher_;
+    std::unique_ptr<State> state_;
+    bool is_ascii_ = false;
+};
+
+}  // namespace gompfs::search

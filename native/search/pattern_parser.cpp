@@ -1,0 +1,333 @@
+// Parses patterns in ripgrep's syntax; see pattern_syntax.h.
+//
+// This is a recursive descent parser. What Rust's regex crate refuses is refused here too, such as
+// backreferences and unknown escapes, so that a pattern never means something else than in ripgrep.
+// The depth of groups is limited, as there, which also limits all recursion over the result.
+#include "search/pattern_parser.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace gompfs::search {
+namespace {
+
+constexpr int kMaxDepth = 250;
+constexpr std::uint32_t kMaxRepeat = 65535;  // PCRE2's limit
+
+using Kind = Node::Kind;
+
+class Parser {
+  public:
+    Parser(std::string_view pattern, const SyntaxFlags& flags) : reader_(pattern), flags_(flags) {}
+
+    Node parse() {
+        Node node = parse_alternation();
+        if (!reader_.is_at_end()) {
+            reader_.fail("unopened group");
+        }
+        return node;
+    }
+
+  private:
+    Node parse_alternation();
+    Node parse_concatenation();
+    bool parse_group(Node& node);
+    bool parse_flags();
+    void set_flag(char32_t letter, bool value);
+    Node parse_atom(char32_t letter);
+    Node parse_escaped();
+    Node assertion(Kind kind) const;
+    void parse_repeats(Node& node);
+    bool parse_counts(std::uint32_t& least, std::uint32_t& most);
+    std::uint32_t parse_count();
+
+    PatternReader reader_;
+    SyntaxFlags flags_;
+    int depth_ = 0;
+};
+
+Node Parser::parse_alternation() {
+    const SyntaxFlags outer = flags_;
+    std::vector<Node> branches;
+    do {
+        branches.push_back(parse_concatenation());
+    } while (reader_.take("|"));
+    flags_ = outer;
+    return alternate(std::move(branches));
+}
+
+Node Parser::parse_concatenation() {
+    std::vector<Node> items;
+    for (;;) {
+        if (flags_.ignores_space) {
+            reader_.skip_space();
+        }
+        if (reader_.is_at_end() || reader_.looking_at("|") || reader_.looking_at(")")) {
+            return concatenate(std::move(items));
+        }
+        Node node;
+        if (reader_.take("(")) {
+            if (!parse_group(node)) {
+                continue;  // flags for the rest of the group
+            }
+        } else {
+            node = parse_atom(reader_.next("a character"));
+        }
+        parse_repeats(node);
+        items.push_back(std::move(node));
+    }
+}
+
+// Reads a group after its parenthesis. Returns false if it only sets flags.
+bool Parser::parse_group(Node& node) {
+    const SyntaxFlags outer = flags_;
+    if (reader_.looking_at("?=") || reader_.looking_at("?!") || reader_.looking_at("?<=") ||
+        reader_.looking_at("?<!")) {
+        reader_.fail("look-around is not supported");
+    }
+    if (reader_.take("?P<") || reader_.take("?<")) {
+        bool is_empty = true;
+        for (char32_t letter; (letter = reader_.next("the name of a group")) != '>';) {
+            const bool is_letter = letter == '_' || (letter | 0x20) - 'a' < 26u;
+            const bool is_other =
+                letter - '0' < 10u || letter == '.' || letter == '[' || letter == ']';
+            if (!is_letter && (is_empty || !is_other)) {
+                reader_.fail("invalid character in the name of a group");
+            }
+            is_empty = false;
+        }
+        if (is_empty) {
+            reader_.fail("empty name of a group");
+        }
+    } else if (reader_.take("?")) {
+        if (!parse_flags()) {
+            return false;
+        }
+    }
+    if (++depth_ > kMaxDepth) {
+        reader_.fail("groups are nested too deeply");
+    }
+    node = parse_alternation();
+    --depth_;
+    flags_ = outer;
+    if (!reader_.take(")")) {
+        reader_.fail("unclosed group");
+    }
+    return true;
+}
+
+// Reads flags after "(?". Returns whether a group follows.
+bool Parser::parse_flags() {
+    bool value = true, is_empty = true;
+    for (;;) {
+        const char32_t letter = reader_.next("the flags of a group");
+        if (letter == ':' || letter == ')') {
+            if (!value && is_empty) {
+                reader_.fail("dangling flag negation operator");
+            }
+            if (letter == ')' && is_empty) {
+                reader_.fail("repetition operator missing expression");
+            }
+            return letter == ':';
+        }
+        if (letter == '-') {
+            if (!value) {
+                reader_.fail("flag negation operator repeated");
+            }
+            value = false;
+            is_empty = true;
+            continue;
+        }
+        set_flag(letter, value);
+        is_empty = false;
+    }
+}
+
+void Parser::set_flag(char32_t letter, bool value) {
+    switch (letter) {
+        case 'i':
+            flags_.is_caseless = value;
+            return;
+        case 'm':
+            flags_.is_multi_line = value;
+            return;
+        case 's':
+            flags_.dot_takes_newline = value;
+            return;
+        case 'U':
+            flags_.swaps_greed = value;
+            return;
+        case 'u':
+            flags_.is_unicode = value;
+            return;
+        case 'x':
+            flags_.ignores_space = value;
+            return;
+        default:
+            reader_.fail("unrecognized flag");
+    }
+}
+
+Node Parser::assertion(Kind kind) const {
+    Node node;
+    node.kind = kind;
+    node.is_unicode = flags_.is_unicode;
+    return node;
+}
+
+Node Parser::parse_atom(char32_t letter) {
+    Node node;
+    node.is_caseless = flags_.is_caseless;
+    node.is_unicode = flags_.is_unicode;
+    switch (letter) {
+        case '\\':
+            return parse_escaped();
+        case '.':
+            node.kind = Kind::any;
+            node.takes_newline = flags_.dot_takes_newline;
+            return node;
+        case '^':
+            return assertion(flags_.is_multi_line ? Kind::line_start : Kind::text_start);
+        case '$':
+            return assertion(flags_.is_multi_line ? Kind::line_end : Kind::text_end);
+        case '[':
+            node.kind = Kind::char_class;
+            node.set = parse_class(reader_, flags_);
+            return node;
+        case '*':
+        case '+':
+        case '?':
+        case '{':
+            reader_.fail("repetition operator missing expression");
+        default:
+            node.kind = Kind::literal;
+            node.code = letter;
+            return node;
+    }
+}
+
+Node Parser::parse_escaped() {
+    const char32_t letter = reader_.next("an escape");
+    switch (letter) {
+        case 'A':
+            return assertion(Kind::text_start);
+        case 'z':
+            return assertion(Kind::text_end);
+        case 'b':
+            return assertion(Kind::word_boundary);
+        case 'B':
+            return assertion(Kind::no_word_boundary);
+        default:
+            break;
+    }
+    Escape escape = parse_escape(reader_, letter, flags_.is_unicode);
+    Node node;
+    node.is_caseless = flags_.is_caseless;
+    node.is_unicode = flags_.is_unicode;
+    if (escape.item) {
+        node.kind = Kind::char_class;
+        node.set.items.push_back(std::move(*escape.item));
+    } else {
+        node.kind = Kind::literal;
+        node.code = escape.code;
+        node.is_byte = escape.is_byte;
+    }
+    return node;
+}
+
+// Reads the repetition operators after an atom.
+void Parser::parse_repeats(Node& node) {
+    for (int count = 0;; ++count) {
+        if (flags_.ignores_space) {
+            reader_.skip_space();
+        }
+        std::uint32_t least = 0, most = Node::kNoMaximum;
+        if (reader_.take("?")) {
+            most = 1;
+        } else if (reader_.take("+")) {
+            least = 1;
+        } else if (!reader_.take("*") && !parse_counts(least, most)) {
+            return;
+        }
+        if (count == kMaxDepth) {
+            reader_.fail("too many repetition operators in a row");
+        }
+        Node repeat;
+        repeat.kind = Kind::repeat;
+        repeat.least = least;
+        repeat.most = most;
+        repeat.is_greedy = reader_.take("?") == flags_.swaps_greed;
+        repeat.children.push_back(std::move(node));
+        node = std::move(repeat);
+    }
+}
+
+bool Parser::parse_counts(std::uint32_t& least, std::uint32_t& most) {
+    if (!reader_.take("{")) {
+        return false;
+    }
+    least = parse_count();
+    most = least;
+    if (reader_.take(",")) {
+        most = reader_.looking_at("}") ? Node::kNoMaximum : parse_count();
+    }
+    if (!reader_.take("}")) {
+        reader_.fail("unclosed counted repetition");
+    }
+    if (most < least) {
+        reader_.fail("invalid repetition count range, the start must be <= the end");
+    }
+    return true;
+}
+
+std::uint32_t Parser::parse_count() {
+    std::uint32_t count = 0;
+    bool is_empty = true;
+    for (; reader_.peek() - '0' < 10u; is_empty = false) {
+        count = count * 10 + (reader_.next("a number") - '0');
+        if (count > kMaxRepeat) {
+            reader_.fail("a repetition of more than 65535 times is not supported");
+        }
+    }
+    if (is_empty) {
+        reader_.fail(reader_.is_at_end() ? "unclosed counted repetition"
+                                         : "repetition quantifier expects a valid decimal");
+    }
+    return count;
+}
+
+bool is_uppercase(char32_t code) {
+    // Letters outside of ASCII: the capitals of Latin-1, Greek and Cyrillic.
+    return code - 'A' < 26u || (code >= 0xc0 && code <= 0xde && code != 0xd7) ||
+           (code >= 0x391 && code <= 0x3a9) || (code >= 0x400 && code <= 0x42f) ||
+           (code >= 0x100 && code < 0x137 && code % 2 == 0);
+}
+
+}  // namespace
+
+Node parse_pattern(std::string_view pattern, const SyntaxFlags& flags) {
+    return Parser(pattern, flags).parse();
+}
+
+bool has_uppercase(const ClassSet& set) {
+    if (set.op != ClassSet::Operator::none) {
+        return has_uppercase(*set.left) || has_uppercase(*set.right);
+    }
+    return std::any_of(set.items.begin(), set.items.end(), [](const ClassItem& item) {
+        return (item.set && has_uppercase(*item.set)) ||
+               std::any_of(item.ranges.begin(), item.ranges.end(), [](const CodeRange& range) {
+                   return is_uppercase(range.first) || is_uppercase(range.last);
+               });
+    });
+}
+
+bool has_uppercase(const Node& node) {
+    bool found = false;
+    for_each_node(node, [&](const Node& each) {
+        found = found || (each.kind == Kind::literal && is_uppercase(each.code)) ||
+                (each.kind == Kind::char_class && has_uppercase(each.set));
+    });
+    return found;
+}
+
+}  // namespace gompfs::search

@@ -1,0 +1,31 @@
+// Finds literals that every match of a pattern contains. They decide which parts of an archive and
+// which lines have to be searched; if in doubt, there are none.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "search/pattern_syntax.h"
+
+namespace gompfs::search {
+
+// Every match contains one of these strings. In a caseless set they are in lower case, and match
+// ASCII letters of both cases; k and s then also match the Kelvin sign and the long s, which are
+// the only characters outside of ASCII that fold to ASCII.
+struct LiteralSet {
+    std::vector<std::string> literals;  // none of them empty
+    bool is_caseless = false;
+
+    std::size_t shortest() const;
+    bool has_unicode_case() const;
+};
+
+struct RequiredLiterals {
+    std::vector<LiteralSet> sets;  // each of them is required
+    bool is_whole = false;         // whether a match is just one of the literals of the only set
+};
+
+RequiredLiterals find_required_literals(const Node& pattern);
+
+}  // namespace gompfs::search

@@ -1,0 +1,82 @@
+"""The output of `gompfs grep` is that of ripgrep on the packed tree, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from searched_tree import OPTIONS, PATTERNS, make_tree
+
+from gompfs import pack_archive
+from gompfs.cli.application import run
+
+RIPGREP = shutil.which("rg")
+ERROR = 2
+
+Capture = pytest.CaptureFixture[bytes]
+
+
+def test_ripgrep_is_installed() -> None:
+    """The other tests would test nothing without it; tools/setup installs it."""
+    assert RIPGREP is not None
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("searched") / "tree"
+    make_tree(root)
+    return root
+
+
+@pytest.fixture(scope="module", params=["text", "bytes"])
+def archive(request: pytest.FixtureRequest, tree: Path) -> Path:
+    """The tree with its text stored as grammars, and as bytes."""
+    target = tree.parent / f"{request.param}.gomp"
+    pack_archive([tree], target, stats=request.param == "text", engine="cpu")
+    return target
+
+
+def ripgrep(tree: Path, *arguments: str) -> tuple[int, bytes]:
+    command = [str(RIPGREP), "--no-config", "-uu", "--sort=path", *arguments]
+    done = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    return done.returncode, done.stdout
+
+
+def ours(capfdbinary: Capture, archive: Path, *arguments: str) -> tuple[int, bytes]:
+    status = run(["grep", "--sort=path", *arguments, str(archive)])
+    return status, capfdbinary.readouterr().out
+
+
+def check(capfdbinary: Capture, tree: Path, archive: Path, *arguments: str) -> None:
+    """Compares both outputs; of errors, the status."""
+    expected = ripgrep(tree, *arguments)
+    found = ours(capfdbinary, archive, *arguments)
+    if expected != found:
+        assert found[0] == expected[0]
+        if expected[0] != ERROR:
+            assert found[1].splitlines() == expected[1].splitlines()
+            assert found == expected
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_pattern(capfdbinary: Capture, tree: Path, archive: Path, pattern: str) -> None:
+    check(capfdbinary, tree, archive, "-n", "-e", pattern)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.skipif("GOMPFS_LARGE_TREE" not in os.environ, reason="set GOMPFS_LARGE_TREE and GOMPFS_LARGE_ARCHIVE")
+def test_patterns_in_a_large_tree(capfdbinary: Capture) -> None:
+    """For example Linux's source and its archive."""
+    tree, archive = (Path(os.environ[name]) for name in ("GOMPFS_LARGE_TREE", "GOMPFS_LARGE_ARCHIVE"))
+    for pattern in PATTERNS:
+        check(capfdbinary, tree, archive, "-n", "-e", pattern)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=" ".join)
+@pytest.mark.parametrize("pattern", ["foo", r"\bfoo|bar\s*$"])
+def test_options(capfdbinary: Capture, tree: Path, archive: Path, options: list[str], pattern: str) -> None:
+    check(capfdbinary, tree, archive, "-n", *options, "-e", pattern)

@@ -90,8 +90,7 @@ class BackwardParser {
 
     const std::uint8_t* bytes_ = nullptr;
     std::uint32_t size_ = 0;
-    std::vector<Position> head_;
-    std::vector<Position> previous_;
+    PositionLinks<Position> previous_;
     Match match_;                    // the longest of the current position
     std::uint32_t search_from_ = 0;  // no position before it can have a longer match
     std::vector<Match> matches_;     // the longest of each position
@@ -241,7 +240,7 @@ void BackwardParser<Position>::parse(Bytes content, const ParserLimits&, const S
     constexpr int kHashBits = 16;
     bytes_ = content.data();
     size_ = static_cast<std::uint32_t>(content.size());
-    link_positions<kHashBits>(content, hash4<kHashBits>, head_, previous_);
+    link_four_bytes<kHashBits>(content, previous_);
     find_matches(effort);
     find_ways();
     sequences.clear();

@@ -50,9 +50,11 @@ class BestMatches {
         chain_length_ = effort.chain_length;
         nice_length_ = static_cast<std::uint32_t>(effort.nice_length);
         has_short_ = effort.finds_short && kShortLength >= limits.min_match_length;
-        link_positions<kHashBits>(content, hash4<kHashBits>, head_, previous_);
         if (has_short_) {
-            link_positions<kShortHashBits>(content, hash3<kShortHashBits>, head_, nearest_short_);
+            link_four_and_three_bytes<kHashBits, kShortHashBits>(content, previous_,
+                                                                 nearest_short_);
+        } else {
+            link_four_bytes<kHashBits>(content, previous_);
         }
         if constexpr (kEntropyCoded) {
             literal_costs_.estimate(content);
@@ -60,7 +62,10 @@ class BestMatches {
     }
 
     // The best match of at least four bytes.
-    Match best(std::uint32_t position) const;
+    Match best(std::uint32_t position) const {
+        const std::uint32_t link = previous_[position];
+        return link == kNone ? Match{} : best_from(position, link);
+    }
 
     // The best match of at least four bytes whose source ends at or before `end`.
     Match best_before(std::uint32_t position, std::uint32_t end) const;
@@ -85,6 +90,7 @@ class BestMatches {
     static constexpr int kMinShortGain = kCostOfBit;
     static constexpr Position kNone = kNoLink<Position>;
 
+    Match best_from(std::uint32_t position, std::uint32_t link) const;
     std::uint32_t word(std::uint32_t position) const {
         return load<std::uint32_t>(bytes_ + position);
     }
@@ -99,8 +105,14 @@ class BestMatches {
         }
         return kCostOfBit * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
     }
+    // Offsets that short usually repeat: they are the sizes of numbers and records.
+    static constexpr std::uint32_t kRecordOffset = 8;
+
     static int offset_cost(std::uint32_t offset) {
-        return kEntropyCoded ? kCostOfBit * (2 + std::bit_width(offset)) : 0;
+        if constexpr (kEntropyCoded) {
+            return kCostOfBit * (offset <= kRecordOffset ? 2 : 2 + std::bit_width(offset));
+        }
+        return 0;
     }
     int literals_cost(std::uint32_t position, std::uint32_t length) const {
         if constexpr (kEntropyCoded) {
@@ -120,17 +132,14 @@ class BestMatches {
     std::uint32_t nice_length_ = 0;
     bool has_short_ = false;
     LiteralCosts literal_costs_;
-    std::vector<Position> head_;
-    std::vector<Position> previous_;       // previous position with the same hash of four bytes
-    std::vector<Position> nearest_short_;  // the same of three bytes
+    PositionLinks<Position> previous_;
+    PositionLinks<Position> nearest_short_;
 };
 
+// Searches from the first link of the position on.
 template <typename Position, bool kEntropyCoded>
-Match BestMatches<Position, kEntropyCoded>::best(std::uint32_t position) const {
-    std::uint32_t link = previous_[position];
-    if (link == kNone) {
-        return {};
-    }
+Match BestMatches<Position, kEntropyCoded>::best_from(std::uint32_t position,
+                                                      std::uint32_t link) const {
     const std::uint8_t* const here = bytes_ + position;
     const std::uint32_t limit = limit_of(position);
     const std::uint32_t nice_length = std::min(limit, nice_length_);
@@ -146,33 +155,26 @@ Match BestMatches<Position, kEntropyCoded>::best(std::uint32_t position) const {
         return {};
     }
     std::uint32_t length = common_length(bytes_ + link, here, limit, kHashedLength);
-    std::uint32_t nearest = link;  // the search goes on before this position
     Match found = match_of(position, length, position - link);
     while (length < nice_length) {
         const auto shift = static_cast<std::uint32_t>(length - kHashedLength + 1);
         const std::uint32_t last_word = word(position + shift);
         link = previous_[position + shift];
-        while (link != kNone && link >= nearest + shift) {
-            if (--num_steps <= 0) {
-                return found;
-            }
-            link = previous_[link];
-        }
         for (;; link = previous_[link]) {
             if (link == kNone || link < shift || num_steps-- <= 0) {
                 return found;
             }
-            nearest = link - shift;
-            if (word(link) == last_word && word(nearest) == first_word) {
+            const std::uint32_t source = link - shift;
+            if (word(link) == last_word && word(source) == first_word) {
                 const std::uint32_t longer =
-                    common_length(bytes_ + nearest, here, limit, kHashedLength);
+                    common_length(bytes_ + source, here, limit, kHashedLength);
                 if (longer > length) {
                     length = longer;
                     break;
                 }
             }
         }
-        const std::uint32_t offset = position - nearest;
+        const std::uint32_t offset = position + shift - link;
         if (offset > max_match_offset_) {
             return found;
         }

@@ -17,7 +17,6 @@
 #include <algorithm>
 
 #include "codec/match_length.h"
-#include "codec/position_links.h"
 
 namespace gompfs {
 namespace {
@@ -37,7 +36,7 @@ void MatchFinder::start(Bytes content, const ParserLimits& limits, const SearchE
     max_match_length_ = limits.max_match_length;
     max_match_offset_ = limits.max_match_offset;
     chain_length_ = effort.chain_length;
-    link_positions<kHashBits>(content, hash4<kHashBits>, head_, previous_);
+    link_four_bytes<kHashBits>(content, previous_);
 }
 
 MatchFinder::Search MatchFinder::start_search(std::uint32_t position, std::uint32_t limit,

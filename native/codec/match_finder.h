@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "codec/parser.h"
+#include "codec/position_links.h"
 
 namespace gompfs {
 
-constexpr std::uint32_t kNoPosition = ~0u;  // also: no link, see position_links.h
+constexpr std::uint32_t kNoPosition = kNoLink<std::uint32_t>;
 
 struct Candidate {
     std::uint32_t position;
@@ -115,8 +116,7 @@ class MatchFinder {
     std::uint32_t max_match_offset_ = 0;
     std::uint32_t final_lengths_ = 1;
     int chain_length_ = 0;
-    std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> previous_;  // previous position with the same hash of four bytes
+    PositionLinks<std::uint32_t> previous_;  // with the same hash of four bytes
 };
 
 }  // namespace gompfs

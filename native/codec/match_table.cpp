@@ -9,7 +9,6 @@
 #include <algorithm>
 
 #include "codec/match_length.h"
-#include "codec/position_links.h"
 #include "common/cancellation.h"
 
 namespace gompfs {
@@ -33,7 +32,7 @@ constexpr int kShortHashBits = 15;
 void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
     content_ = content;
     finder_.start(content, limits, effort, kFinalLengths);
-    link_positions<kShortHashBits>(content, hash3<kShortHashBits>, head_, previous_);
+    link_three_bytes<kShortHashBits>(content, previous_);
     matches_.clear();
     first_.clear();
     longest_ = {0, 0};

@@ -44,8 +44,7 @@ class MatchTable {
     std::vector<FoundMatch> matches_;
     std::vector<std::uint32_t> first_;  // start of each position's matches, and the end of the last
     FoundMatch longest_{};              // of the position before
-    std::vector<std::uint32_t> head_;
-    std::vector<std::uint32_t> previous_;  // previous position with the same hash of three bytes
+    PositionLinks<std::uint32_t> previous_;  // with the same hash of three bytes
 };
 
 }  // namespace gompfs

@@ -23,23 +23,66 @@ constexpr Position kNoLink = std::numeric_limits<Position>::max();
 // The largest block whose positions are 16 bits wide.
 constexpr std::size_t kMaxNarrowBlock = std::size_t{1} << 16;
 
-// Links all positions of `content` that are followed by kHashedLength bytes; the others have no
-// link. `head` is a table for the work, with an entry for each hash.
-template <int kBits, typename Position, typename Hash>
-void link_positions(Bytes content, Hash&& hash, std::vector<Position>& head,
-                    std::vector<Position>& previous) {
-    head.assign(std::size_t{1} << kBits, kNoLink<Position>);
-    previous.resize(content.size());
-    const std::size_t num_linked = content.size() - std::min(content.size(), kHashedLength - 1);
-    Position* const heads = head.data();
-    Position* const links = previous.data();
-    for (std::size_t position = 0; position < num_linked; ++position) {
-        Position& last = heads[hash(content.data() + position)];
-        links[position] = last;
-        last = static_cast<Position>(position);
+// A chain for each hash: the last position with it, and for each position the previous one.
+template <typename Position>
+class PositionLinks {
+  public:
+    // The previous position with the same hash; kNoLink if there is none, or if fewer than
+    // kHashedLength bytes follow the position.
+    Position operator[](std::size_t position) const { return previous_[position]; }
+
+    // Makes `num_hashes` empty chains for a block.
+    void start(std::size_t block_size, std::size_t num_hashes) {
+        last_.assign(num_hashes, kNoLink<Position>);
+        previous_.resize(block_size);
+        const std::size_t num_unlinked = std::min(block_size, kHashedLength - 1);
+        std::fill(previous_.end() - static_cast<std::ptrdiff_t>(num_unlinked), previous_.end(),
+                  kNoLink<Position>);
     }
-    std::fill(previous.begin() + static_cast<std::ptrdiff_t>(num_linked), previous.end(),
-              kNoLink<Position>);
+
+    void add(std::size_t position, std::uint32_t hash) {
+        previous_[position] = last_[hash];
+        last_[hash] = static_cast<Position>(position);
+    }
+
+  private:
+    std::vector<Position> last_;
+    std::vector<Position> previous_;
+};
+
+// The number of positions of a block that can be linked.
+inline std::size_t num_linked(Bytes content) {
+    return content.size() - std::min(content.size(), kHashedLength - 1);
+}
+
+// Links positions with the same four bytes.
+template <int kBits, typename Position>
+void link_four_bytes(Bytes content, PositionLinks<Position>& links) {
+    links.start(content.size(), std::size_t{1} << kBits);
+    for (std::size_t position = 0; position < num_linked(content); ++position) {
+        links.add(position, hash4<kBits>(content.data() + position));
+    }
+}
+
+// Links positions with the same three bytes.
+template <int kBits, typename Position>
+void link_three_bytes(Bytes content, PositionLinks<Position>& links) {
+    links.start(content.size(), std::size_t{1} << kBits);
+    for (std::size_t position = 0; position < num_linked(content); ++position) {
+        links.add(position, hash3<kBits>(content.data() + position));
+    }
+}
+
+// Does both at once, which is faster.
+template <int kBits, int kShortBits, typename Position>
+void link_four_and_three_bytes(Bytes content, PositionLinks<Position>& links,
+                               PositionLinks<Position>& short_links) {
+    links.start(content.size(), std::size_t{1} << kBits);
+    short_links.start(content.size(), std::size_t{1} << kShortBits);
+    for (std::size_t position = 0; position < num_linked(content); ++position) {
+        links.add(position, hash4<kBits>(content.data() + position));
+        short_links.add(position, hash3<kShortBits>(content.data() + position));
+    }
 }
 
 }  // namespace gompfs

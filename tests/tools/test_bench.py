@@ -53,6 +53,20 @@ def test_ratio(tmp_path: Path) -> None:
     assert corpus["gompresso-bit / zlib-6"] == corpus["gompresso-bit"] / corpus["zlib-6"]
 
 
+def test_compress(tmp_path: Path) -> None:
+    text = CORPUS / "carroll" / "alice29.txt"
+    only = [word for name in ("gompresso-bit-1", "gompresso-byte-6", "tadoc", "zlib-6") for word in ("--only", name)]
+    (table,) = run(tmp_path, "compress", text, "--rounds", "1", *only)
+    rows = table["rows"]
+    assert [name for name in rows if "GPU" not in name] == [
+        "gompresso-bit-1", "gompresso-byte-6", "gompresso-tadoc", "zlib-6",
+    ]  # fmt: skip
+    assert 1 < rows["gompresso-byte-6"]["ratio"] < rows["zlib-6"]["ratio"] < rows["zlib-6"]["whole: ratio"] < 4
+    for name in ("gompresso-bit-1", "gompresso-byte-6", "gompresso-tadoc", "zlib-6"):
+        assert all(speed > 0 for column, speed in rows[name].items() if column.startswith("MB/s"))
+    assert rows["gompresso-bit-1"]["whole: ratio"] is None
+
+
 def test_ratio_counts_the_block_headers(tmp_path: Path) -> None:
     noise = tmp_path / "noise"
     noise.write_bytes(os.urandom(1 << 16))

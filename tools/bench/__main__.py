@@ -1,6 +1,6 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start.
+Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError
 from tools.experiments import EXPERIMENTS
 
+from .compress import measure_compress
 from .decode import measure_decode
 from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
@@ -116,6 +117,17 @@ def bench() -> None:
 def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path | None) -> None:
     """Compression ratio on independent blocks; the files of a directory are concatenated."""
     finish([measure_ratio(paths, block_size, every)], json_path)
+
+
+@bench.command()
+@block_options
+@rounds_option(3)
+@click.option("--only", multiple=True, metavar="TEXT", help="Only rows with TEXT in their names; may be repeated.")
+def compress(
+    paths: tuple[Path, ...], block_size: int, every: int, rounds: int, only: tuple[str, ...], json_path: Path | None
+) -> None:
+    """Ratio and speed of all levels beside peers: blocks on one thread and on all, and whole files."""
+    finish(measure_compress(paths, block_size, every, rounds, only), json_path)
 
 
 @bench.command()

@@ -113,16 +113,20 @@ def _lz4hc(name: str, library: Any, level: int) -> Peer:
 
 
 def _zstd(name: str, library: Any, level: int) -> Peer:
-    compressor = library.ZstdCompressor(level=level, write_content_size=False, write_checksum=False)
-    # One per thread: threads must not share one, and creating one takes half the time of decoding a block.
+    # One of each per thread: threads must not share one, and creating one takes half the time of decoding a block.
     local = threading.local()
+
+    def compress(block: bytes) -> bytes:
+        if not hasattr(local, "compressor"):
+            local.compressor = library.ZstdCompressor(level=level, write_content_size=False, write_checksum=False)
+        return local.compressor.compress(block)  # type: ignore[no-any-return]
 
     def decompress(block: bytes, size: int) -> bytes:
         if not hasattr(local, "decompressor"):
             local.decompressor = library.ZstdDecompressor()
         return local.decompressor.decompress(block, max_output_size=size)  # type: ignore[no-any-return]
 
-    return Peer(name, compressor.compress, decompress)
+    return Peer(name, compress, decompress)
 
 
 def _libdeflate(name: str, library: Any, level: int) -> Peer:
@@ -139,4 +143,6 @@ _PACKAGES: dict[str, tuple[str, Callable[[str, Any, int], Peer]]] = {
     "lz4hc": ("lz4.block", _lz4hc),
     "zstd": ("zstandard", _zstd),
     "libdeflate": ("deflate", _libdeflate),
+    "isal": ("isal.isal_zlib", _zlib),
+    "zlibng": ("zlib_ng.zlib_ng", _zlib),
 }

@@ -101,7 +101,7 @@ def add_ours(
     stream = b"".join(blocks)
     encoded = [block.data for block in CpuEngine().encode_blocks(stream, block_size, CodecOptions(codec))]
     for count in (1, num_threads):
-        job = _our_job(CpuEngine(count), encoded, block_size)
+        job = decode_job(CpuEngine(count), encoded, block_size)
         if job(check=stream) != len(stream):
             raise WrongContentError(codec.label)
         jobs[codec.label, count] = job
@@ -112,19 +112,20 @@ def add_tadoc(
     jobs: dict[tuple[str, int], Callable[[], object]], blocks: Sequence[bytes], block_size: int, num_threads: int
 ) -> int:
     """Like add_ours for gompresso-tadoc, with the heads of parts and the words that they share."""
-    text = store_text(blocks, block_size)
+    text = store_text(blocks, block_size, num_threads)
     stream = b"".join(blocks)
     for count in (1, num_threads):
-        job = _our_job(CpuEngine(count), text.blocks, block_size, text)
+        job = decode_job(CpuEngine(count), text.blocks, block_size, text)
         if job(check=stream) != len(stream):
             raise WrongContentError(_TADOC)
         jobs[_TADOC, count] = job
     return text.size
 
 
-def _our_job(
+def decode_job(
     engine: CpuEngine, encoded: Sequence[bytes], block_size: int, text: StoredText | None = None
 ) -> Callable[..., int]:
+    """Returns a job that decodes all blocks."""
     batch_size = BATCH_SIZE if text is None else RUN_SIZE * engine.num_threads
     step = batch_size // block_size
     out = memoryview(bytearray(batch_size))

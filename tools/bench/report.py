@@ -21,7 +21,7 @@ import gompfs
 from .programs import version_of
 
 NOT_INSTALLED = "not installed"
-_PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "ratarmount")
+_PACKAGES = ("numpy", "lz4", "zstandard", "deflate", "isal", "zlib-ng", "ratarmount")
 
 Cell = float | str | None
 

@@ -36,9 +36,9 @@ class StoredText:
         return PartHeads([self.columns], lambda at, size: self.file[at : at + size], _CAPACITY, num_threads)
 
 
-def store_text(pieces: Sequence[bytes], block_size: int) -> StoredText:
+def store_text(pieces: Sequence[bytes], block_size: int, num_threads: int = 0) -> StoredText:
     """Stores the bytes of all pieces as one file, in parts of the size that archives have."""
-    engine = CpuEngine()
+    engine = CpuEngine(num_threads)
     rule = WORD_RULE_KINDS["identifiers"], word_characters("identifiers")
     with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch:
         builder = PartsBuilder(*rule, block_size, DEFAULT_PART_SIZE, engine.num_threads, scratch)

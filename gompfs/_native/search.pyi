@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gompfs._native.blocks import BlockReader, ReadFailure
+from gompfs._native.parts import PartHeads
 
 class PatternError(ValueError):
     """A pattern or glob cannot be used; the message says why."""
@@ -50,6 +51,12 @@ class Search:
 
         `columns` are those of gompfs.index.packed_rows.ALL_FILES. `options` are the members of SearchOptions in
         native/search/search_options.h. Raises PatternError for a glob, and ValueError if the columns are damaged.
+        """
+
+    def skip_files(self, heads: PartHeads, word_rule: int, block_size: int, num_threads: int) -> None:
+        """Leave out files that cannot have a match, because no part of them has the words of the pattern.
+
+        `word_rule` is an index of gompfs.model.WORD_RULES.
         """
 
     def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure]]] | None:

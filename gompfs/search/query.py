@@ -58,6 +58,8 @@ class SearchQuery:
     after: int = 0
     """Lines of context."""
     globs: tuple[bytes, ...] = ()
+    prunes: bool = True
+    """Do not read files that cannot have a match, judged by the words in the heads of their parts."""
     sort: bool = False
     """Return files in the order of their paths. Otherwise their order is that of their bytes in the archive."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gompfs._native.parts import PartHeads
 from gompfs._native.search import Matcher, PatternError, Search, SearchError
 from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
+from gompfs.model import WORD_RULES
 from gompfs.search.query import SearchQuery
 
 
@@ -19,6 +21,9 @@ class SearchTotals(NamedTuple):
     files: int = 0
     files_with_matches: int = 0
     bytes: int = 0
+    skipped_files: int = 0
+    """Files that were not read, because they have not the words that a match needs."""
+    skipped_bytes: int = 0
 
     def plus(self, other: SearchTotals) -> SearchTotals:
         """Returns the sums."""
@@ -38,10 +43,11 @@ class ArchiveSearch:
         self._archive = archive
         self.failures: list[GompfsError] = []
         """Files that could not be read."""
+        matcher = matcher or query.matcher()
         try:
             self._search = Search(
                 archive.blocks.reader,
-                matcher or query.matcher(),
+                matcher,
                 archive.index.all_files(),
                 roots,
                 query.globs,
@@ -49,10 +55,18 @@ class ArchiveSearch:
                 query.sort,
                 archive.engine.num_threads,
             )
+            self._skip_files(query)
         except PatternError as error:
             raise OptionError(str(error)) from None
         except ValueError as error:
             raise CorruptIndexError(f"the index is damaged: {error}", archive=archive.path) from None
+
+    def _skip_files(self, query: SearchQuery) -> None:
+        archive = self._archive
+        heads = archive.stored.heads
+        rule = archive.meta.get("words", "")
+        if query.prunes and isinstance(heads, PartHeads) and rule in WORD_RULES:
+            self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
 
     def __iter__(self) -> Iterator[bytes]:
         """Yields the output. Raises OptionError if the pattern takes too many steps."""

@@ -1,7 +1,6 @@
 // The Python module gompfs._native.search: searches the files of an archive for a pattern.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,7 +14,10 @@
 #include "bindings/columns.h"
 #include "bindings/interruptible.h"
 #include "blocks/block_reader.h"
+#include "grammar/word_rule.h"
+#include "parts/part_heads.h"
 #include "search/archive_search.h"
+#include "search/file_filter.h"
 #include "search/file_list.h"
 #include "search/matcher.h"
 #include "search/path_globs.h"
@@ -90,6 +92,7 @@ class Search {
            const nb::sequence& roots, const nb::sequence& globs, const nb::dict& options,
            bool sorts_by_path, unsigned num_threads)
         : columns_(std::move(columns)),
+          matcher_(matcher),
           options_(options_of(options, matcher)),
           globs_(strings_of(globs)),
           files_(views(), roots_of(roots), globs_),
@@ -97,6 +100,22 @@ class Search {
         if (!sorts_by_path) {
             files_.sort_by_stream();
         }
+    }
+
+    // Drops files that cannot have a match, judged by the heads of parts.
+    void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
+                    unsigned num_threads) {
+        search::FileFilter filter(matcher_.required().sets, static_cast<WordRule>(word_rule));
+        const bool needs_all =
+            options_.is_inverted || options_.output == SearchOptions::Output::files_without_match;
+        if (filter.is_useless() || needs_all) {
+            return;
+        }
+        run_interruptibly([&] {
+            filter.read_heads(heads, block_size, num_threads);
+            skipped_ =
+                files_.keep_if([&](const FileLayout& layout) { return filter.may_match(layout); });
+        });
     }
 
     // Returns (output, [(path, ino, failure)]), or None at the end.
@@ -121,6 +140,8 @@ class Search {
         values["files"] = totals.num_files;
         values["files_with_matches"] = totals.num_files_with_matches;
         values["bytes"] = totals.num_bytes;
+        values["skipped_files"] = skipped_.first;
+        values["skipped_bytes"] = skipped_.second;
         return values;
     }
 
@@ -140,10 +161,12 @@ class Search {
     }
 
     const Columns columns_;
+    const search::Matcher& matcher_;
     const SearchOptions options_;
     search::PathGlobs globs_;
     search::FileList files_;
     search::ArchiveSearch search_;
+    std::pair<std::uint64_t, std::uint64_t> skipped_{0, 0};  // files, bytes
 };
 
 }  // namespace
@@ -159,6 +182,8 @@ void bind_search(nb::module_& module) {
                       const nb::sequence&, const nb::dict&, bool, unsigned>(),
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), "reader"_a, "matcher"_a, "columns"_a,
              "roots"_a, "globs"_a, "options"_a, "sorts_by_path"_a, "num_threads"_a)
+        .def("skip_files", &Search::skip_files, "heads"_a, "word_rule"_a, "block_size"_a,
+             "num_threads"_a)
         .def("next", &Search::next)
         .def("totals", &Search::totals);
 }

@@ -61,7 +61,7 @@ void HeadArrays::forget_large_arrays() {
     forget(other_ranks_);
 }
 
-bool HeadArrays::read(Bytes payload) {
+bool HeadArrays::read(Bytes payload, Extent extent) {
     if (payload.size() < kHeadHeaderSize + kBitPadding || payload.size() > kMaxHeadPayload) {
         return false;
     }
@@ -81,9 +81,11 @@ bool HeadArrays::read(Bytes payload) {
         return false;
     }
     auto positions = bounds.starts;
-    return read_arrays(fields, {stream.data(), static_cast<std::uint32_t>(stream.size() * 8),
-                                positions.data()}) &&
-           positions == bounds.ends;
+    const ItemStream items{stream.data(), static_cast<std::uint32_t>(stream.size() * 8),
+                           positions.data()};
+    return read_tokens(fields, items) &&
+           (extent == Extent::tokens ||
+            (read_classes(fields, items) && read_rules(fields, items) && positions == bounds.ends));
 }
 
 bool HeadArrays::read_token_bytes(Bytes stored, std::size_t content_size) {
@@ -119,7 +121,7 @@ bool HeadArrays::read_codes(Bytes codes, std::uint32_t num_rules) {
            in.num_bytes_used() == codes.size();
 }
 
-bool HeadArrays::read_arrays(const Fields& fields, const ItemStream& stream) {
+bool HeadArrays::read_tokens(const Fields& fields, const ItemStream& stream) {
     const std::size_t num_words = fields.num_local_words + std::size_t{fields.num_global_words};
     const std::size_t num_separators =
         fields.num_local_separators + std::size_t{fields.num_global_separators};
@@ -138,8 +140,7 @@ bool HeadArrays::read_arrays(const Fields& fields, const ItemStream& stream) {
     return read_numbers(stream, 0, take_numbers(fields.num_local_words), prefixes) &&
            read_numbers(stream, 1, take_numbers(fields.num_local_separators), separator_sizes) &&
            read_global_numbers(stream, 2, word_arrays, global_words) &&
-           read_global_numbers(stream, 5, {&fields.num_global_separators, 1}, global_separators) &&
-           read_classes(fields, stream) && read_rules(fields, stream);
+           read_global_numbers(stream, 5, {&fields.num_global_separators, 1}, global_separators);
 }
 
 std::span<std::uint32_t> HeadArrays::take_numbers(std::size_t count) {

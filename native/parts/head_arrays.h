@@ -18,9 +18,12 @@ namespace gompfs {
 // Keeps its memory from one head to the next.
 class HeadArrays {
   public:
+    enum class Extent { all, tokens };
+
     // Reads a payload. Returns false if it is not valid, as far as that can be said without
-    // expanding words and rules: see what follows for what its users have to check.
-    bool read(Bytes payload);
+    // expanding words and rules: see what follows for what its users have to check. With
+    // Extent::tokens, neither classes nor rules are read or checked.
+    bool read(Bytes payload, Extent extent = Extent::all);
 
     bool has_splitter = false;
     // The bytes of local words without prefixes, each with a space, then those of the separators.
@@ -48,7 +51,7 @@ class HeadArrays {
     void forget_large_arrays();
     bool read_token_bytes(Bytes stored, std::size_t content_size);
     bool read_codes(Bytes codes, std::uint32_t num_rules);
-    bool read_arrays(const Fields& fields, const ItemStream& stream);
+    bool read_tokens(const Fields& fields, const ItemStream& stream);
     bool read_numbers(const ItemStream& stream, int array, std::span<std::uint32_t> into,
                       std::span<const std::uint32_t>& numbers);
     bool read_global_numbers(const ItemStream& stream, int first_array,

@@ -98,22 +98,30 @@ PartHeads::Opened PartHeads::open_part(const Part& part) {
     return opened;
 }
 
-PartHeads::Opened PartHeads::read(const Part& part) {
-    const SegmentHeads& segment = segments_[part.segment];
-    if (segment.head_sizes[part.number] > kMaxHeadSize) {
-        return {nullptr, BlockStatus::bad_header};
+Bytes PartHeads::FetchedHead::payload() const { return Bytes(bytes).subspan(kBlockHeaderSize); }
+
+PartHeads::FetchedHead PartHeads::fetch_head(std::size_t segment_number, std::size_t part) const {
+    const SegmentHeads& segment = segments_[segment_number];
+    if (segment.head_sizes[part] > kMaxHeadSize) {
+        return {.status = BlockStatus::bad_header};
     }
-    const std::vector<std::uint8_t> bytes =
-        fetch_(segment.head_offsets[part.number], segment.head_sizes[part.number]);
+    std::vector<std::uint8_t> bytes = fetch_(segment.head_offsets[part], segment.head_sizes[part]);
     const std::optional<BlockHeader> header = parse_block_header(bytes);
     if (!header || header->codec != Codec::head) {
-        return {nullptr, BlockStatus::bad_header};
+        return {.status = BlockStatus::bad_header};
     }
     if (const BlockStatus status = check_block(*header, bytes); status != BlockStatus::ok) {
-        return {nullptr, status};
+        return {.status = status};
     }
-    auto symbols = read_symbols(Bytes(bytes).subspan(kBlockHeaderSize), words(part.segment),
-                                header->uncompressed_size);
+    return {std::move(bytes), header->uncompressed_size};
+}
+
+PartHeads::Opened PartHeads::read(const Part& part) {
+    const FetchedHead head = fetch_head(part.segment, part.number);
+    if (head.status != BlockStatus::ok) {
+        return {nullptr, head.status};
+    }
+    auto symbols = read_symbols(head.payload(), words(part.segment), head.pool_size);
     if (!symbols) {
         return {nullptr, BlockStatus::bad_payload};
     }

@@ -48,6 +48,19 @@ class PartHeads {
     Opened open(std::uint64_t block);
     std::vector<Opened> open_all(std::span<const std::uint64_t> blocks);
 
+    const std::vector<SegmentHeads>& segments() const { return segments_; }
+
+    // The bytes of a head with its header, which are checked; none if the status is not ok. Throws
+    // what `fetch` throws.
+    struct FetchedHead {
+        std::vector<std::uint8_t> bytes;
+        std::uint32_t pool_size = 0;
+        BlockStatus status = BlockStatus::ok;
+
+        Bytes payload() const;
+    };
+    FetchedHead fetch_head(std::size_t segment, std::size_t part) const;
+
     // The global words and separators of a segment; none if their section is damaged. Throws what
     // `fetch` throws.
     const WordSection& words(std::size_t segment);

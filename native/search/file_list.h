@@ -49,6 +49,19 @@ class FileList {
     }
     const FileLayout& layout(const ListedFile& file) const { return layouts_[file.layout].second; }
 
+    // Keeps the files for which keeps(layout) is true. Returns how many files and bytes it dropped.
+    template <typename Keep>
+    std::pair<std::uint64_t, std::uint64_t> keep_if(const Keep& keep) {
+        const std::uint64_t num_files = files_.size();
+        std::uint64_t num_bytes = 0;
+        std::erase_if(files_, [&](const ListedFile& file) {
+            const bool is_dropped = !keep(layout(file));
+            num_bytes += is_dropped ? layout(file).size : 0;
+            return is_dropped;
+        });
+        return {num_files - files_.size(), num_bytes};
+    }
+
     // Puts the files in the order of their bytes in the stream.
     void sort_by_stream();
 

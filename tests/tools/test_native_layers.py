@@ -21,7 +21,7 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
-    "search": {"common", "blocks"},
+    "search": {"common", "codec", "grammar", "parts", "blocks"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {"common", "codec", "grammar", "index", "statistics", "parts", "blocks", "search", "fuse", "shared"},
 }

@@ -1,0 +1,36 @@
+// The words and separators of a head, without its rules: what a search needs to know about a part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codec/codec.h"
+#include "parts/head_arrays.h"
+
+namespace gompfs {
+
+// Keeps its memory from one head to the next.
+class HeadTokens {
+  public:
+    // Reads the payload of a head whose pool has pool_size bytes. Returns false if it is not valid,
+    // as far as its tokens say.
+    bool read(Bytes payload, std::size_t pool_size);
+
+    // The local words, each with a space after it; the bytes of the local separators.
+    Bytes local_words() const { return Bytes(words_).first(words_size_); }
+    Bytes local_separators() const { return separators_; }
+    // Numbers in the section `words`, which may have fewer. Ascending.
+    std::span<const std::uint32_t> global_words() const { return arrays_->global_words; }
+    std::span<const std::uint32_t> global_separators() const { return arrays_->global_separators; }
+
+  private:
+    std::unique_ptr<HeadArrays> arrays_ = std::make_unique<HeadArrays>();
+    std::vector<std::uint8_t> words_;
+    std::size_t words_size_ = 0;
+    Bytes separators_;
+};
+
+}  // namespace gompfs

@@ -1,0 +1,71 @@
+// Tells which files cannot have a match, without decoding them: from the words in the heads of
+// their parts.
+//
+// Every match of a pattern contains certain literals (required_literals.h). Cut as the archive's
+// word rule cuts text, a literal consists of pieces of words: `foo(bar_` of a word that ends with
+// `foo`, and one that begins with `bar_`. A file whose parts do not have such words cannot have the
+// literal. (Words are those of whole files, because a literal may extend over the end of a part.)
+// Files that are not in parts with heads, and those that may begin with a byte order mark of
+// UTF-16, always remain.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "blocks/file_layouts.h"
+#include "grammar/word_rule.h"
+#include "parts/part_heads.h"
+#include "search/literal_finder.h"
+#include "search/required_literals.h"
+
+namespace gompfs::search {
+
+// A run of word bytes in a literal.
+struct WordPiece {
+    std::string bytes;
+    bool begins_word, ends_word;  // whether the literal has a separator next to it
+    bool is_caseless;
+
+    bool operator==(const WordPiece&) const = default;
+};
+
+class FileFilter {
+  public:
+    // Prepares a filter for a pattern. It is of no use if is_useless().
+    FileFilter(const std::vector<LiteralSet>& required, WordRule rule);
+
+    bool is_useless() const { return sets_.empty(); }
+
+    // Reads the heads of all parts on several threads. Throws what PartHeads throws.
+    void read_heads(PartHeads& heads, std::uint64_t block_size, unsigned num_threads);
+
+    // Whether a file may have a match.
+    bool may_match(const FileLayout& file) const;
+
+  private:
+    using Mask = std::uint64_t;  // of pieces
+    static constexpr Mask kAll = ~Mask{0};
+
+    struct Part {
+        std::uint64_t begin;  // in the stream; its end is the beginning of the next one
+        Mask mask;
+    };
+
+    bool add_set(const LiteralSet& set, WordRule rule);
+    int index_of(const WordPiece& piece);
+    Mask mask_of_words(Bytes words) const;
+    bool has_unknown(Bytes bytes) const;
+    std::vector<Mask> masks_of_tokens(const TokenList& tokens) const;
+    bool is_piece_of(const WordPiece& piece, std::string_view words, std::size_t at) const;
+
+    std::vector<WordPiece> pieces_;
+    std::vector<LiteralFinder> finders_;  // by piece
+    // Bytes of tokens that may match anything: byte order marks, letters that fold to ASCII.
+    std::vector<std::string_view> unknown_;
+    std::vector<std::vector<Mask>> sets_;  // of each required set, the pieces of each literal
+    std::vector<Part> parts_;              // in the order of the stream
+};
+
+}  // namespace gompfs::search

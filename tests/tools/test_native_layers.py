@@ -21,7 +21,7 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
-    "search": {"common", "codec", "grammar", "parts", "blocks"},
+    "search": {"common", "grammar", "parts", "blocks"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {"common", "codec", "grammar", "index", "statistics", "parts", "blocks", "search", "fuse", "shared"},
 }

@@ -22,7 +22,7 @@ SearchEffort search_effort(int level, bool entropy_coded) {
         {.chain_length = 12, .nice_length = 128, .lazy_steps = 1, .finds_short = true},
         {.chain_length = 24, .nice_length = 128, .lazy_steps = 1, .finds_short = true},
         {.chain_length = 48, .nice_length = 256, .lazy_steps = 2, .finds_short = true},
-        {.chain_length = 256, .nice_length = 426, .lazy_steps = 2, .finds_short = true},
+        {.chain_length = 512, .nice_length = 426, .lazy_steps = 2, .finds_short = true},
         {.chain_length = 128, .nice_length = 128, .optimal = true},
     };
     static constexpr SearchEffort kByteCoded[] = {

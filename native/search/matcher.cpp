@@ -5,8 +5,10 @@
 #include <pcre2.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "common/cancellation.h"
 #include "search/lines.h"
 #include "search/utf8.h"
 
@@ -15,6 +17,9 @@ namespace {
 
 constexpr std::size_t kMaxPatternSize = 1 << 20;  // of all patterns together
 constexpr std::size_t kJitStackStart = 32 << 10, kJitStackMost = 4 << 20;
+constexpr std::size_t kLongLine = 64 << 10;
+constexpr std::size_t kStartsAtOnce = 4096;
+constexpr std::chrono::seconds kMaxTime{10};    // for one match in a text with long lines
 constexpr std::uint32_t kMaxSteps = 5'000'000;  // for the matches that begin at one position
 constexpr std::uint32_t kMaxHeap = 64 << 10;    // in KiB, where PCRE2 has no compiler
 
@@ -109,8 +114,10 @@ class CompiledPattern {
     CompiledPattern(const PcreText& text, bool is_utf8) {
         const CompileContext context(require_memory(pcre2_compile_context_create(nullptr)));
         pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
-        std::uint32_t flags = PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C;
-        flags |= is_utf8 ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF : 0;
+        std::uint32_t flags = PCRE2_USE_OFFSET_LIMIT | PCRE2_MULTILINE | PCRE2_NO_AUTO_CAPTURE |
+                              PCRE2_NEVER_BACKSLASH_C;
+        // A dot does not match bytes that are not UTF-8, so .* may begin after such a byte.
+        flags |= is_utf8 ? PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NO_DOTSTAR_ANCHOR : 0;
         flags |= text.is_caseless ? PCRE2_CASELESS : 0;
         int error = 0;
         PCRE2_SIZE offset = 0;
@@ -172,7 +179,42 @@ MatchSession::MatchSession(const Matcher& matcher)
 
 MatchSession::~MatchSession() = default;
 
-void MatchSession::prepare(std::string_view text) { is_ascii_ = search::is_ascii(text); }
+void MatchSession::prepare(std::string_view text) {
+    is_ascii_ = search::is_ascii(text);
+    has_long_lines_ = false;
+    for (std::size_t at = 0; text.size() - at > kLongLine && !has_long_lines_; at += kLongLine) {
+        has_long_lines_ = memrchr(text.data() + at, '\n', kLongLine) == nullptr;
+    }
+}
+
+int MatchSession::match(const CompiledPattern& pattern, std::string_view text, std::size_t from) {
+    return pcre2_match(pattern.code.get(), bytes_of(text), text.size(), from, 0, state_->data.get(),
+                       state_->context.get());
+}
+
+// The time that a line takes may grow with the square of its length. So only some starts of matches
+// are tried at once, and the time is limited.
+int MatchSession::match_in_steps(const CompiledPattern& pattern, std::string_view text,
+                                 std::size_t from) {
+    const auto started = std::chrono::steady_clock::now();
+    int result = PCRE2_ERROR_NOMATCH;
+    while (result == PCRE2_ERROR_NOMATCH && from <= text.size()) {
+        std::size_t next = std::min(from + kStartsAtOnce, text.size());
+        while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) {
+            ++next;  // not inside a character
+        }
+        next += next == text.size();
+        pcre2_set_offset_limit(state_->context.get(), next - 1);
+        result = match(pattern, text, from);
+        from = next;
+        throw_if_cancelled();
+        if (std::chrono::steady_clock::now() - started > kMaxTime) {
+            throw SearchError("the pattern takes too long on a line");
+        }
+    }
+    pcre2_set_offset_limit(state_->context.get(), PCRE2_UNSET);
+    return result;
+}
 
 std::optional<Match> MatchSession::find(std::string_view text, std::size_t from) {
     if (matcher_.is_literal_) {
@@ -184,8 +226,8 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
     }
     const CompiledPattern& pattern =
         is_ascii_ && matcher_.ascii_ ? *matcher_.ascii_ : *matcher_.other_;
-    const int result = pcre2_match(pattern.code.get(), bytes_of(text), text.size(), from, 0,
-                                   state_->data.get(), state_->context.get());
+    const int result =
+        has_long_lines_ ? match_in_steps(pattern, text, from) : match(pattern, text, from);
     if (result == PCRE2_ERROR_NOMATCH) {
         return std::nullopt;
     }

@@ -81,10 +81,14 @@ class MatchSession {
     std::optional<Match> find_in_lines(std::string_view text, std::size_t from);
 
   private:
+    int match(const CompiledPattern& pattern, std::string_view text, std::size_t from);
+    int match_in_steps(const CompiledPattern& pattern, std::string_view text, std::size_t from);
+
     struct State;
     const Matcher& matcher_;
     std::unique_ptr<State> state_;
     bool is_ascii_ = false;
+    bool has_long_lines_ = false;
 };
 
 }  // namespace gompfs::search

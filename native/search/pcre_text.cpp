@@ -184,7 +184,15 @@ void Writer::write_boundary(const Node& node) {
 }
 
 void Writer::write_repeat(const Node& node) {
-    write_group(node.children.front());
+    // PCRE2 repeats single characters faster than groups.
+    Writer child(kind_, is_multi_line_, is_all_caseless_);
+    child.write(node.children.front());
+    const bool is_bracket = child.text.size() > 2 && child.text.starts_with('[') &&
+                            child.text.find(']') == child.text.size() - 1;
+    const bool is_character =
+        child.text.size() == 1 &&
+        (child.text[0] == '.' || is_alphanumeric(static_cast<unsigned char>(child.text[0])));
+    text += is_bracket || is_character ? child.text : "(?:" + child.text + ')';
     if (node.most != Node::kNoMaximum || node.least > 1) {
         text += '{' + std::to_string(node.least);
         if (node.most != node.least) {

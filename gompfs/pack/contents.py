@@ -23,10 +23,10 @@ from gompfs.index.writer import IndexWriter
 from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text_parts import TextParts
 
-_WHOLE_FILE_SIZE = 4 << 20
 _PIECE_SIZE = 1 << 20
 
 
@@ -102,7 +102,7 @@ class ContentWriter:
         """Store the content of a regular file. Returns the size that was stored."""
         if entry.size == 0 and entry.can_reopen:
             return 0
-        if entry.size <= _WHOLE_FILE_SIZE and entry.data_ranges is None:
+        if entry.size <= MAX_WHOLE_SIZE and entry.data_ranges is None:
             return self._add_whole(ino, entry)
         key = self._content_key(entry) if entry.can_reopen and entry.size in self._sizes else None
         known = self._known.get(key) if key is not None else None
@@ -172,7 +172,7 @@ class ContentWriter:
             self.warnings.append(f"{display_path(entry.path)}: file changed as we read it")
             content = content[: entry.size]
         text = self._text if self._text is not None and is_text(content) else None
-        key = (len(content), hashlib.sha256(content).digest())
+        key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
         known = self._known.get(key)
         if known is not None:
             self.num_duplicates += 1

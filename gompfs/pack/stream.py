@@ -69,7 +69,8 @@ class StreamWriter:
         self._codec = codec
         self._max_part_size = part_size
         self._batch_size = max(_BATCH_BYTES // block_size, 1) * block_size
-        self._buffer = bytearray()
+        self._waiting: list[bytes | memoryview] = []  # less than a batch, in pieces
+        self._waiting_size = 0
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode")
         self._batches: deque[Future[list[EncodedBlock]]] = deque()
         self._blocks: list[WrittenBlock] = []
@@ -90,7 +91,7 @@ class StreamWriter:
         return sum(size for _, size in self.parts) + self._part_size
 
     def append(self, data: bytes | memoryview) -> int:
-        """Append bytes to the stream. Returns the address of the first, relative to the start of the segment."""
+        """Append bytes, which must not change later. Returns the address of the first, relative to the segment."""
         start = self.address
         view = memoryview(data)
         while len(view):
@@ -103,19 +104,24 @@ class StreamWriter:
 
     def _append_to_part(self, data: memoryview) -> None:
         self._part_size += len(data)
-        self._buffer += data
-        while len(self._buffer) >= self._batch_size:
-            batch = bytes(memoryview(self._buffer)[: self._batch_size])
-            del self._buffer[: self._batch_size]
-            self._submit(batch)
+        self._waiting.append(data)
+        self._waiting_size += len(data)
+        if self._waiting_size >= self._batch_size:
+            waiting = memoryview(b"".join(self._waiting))
+            end = len(waiting) // self._batch_size * self._batch_size
+            for start in range(0, end, self._batch_size):
+                self._submit(waiting[start : start + self._batch_size])
+            self._waiting = [bytes(waiting[end:])]
+            self._waiting_size = len(waiting) - end
 
     def end_part(self, kind: PartKind = PartKind.DATA) -> None:
         """End the open part, if it has bytes: the next byte begins a new block."""
         if not self._part_size:
             return
-        if self._buffer:
-            self._submit(bytes(self._buffer))
-            self._buffer.clear()
+        if self._waiting_size:
+            self._submit(b"".join(self._waiting))
+            self._waiting = []
+            self._waiting_size = 0
         self.parts.append((kind, self._part_size))
         self._part_starts.append(self._part_start)
         self._part_start += -(-self._part_size // self._block_size) * self._block_size
@@ -147,7 +153,7 @@ class StreamWriter:
         """Stop compressing. Nothing more is written."""
         self._executor.shutdown(cancel_futures=True)
 
-    def _submit(self, batch: bytes) -> None:
+    def _submit(self, batch: bytes | memoryview) -> None:
         while len(self._batches) >= _MAX_BATCHES:
             self._collect()
         self._batches.append(

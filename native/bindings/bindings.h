@@ -31,6 +31,9 @@ void bind_report(nanobind::module_& statistics);
 void bind_index_pages(nanobind::module_& index);
 void bind_index_blocks(nanobind::module_& index);
 
+// gompfs._native.sources
+void bind_file_loader(nanobind::module_& sources);
+
 // gompfs._native.blocks
 void bind_block_reader(nanobind::module_& blocks);
 void bind_stored_sizes(nanobind::module_& blocks);

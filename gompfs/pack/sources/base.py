@@ -40,7 +40,7 @@ class SourceEntry:
 
     `data_ranges` lists the (file_offset, size) of the ranges that hold data, ascending and disjoint; None means the
     whole file. If `hard_link_to` is set, the entry has no content, and its own metadata are ignored. `may_be_linked` is
-    False if no hard link to the entry follows.
+    False if no hard link to the entry follows. `sha256` is the hash of the whole content if the source knows it.
     """
 
     path: bytes
@@ -55,6 +55,7 @@ class SourceEntry:
     xattrs: dict[bytes, bytes] = field(default_factory=dict)
     data_ranges: list[tuple[int, int]] | None = None
     may_be_linked: bool = True
+    sha256: bytes | None = None
 
     @property
     def can_reopen(self) -> bool:
@@ -73,7 +74,7 @@ class SourceEntry:
         """
         raise PackError("has no content of its own", path=self.path)
 
-    def read_all(self) -> bytes:
+    def read_all(self) -> bytes | memoryview:
         """Returns the whole content in one call, which is fast for small files. Holes are zeros."""
         return self.read_at(0, self.size)
 

@@ -5,33 +5,44 @@ directory, so paths may be longer than PATH_MAX, and a directory that is renamed
 `_MAX_OPEN_DIRECTORIES` levels stay open. Closed levels are opened again through `..` and checked to be the same
 directories.
 
-The kernel is asked to read the next files of a directory while the caller works on others: waiting for each file of a
-source tree in turn takes longer than packing it.
+The walk is ahead of the entries that the caller takes: threads of a FileLoader open, read and hash the next files, and
+list the next directories. Waiting for each file of a source tree in turn takes longer than packing it, above all if the
+tree is on another machine.
 """
 
 from __future__ import annotations
 
 import enum
 import errno
+import itertools
 import os
+import resource
 import stat
-import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 
+from gompfs._native.sources import AnnouncedDirectory, AnnouncedFile, FileLoader, OpenDirectory
 from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
-from gompfs.pack.sources.local_file import OPEN_FLAGS, LocalFileEntry, find_data_ranges, read_xattrs
+from gompfs.pack.sources.local_file import (
+    MAX_WHOLE_SIZE,
+    OPEN_FLAGS,
+    LocalFileEntry,
+    find_data_ranges,
+    read_xattrs,
+)
 
 __all__ = ["DirectorySource", "FileSource"]
 
 _MAX_OPEN_DIRECTORIES = 64
-_FILES_AHEAD = 32
-_BYTES_AHEAD = 1 << 20  # of each file
+_ENTRIES_AHEAD = 256
+_DIRECTORIES_AHEAD = 8  # of each level
+_BYTES_AHEAD = 64 << 20
+_MAX_THREADS = 64
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY
-_ENCODING = sys.getfilesystemencoding()
 # Errors of opening a file that was replaced by a symlink, a socket or a FIFO after it was listed.
 _TYPE_CHANGED = (errno.ELOOP, errno.ENXIO, errno.ENOTDIR)
 
@@ -43,13 +54,20 @@ class _Kind(enum.IntEnum):
 
 
 @dataclass(slots=True)
-class _OpenDirectory:
-    """One level of the walk: its path prefix and the remaining names. `descriptor` is -1 while it is closed."""
+class _Level:
+    """One level of the walk. `directory` is None while it is closed."""
 
     prefix: bytes
-    descriptor: int
+    directory: OpenDirectory | None
     identity: tuple[int, int]
-    names: Iterator[tuple[bytes, _Kind]]
+    names: Iterator[tuple[bytes, int]]
+    directories: Iterator[bytes]
+    """The names of directories that are not announced yet."""
+    announced: dict[bytes, AnnouncedDirectory] = field(default_factory=dict)
+
+
+_Pending = Callable[[], SourceEntry | None]
+"""Returns an entry that was announced, or None, with a warning, if it is left out."""
 
 
 class _LocalSource:
@@ -101,8 +119,7 @@ class _LocalSource:
         if not stat.S_ISREG(status.st_mode):
             self._warn(path, "changed its type before it was read; left out")
             return None
-        if self.skip_inodes and (status.st_dev, status.st_ino) in self.skip_inodes:
-            self._warn(path, "is the archive; left out")
+        if self._is_skipped(status.st_dev, status.st_ino, path):
             return None
         first_name = self._first_name(status, path) if status.st_nlink > 1 else None
         return LocalFileEntry(
@@ -118,11 +135,17 @@ class _LocalSource:
             read_xattrs(descriptor),
             find_data_ranges(descriptor, status) if first_name is None else None,
             status.st_nlink > 1,
-            descriptor,
-            self._local_path(path),
-            self.warnings,
+            file_descriptor=descriptor,
+            local_path=self._local_path(path),
+            warnings=self.warnings,
             may_be_left_out=self._skip_unreadable,
         )
+
+    def _is_skipped(self, device: int, number: int, path: bytes) -> bool:
+        if (device, number) not in self.skip_inodes:
+            return False
+        self._warn(path, "is the archive; left out")
+        return True
 
     def _first_name(self, status: os.stat_result, path: bytes) -> bytes | None:
         """Returns the earlier path of an inode with several names, or None if this is its first path."""
@@ -228,139 +251,141 @@ class DirectorySource(_LocalSource):
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""
-        levels: list[_OpenDirectory] = []
         self._first_names.clear()
-        try:
-            root_entry = self._enter(levels, self._root, b"")
-            if root_entry is None:
-                raise PackError("vanished before it was read", path=self._root)
-            yield root_entry
-            yield from self._walk(levels)
-        finally:
-            for level in levels:
-                _close(level)
+        most_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        num_ahead = _ENTRIES_AHEAD if most_open < 0 else min(_ENTRIES_AHEAD, most_open // 4)
+        loader = FileLoader(MAX_WHOLE_SIZE, _BYTES_AHEAD, _MAX_THREADS)
+        pending: deque[_Pending] = deque()
+        for announced in self._walk(loader):
+            pending.append(announced)
+            if len(pending) > num_ahead:
+                yield from _take(pending.popleft())
+        while pending:
+            yield from _take(pending.popleft())
 
-    def _walk(self, levels: list[_OpenDirectory]) -> Iterator[SourceEntry]:
+    def _walk(self, loader: FileLoader) -> Iterator[_Pending]:
+        levels: list[_Level] = []
+        try:
+            yield partial(_same, self._enter(loader, levels, self._root, b""))
+        except OSError as error:
+            self._leave_out(b"", error)
+            raise PackError("vanished before it was read", path=self._root) from error
         while levels:
             level = levels[-1]
             for name, kind in level.names:
                 path = level.prefix + name
-                if kind is _Kind.REGULAR:
-                    file = self._regular_entry(name, path, level.descriptor)
-                    if file is not None:
-                        try:
-                            yield file
-                        finally:
-                            file.release()
-                elif kind is _Kind.OTHER:
-                    entry = self._other_entry(name, path, level.descriptor)
-                    if entry is not None:
-                        yield entry
+                assert level.directory is not None
+                if kind == _Kind.REGULAR:
+                    yield partial(self._loaded_entry, path, loader.load(level.directory, name))
+                elif kind == _Kind.OTHER:
+                    yield partial(self._entry_below, level.directory, name, path)
                 else:
-                    entry = self._enter(levels, name, path)
-                    if entry is not None:
-                        yield entry
-                        break
+                    try:
+                        entry = self._enter(loader, levels, name, path)
+                    except OSError as error:
+                        yield partial(self._leave_out, path, error)
+                        continue
+                    yield partial(_same, entry)
+                    break
             else:
                 self._leave(levels)
 
-    def _enter(self, levels: list[_OpenDirectory], name: bytes, path: bytes) -> SourceEntry | None:
-        """Open a directory and push it. Returns its entry, or None, with a warning, if it is left out."""
-        parent = levels[-1] if levels else None
-        flags = _DIRECTORY_FLAGS | (os.O_NOFOLLOW if parent else 0)
-        prefix = path + b"/" if path else b""
-        descriptor = -1
+    def _entry_below(self, directory: OpenDirectory, name: bytes, path: bytes) -> SourceEntry | None:
+        return self._other_entry(name, path, directory.descriptor)
+
+    def _loaded_entry(self, path: bytes, announced: AnnouncedFile) -> LocalFileEntry | None:
+        """Returns the entry of a file that the loader has opened, or None, with a warning, if it is left out."""
+        error, status, has_xattrs, has_changed, descriptor, content, sha256 = announced.take()
+        mode, uid, gid, seconds, nanoseconds, size, device, number = status
         try:
-            descriptor = os.open(name, flags, dir_fd=parent.descriptor if parent else None)
-            status = os.fstat(descriptor)
-            xattrs = read_xattrs(descriptor)
-            is_boundary = self._one_file_system and levels and status.st_dev != levels[0].identity[0]
-            names = [] if is_boundary else self._list_names(descriptor, prefix)
-        except OSError as error:
-            if descriptor >= 0:
-                os.close(descriptor)
-            self._leave_out(path, error)
-            return None
-        level = _OpenDirectory(prefix, descriptor, (status.st_dev, status.st_ino), iter(()))
-        level.names = _with_read_ahead(level, names)
-        levels.append(level)
+            if error:
+                raise OSError(error, os.strerror(error))
+            if content is None:
+                entry = self._describe_open_file(descriptor, path)
+            elif self._is_skipped(device, number, path):
+                entry = None
+            else:
+                mtime_ns = seconds * 10**9 + nanoseconds
+                entry = LocalFileEntry(path, mode, uid, gid, mtime_ns, size, may_be_linked=False, sha256=sha256)
+                entry.content, entry.has_changed = content, has_changed
+                entry.local_path, entry.warnings = self._local_path(path), self.warnings
+                if has_xattrs:
+                    entry.xattrs = read_xattrs(descriptor)
+        except OSError as failure:
+            self._leave_out(path, failure)
+            entry = None
+        if descriptor >= 0 and (entry is None or entry.file_descriptor < 0):
+            os.close(descriptor)
+        return entry
+
+    def _enter(self, loader: FileLoader, levels: list[_Level], name: bytes, path: bytes) -> SourceEntry:
+        """Open a directory and push it. Returns its entry. Raises OSError."""
+        prefix = path + b"/" if path else b""
+        announced = self._announced_directory(loader, levels, name)
+        error, status, has_xattrs, directory, names = announced.take()
+        mode, uid, gid, seconds, nanoseconds, _, device, number = status
+        if error:
+            raise OSError(error, os.strerror(error))
+        xattrs = read_xattrs(directory.descriptor) if has_xattrs else {}
+        if self._rules:
+            excludes = self._rules.excludes
+            names = [(name, kind) for name, kind in names if not excludes(prefix + name, kind == _Kind.DIRECTORY)]
+        directories = iter([name for name, kind in names if kind == _Kind.DIRECTORY])
+        levels.append(_Level(prefix, directory, (device, number), iter(names), directories))
+        self._announce_directories(loader, levels)
         if len(levels) > _MAX_OPEN_DIRECTORIES:
-            _close(levels[-1 - _MAX_OPEN_DIRECTORIES])
-        return SourceEntry(
-            path,
-            status.st_mode,
-            status.st_uid,
-            status.st_gid,
-            status.st_mtime_ns,
-            xattrs=xattrs,
-            may_be_linked=False,
-        )
+            levels[-1 - _MAX_OPEN_DIRECTORIES].directory = None
+        return SourceEntry(path, mode, uid, gid, seconds * 10**9 + nanoseconds, xattrs=xattrs, may_be_linked=False)
 
-    def _list_names(self, descriptor: int, prefix: bytes) -> list[tuple[bytes, _Kind]]:
-        """Returns the names of an open directory that are not excluded."""
-        names = _list_names(descriptor)
-        if not self._rules:
-            return names
-        excludes = self._rules.excludes
-        return [(name, kind) for name, kind in names if not excludes(prefix + name, kind is _Kind.DIRECTORY)]
+    def _announced_directory(self, loader: FileLoader, levels: list[_Level], name: bytes) -> AnnouncedDirectory:
+        """Returns the result for the next directory of the last level, and announces those after it."""
+        if not levels:
+            return loader.list(None, name)
+        level = levels[-1]
+        if name not in level.announced:
+            self._announce_directories(loader, levels, 1)
+        announced = level.announced.pop(name)
+        self._announce_directories(loader, levels)
+        return announced
 
-    def _leave(self, levels: list[_OpenDirectory]) -> None:
+    def _announce_directories(self, loader: FileLoader, levels: list[_Level], least: int = 0) -> None:
+        """Have the loader list the next directories of the last level, at least `least`."""
+        level = levels[-1]
+        assert level.directory is not None
+        device = levels[0].identity[0] if self._one_file_system else None
+        num_missing = max(_DIRECTORIES_AHEAD, least) - len(level.announced)
+        for name in itertools.islice(level.directories, num_missing):
+            level.announced[name] = loader.list(level.directory, name, device)
+
+    def _leave(self, levels: list[_Level]) -> None:
         """Pop a finished directory, and open its parent again if that was closed."""
         done = levels.pop()
-        try:
-            if levels and levels[-1].descriptor < 0:
-                self._reopen(levels[-1], done.descriptor)
-        finally:
-            _close(done)
+        if levels and levels[-1].directory is None:
+            assert done.directory is not None
+            self._reopen(levels[-1], done.directory.descriptor)
 
-    def _reopen(self, level: _OpenDirectory, child: int) -> None:
+    def _reopen(self, level: _Level, child: int) -> None:
         path = self._local_path(level.prefix)
         try:
-            level.descriptor = os.open(b"..", _DIRECTORY_FLAGS, dir_fd=child)
-            status = os.fstat(level.descriptor)
+            level.directory = OpenDirectory(os.open(b"..", _DIRECTORY_FLAGS, dir_fd=child))
+            status = os.fstat(level.directory.descriptor)
         except OSError as error:
             raise PackError(f"cannot return to the directory: {error.strerror}", path=path) from error
         if (status.st_dev, status.st_ino) != level.identity:
             raise PackError("the directory was moved while it was read", path=path)
 
 
-def _list_names(descriptor: int) -> list[tuple[bytes, _Kind]]:
-    """Returns the names of an open directory in byte order, with the kind of each."""
-    names = []
-    with os.scandir(descriptor) as listing:
-        for item in listing:
-            if item.is_file(follow_symlinks=False):
-                kind = _Kind.REGULAR
-            elif item.is_dir(follow_symlinks=False):
-                kind = _Kind.DIRECTORY
-            else:
-                kind = _Kind.OTHER
-            names.append((item.name.encode(_ENCODING, "surrogateescape"), kind))
-    names.sort()
-    return names
+def _same(entry: SourceEntry) -> SourceEntry:
+    return entry
 
 
-def _with_read_ahead(level: _OpenDirectory, names: list[tuple[bytes, _Kind]]) -> Iterator[tuple[bytes, _Kind]]:
-    """Yields the names of a directory. Has the kernel read files some time before their names are taken."""
-    for index, item in enumerate(names):
-        if index % _FILES_AHEAD == 0:
-            start = index + _FILES_AHEAD if index else 0
-            for name, kind in names[start : index + 2 * _FILES_AHEAD]:
-                if kind is _Kind.REGULAR:
-                    _read_ahead(level.descriptor, name)
-        yield item
-
-
-def _read_ahead(directory: int, name: bytes) -> None:
-    with suppress(OSError):  # whoever reads the file reports what is wrong
-        descriptor = os.open(name, OPEN_FLAGS, dir_fd=directory)
+def _take(pending: _Pending) -> Iterator[SourceEntry]:
+    """Yields an entry that was announced, unless it is left out, and releases it."""
+    entry = pending()
+    if isinstance(entry, LocalFileEntry):
         try:
-            os.posix_fadvise(descriptor, 0, _BYTES_AHEAD, os.POSIX_FADV_WILLNEED)
+            yield entry
         finally:
-            os.close(descriptor)
-
-
-def _close(level: _OpenDirectory) -> None:
-    descriptor, level.descriptor = level.descriptor, -1
-    if descriptor >= 0:
-        os.close(descriptor)
+            entry.release()
+    elif entry is not None:
+        yield entry

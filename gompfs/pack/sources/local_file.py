@@ -1,7 +1,7 @@
 """Regular files of the local file system: metadata from an open descriptor, content, holes, extended attributes.
 
-A file is opened when its entry is created, and closed when the next entry is taken. This costs no more system calls
-than a stat followed by an open, and a file that has vanished or cannot be read is detected before its entry is yielded.
+A file is opened before its entry is created, so one that has vanished or cannot be read is detected before its entry is
+yielded. Its content is in memory, or it is closed when the next entry is taken.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from gompfs.errors import PackError, UnreadableFileError, display_path
 from gompfs.pack.sources.base import SourceEntry
 
-__all__ = ["OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
+__all__ = ["MAX_WHOLE_SIZE", "OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
+
+MAX_WHOLE_SIZE = 4 << 20
+"""Files of up to this size are read whole."""
 
 # O_NONBLOCK and O_NOFOLLOW: the name may have become a FIFO or a symlink since the directory was listed.
 OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
@@ -23,9 +26,10 @@ _NO_XATTRS = (errno.ENOTSUP, errno.ENODATA, errno.EPERM, errno.EACCES)
 
 @dataclass(slots=True)
 class LocalFileEntry(SourceEntry):
-    """A regular file, open as `file_descriptor` until `release`.
+    """A regular file, open as `file_descriptor` until `release`, or with its `content` in memory.
 
-    If `may_be_left_out` is set, a failed read raises UnreadableFileError instead of PackError.
+    `has_changed` says whether the file changed while its content was read. If `may_be_left_out` is set, a failed read
+    raises UnreadableFileError instead of PackError.
     """
 
     file_descriptor: int = -1
@@ -33,6 +37,8 @@ class LocalFileEntry(SourceEntry):
     warnings: list[str] = field(default_factory=list)
     was_read: bool = False
     may_be_left_out: bool = False
+    content: memoryview | None = None
+    has_changed: bool = False
 
     @property
     def can_reopen(self) -> bool:
@@ -41,6 +47,9 @@ class LocalFileEntry(SourceEntry):
 
     def read_at(self, file_offset: int, size: int) -> bytes:
         """See `SourceEntry.read_at`. If the file has shrunk since it was opened, the missing bytes are zeros."""
+        if self.content is not None:
+            self.was_read = True
+            return bytes(self.content[file_offset : file_offset + size])
         if self.file_descriptor < 0:
             raise PackError("was not read before the next entry was taken", path=self.local_path)
         self.was_read = True
@@ -58,9 +67,12 @@ class LocalFileEntry(SourceEntry):
             pieces.append(bytes(missing))
         return b"".join(pieces)
 
-    def read_all(self) -> bytes:
-        """Returns the whole content, with one system call for most files."""
-        return self.read_at(0, self.size)
+    def read_all(self) -> bytes | memoryview:
+        """Returns the whole content, with one system call if it is not in memory."""
+        if self.content is None:
+            return self.read_at(0, self.size)
+        self.was_read = True
+        return self.content
 
     def _read_some(self, file_offset: int, size: int) -> bytes:
         try:
@@ -74,12 +86,12 @@ class LocalFileEntry(SourceEntry):
 
     def release(self) -> None:
         """Close the file. Warn if it has changed since its metadata was read."""
-        descriptor, self.file_descriptor = self.file_descriptor, -1
-        if descriptor < 0:
-            return
-        now = os.fstat(descriptor)
-        os.close(descriptor)
-        if self.was_read and (now.st_mtime_ns != self.mtime_ns or now.st_size != self.size):
+        descriptor, self.file_descriptor, self.content = self.file_descriptor, -1, None
+        if descriptor >= 0:
+            now = os.fstat(descriptor)
+            os.close(descriptor)
+            self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
+        if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
 
 

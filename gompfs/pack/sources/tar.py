@@ -180,7 +180,12 @@ class TarSource:
         if kind == stat.S_IFREG:
             ranges = member.stored_ranges
             return _MemberEntry(
-                *attributes, member.size, 0, None, None, xattrs, ranges, True, reader, member.offset_data
+                *attributes,
+                member.size,
+                xattrs=xattrs,
+                data_ranges=ranges,
+                reader=reader,
+                data_position=member.offset_data,
             )
         entry = SourceEntry(*attributes, xattrs=xattrs)
         if kind == stat.S_IFLNK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import socket
@@ -14,8 +15,9 @@ from pathlib import Path
 import pytest
 from tree_helpers import list_directory, list_source
 
+from gompfs._native.sources import AnnouncedFile, FileLoader, OpenDirectory
 from gompfs.errors import PackError
-from gompfs.pack.sources import open_source
+from gompfs.pack.sources import directory, open_source
 
 
 def test_the_odd_tree_is_read_exactly(odd_tree: Path) -> None:
@@ -141,7 +143,11 @@ def test_sockets_are_left_out_with_a_warning(tmp_path: Path) -> None:
 
 class TestChangesWhileReading:
     @pytest.fixture
-    def tree(self, tmp_path: Path) -> Path:
+    def tree(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A tree that is not read ahead, so that a test can change what comes next."""
+        monkeypatch.setattr(directory, "_ENTRIES_AHEAD", 0)
+        monkeypatch.setattr(directory, "_DIRECTORIES_AHEAD", 0)
+        monkeypatch.setattr(directory, "MAX_WHOLE_SIZE", 0)
         for name in "abc":
             (tmp_path / name).write_bytes(name.encode() * 1000)
         return tmp_path
@@ -259,22 +265,47 @@ def test_the_next_files_are_read_ahead(tmp_path: Path, monkeypatch: pytest.Monke
     files = [tmp_path / folder / f"{number:03}" for folder in ("", "directory") for number in range(200)]
     for path in (*files, tmp_path / "left-out", tmp_path / "directory" / "left-out"):
         path.write_bytes(b"content")
-    ahead: list[str] = []
-    advise = os.posix_fadvise
+    announced: list[str] = []
 
-    def note(descriptor: int, offset: int, size: int, advice: int) -> None:
-        assert advice == os.POSIX_FADV_WILLNEED
-        ahead.append(os.readlink(f"/proc/self/fd/{descriptor}"))
-        advise(descriptor, offset, size, advice)
+    class NotedLoader(FileLoader):
+        def load(self, directory: OpenDirectory, name: bytes) -> AnnouncedFile:
+            folder = os.readlink(f"/proc/self/fd/{directory.descriptor}")
+            announced.append(os.path.join(folder, os.fsdecode(name)))
+            return super().load(directory, name)
 
-    monkeypatch.setattr(os, "posix_fadvise", note)
+    monkeypatch.setattr(directory, "FileLoader", NotedLoader)
     taken = 0
     for entry in open_source(tmp_path, exclude=[b"left-out"]).entries():
         if entry.has_content:
-            assert str(tmp_path / os.fsdecode(entry.path)) in ahead
+            assert str(tmp_path / os.fsdecode(entry.path)) in announced
             taken += 1
-            assert len(ahead) <= taken + 64
-    assert sorted(ahead) == sorted(map(str, files))
+            assert len(announced) <= taken + 256
+    assert sorted(announced) == sorted(map(str, files))
+
+
+def test_content_ahead_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that together are larger than what is read ahead come all, with their content and its hash."""
+    monkeypatch.setattr(directory, "_BYTES_AHEAD", 10_000)
+    for number in range(100):
+        (tmp_path / f"{number:02}").write_bytes(bytes([number]) * (number * 250))
+    for entry in open_source(tmp_path).entries():
+        if entry.has_content:
+            expected = (tmp_path / os.fsdecode(entry.path)).read_bytes()
+            assert bytes(entry.read_all()) == expected
+            assert entry.sha256 == hashlib.sha256(expected).digest()
+
+
+def test_a_walk_that_is_given_up_closes_its_files(tmp_path: Path) -> None:
+    for number in range(50):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "file").write_bytes(b"content")
+        os.link(tmp_path / str(number) / "file", tmp_path / str(number) / "link")
+    before = len(os.listdir("/proc/self/fd"))
+    entries = open_source(tmp_path).entries()
+    for _ in range(20):
+        next(entries)
+    entries.close()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_the_archive_itself_is_left_out(tmp_path: Path) -> None:

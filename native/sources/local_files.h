@@ -1,0 +1,63 @@
+// Files and directories of the local file system, as packing needs them.
+//
+// Errors are part of the result, as an errno: whoever takes the result decides whether to stop or
+// to leave the file out.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/large_vector.h"
+#include "sources/descriptor.h"
+
+namespace gompfs {
+
+struct FileContent {
+    LargeVector<std::uint8_t> bytes;
+    std::array<std::uint8_t, 32> sha256;
+};
+
+// A file that was opened. `content` is there if the file is regular, has one name and no holes, is
+// small enough, and was read completely. The file is closed if there is nothing more to read.
+struct LocalFile {
+    int error = 0;  // of opening it
+    struct stat status{};
+    bool has_xattrs = false;   // or they cannot be listed
+    bool has_changed = false;  // while it was read
+    Descriptor file;
+    std::shared_ptr<FileContent> content;
+};
+
+struct LocalDirectory {
+    enum class Kind : std::uint8_t { directory, regular, other };
+    struct Name {
+        std::string name;
+        Kind kind;
+    };
+
+    int error = 0;  // of opening or listing it
+    struct stat status{};
+    bool has_xattrs = false;  // or they cannot be listed
+    std::shared_ptr<Descriptor> directory;
+    std::vector<Name> names;  // in byte order
+};
+
+// Opens a file without following a symlink, and without reading it. `directory` is a descriptor.
+LocalFile open_file(int directory, const std::string& name);
+
+// Whether read_file can read a file of at most max_size bytes. Otherwise, the kernel is asked to
+// read its beginning.
+bool can_be_read_whole(const LocalFile& file, std::uint64_t max_size);
+void read_file(LocalFile& file);
+
+// Opens and lists a directory. With `device`, a directory of another file system counts as empty.
+LocalDirectory list_directory(int parent, const std::string& name, bool follows_symlink,
+                              std::optional<dev_t> device);
+
+}  // namespace gompfs

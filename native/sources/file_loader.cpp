@@ -18,6 +18,8 @@ namespace {
 
 constexpr auto kLongWait = std::chrono::milliseconds(1);
 constexpr std::size_t kFirstThreads = 2;
+// Waking a thread takes about as long as reading a small file, so a thread is woken for several.
+constexpr std::size_t kTasksPerWake = 16;
 
 }  // namespace
 
@@ -54,7 +56,9 @@ void FileLoader::push(std::shared_ptr<Task> task) {
     if (threads_.size() < kFirstThreads) {
         start_thread();
     }
-    pushed_.notify_one();
+    if (waiting_.size() % kTasksPerWake == 0) {
+        pushed_.notify_one();
+    }
 }
 
 bool FileLoader::is_done(const Task& task) {
@@ -78,6 +82,7 @@ void FileLoader::wait(Task& task) {
     }
     if (std::chrono::steady_clock::now() - begin > kLongWait && !waiting_.empty()) {
         start_thread();
+        pushed_.notify_all();
     }
 }
 

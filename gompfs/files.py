@@ -1,6 +1,6 @@
 """The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`.
 
-    ArchiveFiles    listdir, stat, readlink, walk, open, read, stats
+    ArchiveFiles    listdir, stat, readlink, walk, open, read, stats, grep
     FileReader      an open file: a buffer over a raw file that reads blocks of the archive
 """
 
@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, AnyStr
 
@@ -31,6 +31,8 @@ from gompfs.model import Inode
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from gompfs.search import LineMatch
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -196,6 +198,43 @@ class ArchiveFiles:
             error.archive = str(self.archive.path)
             raise
         return records(task.columns, compute(os.fsencode(name), self.archive, query))
+
+    def grep(
+        self,
+        *patterns: str | bytes,
+        path: AnyPath = "",
+        fixed: bool = False,
+        ignore_case: bool = False,
+        words: bool = False,
+        multi_line: bool = False,
+        text: bool = False,
+        max_count: int | None = None,
+        globs: Sequence[str | bytes] = (),
+    ) -> Iterator[LineMatch]:
+        """Yields the lines at and below `path` that match one of the patterns, in the order of their paths.
+
+        The patterns and the arguments are those of `gompfs grep`: `fixed` for literals, `words` for matches without
+        word characters next to them, `multi_line` for matches of several lines, `text` to search binary files like
+        others, `max_count` to limit the lines of each file, `globs` to choose files. Each match has `path`,
+        `line_number`, `offset` in the file, `line` as bytes, and `spans` of the matches in the line. Raises OptionError
+        for a pattern that cannot be used, and at the end the error of a file that could not be read.
+        """
+        from gompfs.search import ArchiveSearch, Output, SearchQuery, line_matches
+
+        query = SearchQuery(
+            patterns=tuple(map(os.fsencode, patterns)),
+            fixed=fixed,
+            ignore_case=ignore_case,
+            words=words,
+            multi_line=multi_line,
+            text=text,
+            max_count=max_count,
+            globs=tuple(map(os.fsencode, globs)),
+            output=Output.JSON,
+            sort=True,
+        )
+        prefix = b"/".join(part for part in os.fsencode(path).split(b"/") if part not in (b"", b"."))
+        return line_matches(ArchiveSearch(self.archive, query, [(prefix, self.inode(path).ino)]))
 
     def inode(self, path: AnyPath, *, follow_symlinks: bool = True) -> Inode:
         """Returns the inode at a path: all stored attributes of the entry."""

@@ -6,18 +6,19 @@ import os
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from gompfs.cli.application import print_error
 from gompfs.cli.grep_options import grep_options, patterns_of, query_of
 from gompfs.cli.parameters import opened
-from gompfs.errors import GompfsError, display_path
+from gompfs.errors import GompfsError, MountError, display_path
 from gompfs.format import SUPERBLOCK_MAGIC
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
+    from gompfs.mount.system.mount_table import MountEntry
     from gompfs.search import SearchQuery, SearchTotals
 
 _EXIT_NO_MATCH = 1
@@ -32,9 +33,9 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     """Search the files of each ARCHIVE for lines that match PATTERN, or only those at and below each PATH.
 
     Patterns, options and output are those of ripgrep (rg). Archives are searched whole: hidden files are not
-    skipped, and .gitignore is not read. PATTERN is left out if -e or -f is given. With several archives, printed
-    paths begin with the path of the archive. The exit status is 0 if there was a match, 1 if there was none, and 2
-    if there was an error.
+    skipped, and .gitignore is not read. PATTERN is left out if -e or -f is given. ARCHIVE may also be a path in a
+    mount of an archive. With several archives, printed paths begin with the path of the archive. The exit status
+    is 0 if there was a match, 1 if there was none, and 2 if there was an error.
     """
     try:
         status = _Grep(arguments, options).run()
@@ -45,6 +46,16 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
         print_error(str(error) if isinstance(error, GompfsError) else f"{place}{error.strerror}")
         status = _EXIT_ERROR
     ctx.exit(status)
+
+
+class _Target(NamedTuple):
+    """An archive to search, as the user named it: by its path, or by a path in a mount of it."""
+
+    name: str
+    archive: str
+    path: str = ""
+    """The path in the archive."""
+    is_mounted: bool = False
 
 
 class _Grep:
@@ -62,9 +73,9 @@ class _Grep:
             self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
         if not rest:
             raise click.UsageError("Missing argument 'ARCHIVE...'.")
-        self._archives = [rest.pop(0)]
-        while rest and _is_archive(rest[0]):
-            self._archives.append(rest.pop(0))
+        self._targets = [_target(rest.pop(0))]
+        while rest and (_is_archive(rest[0]) or _mount_of(rest[0]) is not None):
+            self._targets.append(_target(rest.pop(0)))
         self._paths = rest
         self._output = sys.stdout.buffer
         self._has_printed = self._has_errors = False
@@ -74,11 +85,10 @@ class _Grep:
         from gompfs.search import SearchTotals
 
         totals = SearchTotals()
-        for path in self._archives:
-            with opened(
-                path, engine=self._options["engine"], num_threads=self._options["threads"], with_warnings=True
-            ) as archive:
-                totals = totals.plus(self._search(archive, path))
+        for target in self._targets:
+            engine, num_threads = self._options["engine"], self._options["threads"]
+            with opened(target.archive, engine=engine, num_threads=num_threads) as archive:
+                totals = totals.plus(self._search(archive, target))
             if self._options["quiet"] and totals.files_with_matches:
                 break
         self._print_totals(totals)
@@ -88,11 +98,11 @@ class _Grep:
             return 0 if self._has_printed else _EXIT_NO_MATCH
         return 0 if totals.files_with_matches else _EXIT_NO_MATCH
 
-    def _search(self, archive: Archive, name: str) -> SearchTotals:
+    def _search(self, archive: Archive, target: _Target) -> SearchTotals:
         from gompfs.search import ArchiveSearch, SearchTotals
 
-        roots = self._roots(archive, name)
-        is_one_file = len(self._archives) == 1 and len(roots) == 1 and stat.S_ISREG(archive.inode(roots[0][1]).mode)
+        roots = self._roots(archive, target)
+        is_one_file = len(self._targets) == 1 and len(roots) == 1 and stat.S_ISREG(archive.inode(roots[0][1]).mode)
         query = query_of(self._options, self._patterns, has_paths=not is_one_file)
         if not roots:
             return SearchTotals()
@@ -112,14 +122,16 @@ class _Grep:
             self._has_errors = True
         return search.totals
 
-    def _roots(self, archive: Archive, name: str) -> list[tuple[bytes, int]]:
+    def _roots(self, archive: Archive, target: _Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""
-        prefix = [os.fsencode(name).rstrip(b"/")] if len(self._archives) > 1 else []
+        is_named = target.is_mounted or len(self._targets) > 1
+        prefix = [os.fsencode(target.name).rstrip(b"/")] if is_named else []
         roots = []
         for path in self._paths or [""]:
             parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
             try:
-                roots.append((b"/".join([*prefix, *parts]), archive.resolve(path, follow=True).ino))
+                ino = archive.resolve(os.path.join(target.path, path), follow=True).ino
+                roots.append((b"/".join([*prefix, *parts]), ino))
             except GompfsError as error:
                 print_error(str(error))
                 self._has_errors = True
@@ -137,6 +149,27 @@ class _Grep:
                     f"{totals.bytes} bytes searched\n{seconds:.6f} seconds\n"
                 ).encode()
             )
+
+
+def _target(name: str) -> _Target:
+    """Returns what an argument names. Raises MountError."""
+    mount = None if _is_archive(name) else _mount_of(name)
+    if mount is None:
+        return _Target(name, name)
+    if not _is_archive(mount.source):
+        raise MountError(f"{display_path(name)} is in a mount of several archives, or of one that was removed")
+    path = os.path.relpath(os.path.abspath(name), mount.mountpoint)
+    return _Target(name, mount.source, "" if path == "." else path, is_mounted=True)
+
+
+def _mount_of(path: str) -> MountEntry | None:
+    """Returns the mount of gompfs that a path is in; None if there is none."""
+    from gompfs.mount.system.mount_table import read_mount_table
+
+    absolute = os.path.join(os.path.abspath(path), "")
+    inside = [entry for entry in read_mount_table() if absolute.startswith(os.path.join(entry.mountpoint, ""))]
+    innermost = max(inside, key=lambda entry: len(entry.mountpoint), default=None)
+    return innermost if innermost is not None and innermost.is_gompfs else None
 
 
 def _is_archive(path: str) -> bool:

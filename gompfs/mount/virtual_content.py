@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gompfs._native.fuse import ServedArchive
 from gompfs.archive import Archive
 from gompfs.mount.metrics import metrics
+from gompfs.mount.pattern_files import PATTERN_DIRECTORIES, PatternReport, is_pattern_file
 from gompfs.statistics.grammar_cache import GrammarCache
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class VirtualContent:
             return FixedReport(metrics(self._archive, self._served).as_text())
         if name == METRICS_JSON:
             return FixedReport(metrics(self._archive, self._served).as_json())
+        if is_pattern_file(name):
+            return PatternReport(self._archive, name)
         describe = self.describe_passthrough
         facts = MountFacts(self._fuse_api, None if describe is None else describe())
         return compute(name, self._archive, grammars=self._grammars.get, mount=facts)
@@ -74,7 +77,7 @@ def search_names() -> list[bytes]:
     """Returns the names of the directories in `stats` whose entries are searches."""
     from gompfs.statistics.tasks import SEARCHES
 
-    return [name.encode() for name in SEARCHES]
+    return [*(name.encode() for name in SEARCHES), *PATTERN_DIRECTORIES]
 
 
 def per_file_names() -> list[bytes]:

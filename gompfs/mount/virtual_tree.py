@@ -2,6 +2,7 @@
 
     info, wordcount, sort, ...      of all files together
     word/WORD, phrase/W1 W2 W3      the files that contain a word, or several words in a row
+    grep/PATTERN, count/PATTERN, files-with/PATTERN     lines or files with matches of a regular expression
     files/PATH/wordcount, ...       of one file; directories as in the archive
 """
 

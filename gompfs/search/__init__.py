@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from gompfs.search.matches import LineMatch, line_matches
 from gompfs.search.query import Output, SearchQuery
 from gompfs.search.search import ArchiveSearch, SearchTotals
 
-__all__ = ["ArchiveSearch", "Output", "SearchQuery", "SearchTotals"]
+__all__ = ["ArchiveSearch", "LineMatch", "Output", "SearchQuery", "SearchTotals", "line_matches"]

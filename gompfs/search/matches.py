@@ -1,0 +1,45 @@
+"""The lines that a search finds, as values."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from gompfs.search.search import ArchiveSearch
+
+
+class LineMatch(NamedTuple):
+    """A line with matches; with `multi_line`, all lines that a match takes."""
+
+    path: bytes
+    line_number: int
+    """From 1."""
+    offset: int
+    """Where the line begins in the file."""
+    line: bytes
+    """With its line feed, if it has one."""
+    spans: list[tuple[int, int]]
+    """Where the matches begin and end in `line`."""
+
+
+def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
+    """Yields what a search finds, whose output is Output.JSON. At the end, raises the error of an unreadable file."""
+    for output in search:
+        for message in output.splitlines():
+            if message.startswith(b'{"type":"match"'):
+                yield _line_match(json.loads(message)["data"])
+    if search.failures:
+        raise search.failures[0]
+
+
+def _line_match(data: dict[str, Any]) -> LineMatch:
+    spans = [(span["start"], span["end"]) for span in data["submatches"]]
+    return LineMatch(
+        _bytes_of(data["path"]), data["line_number"], data["absolute_offset"], _bytes_of(data["lines"]), spans
+    )
+
+
+def _bytes_of(value: dict[str, str]) -> bytes:
+    return value["text"].encode() if "text" in value else b64decode(value["bytes"])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import stat
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gompfs._native.blocks import AnnouncedContent, ContentLoader
 from gompfs.archive import Archive
 from gompfs.codec import DEFAULT_LEVEL, Codec
 from gompfs.errors import GompfsError, display_path
@@ -15,7 +17,11 @@ from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
 from gompfs.pack.sources import SourceEntry
+from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.statistics.grammar_cache import segments_with_grammars
+
+_ENTRIES_AHEAD = 256
+_BYTES_AHEAD = 32 << 20
 
 
 def repack_archive(
@@ -73,7 +79,22 @@ class ArchiveSource:
         return self._archive.index.totals()[1]
 
     def entries(self) -> Iterator[SourceEntry]:
-        """Yield the root, then all entries depth first. Raises CorruptIndexError."""
+        """Yield the root, then all entries depth first. Raises CorruptIndexError.
+
+        Small files are read by threads, ahead of the entries that the caller takes.
+        """
+        loader = ContentLoader(self._archive.blocks.reader, _BYTES_AHEAD, self._archive.engine.num_threads)
+        pending: deque[tuple[SourceEntry, AnnouncedContent | None]] = deque()
+        for entry in self._walk():
+            is_small = entry.has_content and entry.data_ranges is None and 0 < entry.size <= MAX_WHOLE_SIZE
+            ahead = loader.load(entry.ino, entry.size) if is_small and isinstance(entry, _ArchiveEntry) else None
+            pending.append((entry, ahead))
+            if len(pending) > _ENTRIES_AHEAD:
+                yield _with_content(*pending.popleft())
+        while pending:
+            yield _with_content(*pending.popleft())
+
+    def _walk(self) -> Iterator[SourceEntry]:
         first_paths: dict[int, bytes] = {}
         for path, inode in self._archive.walk():
             if stat.S_ISDIR(inode.mode) or inode.nlink < 2:
@@ -120,17 +141,28 @@ class ArchiveSource:
         return None if ranges == [(0, inode.size)] or not inode.size else ranges
 
 
+def _with_content(entry: SourceEntry, ahead: AnnouncedContent | None) -> SourceEntry:
+    if ahead is not None and isinstance(entry, _ArchiveEntry):
+        entry.content, entry.sha256 = ahead.take()
+    return entry
+
+
 @dataclass(slots=True)
 class _ArchiveEntry(SourceEntry):
-    """An entry whose content is in an archive."""
+    """An entry whose content is in an archive, and perhaps in memory as `content`."""
 
     archive: Archive | None = None
     ino: int = 0
+    content: memoryview | None = None
 
     @property
     def can_reopen(self) -> bool:
         """See SourceEntry.can_reopen."""
         return True
+
+    def read_all(self) -> bytes | memoryview:
+        """See SourceEntry.read_all."""
+        return self.read_at(0, self.size) if self.content is None else self.content
 
     def read_at(self, file_offset: int, size: int) -> bytes:
         """See SourceEntry.read_at. Raises the error of a damaged block, which names the entry."""

@@ -160,3 +160,18 @@ class StoredSizes:
 
     def of(self, key: int, size: int) -> int:
         """Returns the stored size of a file of `size` bytes; never more than `size`."""
+
+class AnnouncedContent:
+    """A file of an archive that a ContentLoader reads."""
+
+    def take(self) -> tuple[memoryview, bytes] | tuple[None, None]:
+        """Returns the content and its SHA-256, or twice None if the file cannot be read whole. Call it once."""
+
+class ContentLoader:
+    """Reads files of an archive, whole, before they are needed. Contents can be taken in any order."""
+
+    def __init__(self, reader: BlockReader, capacity: int, max_threads: int) -> None:
+        """Up to `capacity` bytes are read ahead."""
+
+    def load(self, ino: int, size: int) -> AnnouncedContent:
+        """Announce a file of `size` bytes."""

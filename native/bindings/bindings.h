@@ -36,6 +36,7 @@ void bind_file_loader(nanobind::module_& sources);
 
 // gompfs._native.blocks
 void bind_block_reader(nanobind::module_& blocks);
+void bind_content_loader(nanobind::module_& blocks);
 void bind_stored_sizes(nanobind::module_& blocks);
 
 // gompfs._native.search

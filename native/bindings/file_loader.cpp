@@ -3,15 +3,13 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/shared_ptr.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "bindings/announced.h"
 #include "bindings/bindings.h"
-#include "bindings/held_bytes.h"
-#include "bindings/interruptible.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,49 +31,34 @@ nb::tuple status_of(const struct stat& status) {
                           status.st_mtim.tv_nsec, status.st_size, status.st_dev, status.st_ino);
 }
 
-template <typename Task>
-void wait_for(FileLoader& loader, Task& task) {
-    if (!loader.is_done(task)) {
-        run_interruptibly([&] { loader.wait(task); });
-    }
-}
-
-// A result that was announced, and its loader, which lives as long.
-template <typename Task>
-struct Announced {
-    std::shared_ptr<FileLoader> loader;
-    std::shared_ptr<Task> task;
+struct FileLoader {
+    std::shared_ptr<TasksAhead> tasks;
+    std::uint64_t max_file_size;
 };
-using AnnouncedFile = Announced<FileLoader::FileTask>;
-using AnnouncedDirectory = Announced<FileLoader::DirectoryTask>;
+using AnnouncedFile = Announced<FileTask>;
+using AnnouncedDirectory = Announced<DirectoryTask>;
 
-AnnouncedFile load(const std::shared_ptr<FileLoader>& loader, const OpenDirectory& directory,
+AnnouncedFile load(const FileLoader& loader, const OpenDirectory& directory,
                    const nb::bytes& name) {
-    return {loader, loader->load(directory.directory, as_string(name))};
+    return announce<FileTask>(loader.tasks, directory.directory, as_string(name),
+                              loader.max_file_size);
 }
 
-AnnouncedDirectory list(const std::shared_ptr<FileLoader>& loader,
-                        std::optional<OpenDirectory> parent, const nb::bytes& name,
-                        std::optional<dev_t> device) {
-    return {loader, loader->list(parent ? parent->directory : nullptr, as_string(name), device)};
+AnnouncedDirectory list(const FileLoader& loader, std::optional<OpenDirectory> parent,
+                        const nb::bytes& name, std::optional<dev_t> device) {
+    return announce<DirectoryTask>(loader.tasks, parent ? parent->directory : nullptr,
+                                   as_string(name), device);
 }
 
 nb::object take_file(const AnnouncedFile& announced) {
-    wait_for(*announced.loader, *announced.task);
-    LocalFile& file = announced.task->result;
-    nb::object content = nb::none(), sha256 = nb::none();
-    if (file.content) {
-        auto& bytes = file.content->bytes;
-        sha256 = nb::bytes(file.content->sha256.data(), file.content->sha256.size());
-        content = view_of({bytes.data(), bytes.size(), true, std::move(file.content)});
-    }
+    LocalFile& file = announced.wait().result;
+    const auto [content, sha256] = to_python(std::move(file.content));
     return nb::make_tuple(file.error, status_of(file.status), file.has_xattrs, file.has_changed,
                           file.file.release(), content, sha256);
 }
 
 nb::object take_directory(const AnnouncedDirectory& announced) {
-    wait_for(*announced.loader, *announced.task);
-    LocalDirectory& listed = announced.task->result;
+    LocalDirectory& listed = announced.wait().result;
     nb::list names;
     for (const LocalDirectory::Name& each : listed.names) {
         names.append(nb::make_tuple(nb::bytes(each.name.data(), each.name.size()),
@@ -104,7 +87,7 @@ void bind_file_loader(nb::module_& sources) {
             "__init__",
             [](FileLoader* self, std::uint64_t max_file_size, std::uint64_t capacity,
                unsigned max_threads) {
-                new (self) FileLoader({max_file_size, capacity, max_threads});
+                new (self) FileLoader{make_tasks({capacity, max_threads}), max_file_size};
             },
             "max_file_size"_a, "capacity"_a, "max_threads"_a)
         .def("load", &load, "directory"_a, "name"_a)

@@ -60,8 +60,9 @@ NB_MODULE(_native, module) {
                           {gompfs::bind_index_pages, gompfs::bind_index_blocks});
     gompfs::add_submodule(module, "sources", "Local files and directories, for packing.",
                           {gompfs::bind_file_loader});
-    gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
-                          {gompfs::bind_stored_sizes, gompfs::bind_block_reader});
+    gompfs::add_submodule(
+        module, "blocks", "Reads of decoded blocks.",
+        {gompfs::bind_stored_sizes, gompfs::bind_block_reader, gompfs::bind_content_loader});
     gompfs::add_submodule(module, "search", "Search for patterns in files.", {gompfs::bind_search});
     gompfs::add_submodule(
         module, "fuse", "The FUSE server of a mount.",

@@ -6,13 +6,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <exception>
-#include <new>
 #include <string_view>
 
 #include "common/read_fully.h"
@@ -37,14 +35,6 @@ bool has_holes(int file, const struct stat& status) {
     }
     const off_t hole = lseek(file, 0, SEEK_HOLE);
     return hole >= 0 && hole < status.st_size;
-}
-
-void set_sha256(FileContent& content) {
-    static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-    if (sha256 == nullptr || EVP_Digest(content.bytes.data(), content.bytes.size(),
-                                        content.sha256.data(), nullptr, sha256, nullptr) != 1) {
-        throw std::bad_alloc();
-    }
 }
 
 LocalDirectory::Kind kind_of(const dirent& entry, int directory) {
@@ -125,7 +115,7 @@ void read_file(LocalFile& file) try {
     file.has_changed = now.st_size != file.status.st_size ||
                        now.st_mtim.tv_sec != file.status.st_mtim.tv_sec ||
                        now.st_mtim.tv_nsec != file.status.st_mtim.tv_nsec;
-    set_sha256(*content);
+    content->set_sha256();
     file.content = content;
     if (!file.has_xattrs) {
         file.file.close();

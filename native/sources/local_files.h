@@ -6,22 +6,16 @@
 
 #include <sys/stat.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "common/large_vector.h"
+#include "common/file_content.h"
 #include "sources/descriptor.h"
 
 namespace gompfs {
-
-struct FileContent {
-    LargeVector<std::uint8_t> bytes;
-    std::array<std::uint8_t, 32> sha256;
-};
 
 // A file that was opened. `content` is there if the file is regular, has one name and no holes, is
 // small enough, and was read completely. The file is closed if there is nothing more to read.

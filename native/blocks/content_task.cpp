@@ -1,0 +1,29 @@
+// Reads a file of an archive; see content_task.h.
+#include "blocks/content_task.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace gompfs {
+
+void ContentTask::run(TasksAhead& tasks) try {
+    TasksAhead::Taken room = tasks.take_room(*this, size_);
+    ReadPieces pieces;
+    if (!room || !reader_.read(ino_, 0, size_, pieces) || pieces.size != size_) {
+        return;
+    }
+    auto content = std::make_shared<FileContent>();
+    content->bytes.resize(size_);
+    auto end = content->bytes.begin();
+    for (const iovec& piece : pieces.pieces) {
+        const auto* const bytes = static_cast<const std::uint8_t*>(piece.iov_base);
+        end = std::copy_n(bytes, piece.iov_len, end);
+    }
+    content->set_sha256();
+    result = with_room(std::move(content), std::move(room));
+} catch (const std::exception&) {
+    result.reset();
+}
+
+}  // namespace gompfs

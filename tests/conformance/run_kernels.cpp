@@ -31,6 +31,8 @@ using Buffer = std::vector<std::uint8_t>;
 constexpr unsigned kNumWarps = 2;
 constexpr int kMutationsPerPayload = 20;
 constexpr std::size_t kPayloadPadding = 64;
+// No chain of a block is longer than the block. Each round halves it, and one finds nothing to do.
+constexpr unsigned kMaxJumps = 21;
 
 struct AlignedBytes {
     explicit AlignedBytes(std::size_t size)
@@ -41,8 +43,9 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
-// The kernel of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016).
-enum Kernel { kEngine, kSequential, kMultiRound, kElimination };
+// The kernel of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016),
+// and pointer jumping.
+enum Kernel { kEngine, kSequential, kMultiRound, kElimination, kJumping };
 
 using Counters = std::array<unsigned long long, gompfs::kNumCounters>;
 
@@ -62,6 +65,7 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
     unsigned char status = 255;
     unsigned next_block = 0;
     counters = {};
+    std::vector<unsigned> parents(kernel == kJumping ? output_offset + size : 0);
     const bool bit = codec == gompfs::Codec::gompresso_bit;
     const std::size_t strategy_bytes =
         kernel == kEngine ? 0 : kNumWarps * gompfs::kStrategyBytesPerWarp;
@@ -73,6 +77,12 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
         if (kernel == kEngine) {
             (bit ? decode_bit : decode_byte)(in.bytes, &payload_offset, &payload_size, out.bytes,
                                              &output_offset, &output_size, &status, &next_block, 1);
+            return;
+        }
+        if (kernel == kJumping) {
+            (bit ? decode_bit_jump : decode_byte_jump)(
+                in.bytes, &payload_offset, &payload_size, out.bytes, &output_offset, &output_size,
+                &status, &next_block, 1, counters.data(), parents.data());
             return;
         }
         constexpr decltype(&decode_bit_sc) kStrategies[][3] = {
@@ -142,6 +152,9 @@ std::uint32_t number_at(const Buffer& payload, std::size_t place) {
 // Returns whether the counters of a strategy agree with the header of the payload.
 bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size, Kernel kernel,
                    const Counters& counters) {
+    if (kernel == kJumping) {
+        return counters[0] == 1 && counters[1] >= 1 && counters[1] <= kMaxJumps;
+    }
     const std::size_t literals_at = codec == gompfs::Codec::gompresso_bit ? 8 : 12;
     const unsigned long long rows = (number_at(payload, 4) + 31) / 32;
     const unsigned long long rounds_of_a_row = kernel == kSequential    ? 32
@@ -156,7 +169,7 @@ bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size,
 // Checks the strategies of the paper on an undamaged payload of the encoder.
 bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& expected) {
     const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
-    for (const Kernel kernel : {kSequential, kMultiRound, kElimination}) {
+    for (const Kernel kernel : {kSequential, kMultiRound, kElimination, kJumping}) {
         Buffer content(expected.size());
         Counters counters;
         if ((kernel != kElimination || promised) &&

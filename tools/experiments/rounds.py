@@ -10,7 +10,10 @@ from tools.bench.report import Plot, Report
 
 @dataclass(frozen=True)
 class Rounds:
-    """The number of rows (of up to 32 sequences), of rounds of all rows, and the match bytes copied by each round."""
+    """The number of rows (of up to 32 sequences), of rounds of all rows, and the match bytes copied by each round.
+
+    For pointer jumping, the number of blocks and of their rounds.
+    """
 
     num_rows: int
     num_rounds: int
@@ -18,7 +21,7 @@ class Rounds:
 
     @property
     def average(self) -> float:
-        """The average number of rounds per row."""
+        """The average number of rounds per row, or per block."""
         return self.num_rounds / self.num_rows
 
     @property

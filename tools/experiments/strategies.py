@@ -21,7 +21,7 @@ _PAYLOADS: dict[str, tuple[bool, int]] = {
     **{f"groups of {1 << size_log2}": (True, size_log2) for size_log2 in (2, 3, 4, 5)},
 }
 _SHOWN_ROUNDS = ("without DE", "groups of 4")
-_SPEEDS = ("SC", "MRR", "DE", "pieces")
+_SPEEDS = ("SC", "MRR", "DE", "jumping", "pieces")
 _PACKED_BLOCKS = 32  # number of blocks whose packing is timed
 
 
@@ -32,9 +32,11 @@ class Speeds:
     sequential: float
     multi_round: float
     elimination: float | None
+    jumping: float
     pieces: float
     multi_round_rounds: Rounds
     elimination_rounds: Rounds | None
+    jumping_rounds: Rounds
 
 
 def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
@@ -45,7 +47,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
         report = Report(
             f"{sample.name}, {codec.label} -{LEVEL}, {sample.size / 1e9:.2f} GB in blocks of {sample.block_size}: "
             f"GB/s in device memory, medians of {rounds}",
-            ["ratio", "packing MB/s", *_SPEEDS, "rounds of MRR", "rounds of DE"],
+            ["ratio", "packing MB/s", *_SPEEDS, "rounds of MRR", "rounds of DE", "rounds of jumping"],
         )
         for payload, (elimination, group_size_log2) in _PAYLOADS.items():
             options = CodecOptions(codec, LEVEL, elimination, group_size_log2)
@@ -60,6 +62,7 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
                 counted[f"{codec.label}, {payload}"] = speeds.multi_round_rounds
         report.notes += [
             "Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once.",
+            "Jumping replaces each byte's source by that source's source; its rounds are per block.",
             "Packing uses one CPU thread. Ratios include the 32-byte header of each block.",
         ]
         report.plots = [
@@ -82,7 +85,10 @@ def measure_payload(sample: Sample, encoded: list[bytes], engine: GpuEngine, eli
     measured = {strategy: _measure_strategy(sample, blocks, strategy, rounds) for strategy in strategies}
     (sequential, _), (multi_round, multi_round_rounds) = measured[Strategy.SC], measured[Strategy.MRR]
     at_once, at_once_rounds = measured.get(Strategy.DE, (None, None))
-    return Speeds(sequential, multi_round, at_once, pieces, multi_round_rounds, at_once_rounds)
+    jumping, jumping_rounds = measured[Strategy.JUMP]
+    return Speeds(
+        sequential, multi_round, at_once, jumping, pieces, multi_round_rounds, at_once_rounds, jumping_rounds
+    )
 
 
 def _measure_strategy(sample: Sample, blocks: StrategyBlocks, strategy: Strategy, rounds: int) -> tuple[float, Rounds]:
@@ -95,9 +101,10 @@ def _measure_strategy(sample: Sample, blocks: StrategyBlocks, strategy: Strategy
 def _cells(speeds: Speeds) -> list[Cell]:
     elimination = speeds.elimination_rounds
     return [
-        *(speeds.sequential, speeds.multi_round, speeds.elimination, speeds.pieces),
+        *(speeds.sequential, speeds.multi_round, speeds.elimination, speeds.jumping, speeds.pieces),
         speeds.multi_round_rounds.average,
         None if elimination is None else elimination.average,
+        speeds.jumping_rounds.average,
     ]
 
 

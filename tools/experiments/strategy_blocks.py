@@ -29,11 +29,16 @@ _MAX_ROUNDS = 32
 
 
 class Strategy(Enum):
-    """The rule for when a lane may copy its match; the values are suffixes of the kernels' names."""
+    """How matches are copied; the values are suffixes of the kernels' names.
+
+    SC, MRR and DE are rules for when a lane may copy its match. JUMP replaces pointers to bytes by pointers to their
+    sources, until all bytes point to literals.
+    """
 
     SC = "sc"
     MRR = "mrr"
     DE = "de"
+    JUMP = "jump"
 
 
 class StrategyBlocks:
@@ -62,6 +67,7 @@ class StrategyBlocks:
         self._statuses = cupy.empty(self._count, cupy.uint8)
         self._next_block = cupy.zeros(1, cupy.uint32)
         self._counters = cupy.zeros(2 + _MAX_ROUNDS, cupy.uint64)
+        self._parents: cupy.ndarray | None = None
 
     def decode(self, strategy: Strategy) -> None:
         """Queue the decoding of all blocks into `output`, one after another, on the current stream."""
@@ -71,11 +77,18 @@ class StrategyBlocks:
         arguments = (
             *(self._payloads, self._places, self._sizes, self.output, self._output_places, self._output_sizes),
             *(self._statuses, self._next_block, np.uint32(self._count), self._counters),
+            *((self._parents_of_bytes(),) if strategy is Strategy.JUMP else ()),
         )
         kernel((grid,), (_THREADS_PER_CTA,), arguments, shared_mem=_shared_bytes(self._codec))
 
+    def _parents_of_bytes(self) -> cupy.ndarray:
+        """Returns the memory that pointer jumping needs: a word for each byte of output."""
+        if self._parents is None:
+            self._parents = cupy.empty(len(self.output), cupy.uint32)
+        return self._parents
+
     def count(self, strategy: Strategy) -> Rounds:
-        """Decode once into cleared memory; return the counts of rounds."""
+        """Decode once into cleared memory; return the counts of rounds: of rows, or of blocks if strategy is JUMP."""
         self.output.fill(0)
         self._statuses.fill(255)
         self._counters.fill(0)

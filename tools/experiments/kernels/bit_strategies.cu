@@ -1,12 +1,13 @@
 // Decodes blocks of gompresso-bit with the match strategies of the Gompresso paper (Sitaridi et
 // al., ICPP 2016), to compare them: sequential copying (decode_bit_sc), multi-round resolution
-// (decode_bit_mrr) and dependency elimination (decode_bit_de). See strategies.cuh. The mount does
-// not use these kernels.
+// (decode_bit_mrr) and dependency elimination (decode_bit_de), see strategies.cuh; and by pointer
+// jumping (decode_bit_jump), see pointer_jumping.cuh. The mount does not use these kernels.
 //
 // Launch: as decode_bit.
 // Mapping: as decode_bit; lane i copies the match of sequence i of each row.
 // Reads: as decode_bit.
-// Writes: as decode_bit; adds to the kNumCounters numbers of counters.
+// Writes: as decode_bit; adds to the kNumCounters numbers of counters; decode_bit_jump: a word of
+//   parents for each byte of output.
 // Shared memory: kStrategyBytesPerWarp for each warp, then as decode_bit.
 // Requires: as decode_bit; decode_bit_de requires payloads with the dependency elimination flag.
 // Fails: as decode_bit.
@@ -14,6 +15,7 @@
 //   tests/conformance/test_kernels_on_host.py (test_rounds_are_counted).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/bit_block.cuh"
+#include "pointer_jumping.cuh"
 #include "strategies.cuh"
 
 namespace gompfs {
@@ -42,3 +44,4 @@ class BitBlockDecoder {
 GOMPFS_STRATEGY_KERNEL(decode_bit_sc, BitBlockDecoder, sequential_copying)
 GOMPFS_STRATEGY_KERNEL(decode_bit_mrr, BitBlockDecoder, multi_round_resolution)
 GOMPFS_STRATEGY_KERNEL(decode_bit_de, BitBlockDecoder, dependency_elimination)
+GOMPFS_JUMPING_KERNEL(decode_bit_jump, BitBlockDecoder)

@@ -1,12 +1,13 @@
 // Decodes blocks of gompresso-byte with the match strategies of the Gompresso paper (Sitaridi et
 // al., ICPP 2016), to compare them: sequential copying (decode_byte_sc), multi-round resolution
-// (decode_byte_mrr) and dependency elimination (decode_byte_de). See strategies.cuh. The mount does
-// not use these kernels.
+// (decode_byte_mrr) and dependency elimination (decode_byte_de), see strategies.cuh; and by pointer
+// jumping (decode_byte_jump), see pointer_jumping.cuh. The mount does not use these kernels.
 //
 // Launch: as decode_byte.
 // Mapping: as decode_byte; lane i copies the match of sequence i of each row.
 // Reads: as decode_byte.
-// Writes: as decode_byte; adds to the kNumCounters numbers of counters.
+// Writes: as decode_byte; adds to the kNumCounters numbers of counters; decode_byte_jump: a word of
+//   parents for each byte of output.
 // Shared memory: kStrategyBytesPerWarp for each warp, then as decode_byte.
 // Requires: as decode_byte; decode_byte_de requires payloads with the dependency elimination flag.
 // Fails: as decode_byte.
@@ -14,6 +15,7 @@
 //   (test_rounds_are_counted).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/byte_block.cuh"
+#include "pointer_jumping.cuh"
 #include "strategies.cuh"
 
 namespace gompfs {
@@ -33,3 +35,4 @@ class ByteBlockDecoder {
 GOMPFS_STRATEGY_KERNEL(decode_byte_sc, ByteBlockDecoder, sequential_copying)
 GOMPFS_STRATEGY_KERNEL(decode_byte_mrr, ByteBlockDecoder, multi_round_resolution)
 GOMPFS_STRATEGY_KERNEL(decode_byte_de, ByteBlockDecoder, dependency_elimination)
+GOMPFS_JUMPING_KERNEL(decode_byte_jump, ByteBlockDecoder)

@@ -104,6 +104,35 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     return rounds;
 }
 
+// Where this lane's sequence of a row lies. The same in all lanes: the row's length and number of
+// literals.
+struct RowLayout {
+    LaneMatch match;
+    u32 before;           // length, in the upper half, and literals of the lower lanes
+    u32 through;          // the same with this lane's
+    u32 literals_before;  // literals of the lower lanes
+    u32 length;
+    u32 num_literals;
+};
+
+// Returns false in all lanes if the row is not valid.
+__device__ inline bool lay_out(const BlockOutput& out, const LaneSequence& sequence,
+                               RowLayout& row) {
+    const u32 own_length = sequence.literal_length + sequence.match_length;
+    const u32 own = own_length << 16 | sequence.literal_length;
+    row.through = inclusive_sum(own, lane_id());
+    row.before = row.through - own;
+    row.literals_before = row.before & 0xffff;
+    const u32 total = __shfl_sync(kAllLanes, row.through, kWarpSize - 1);
+    row.length = total >> 16;
+    row.num_literals = total & 0xffff;
+    row.match = {out.position + (row.through >> 16) - sequence.match_length, sequence.match_length,
+                 sequence.match_offset};
+    const bool bad = row.match.length != 0 && row.match.offset - 1 >= row.match.place;
+    return !__any_sync(kAllLanes, bad) && row.length <= out.size - out.position &&
+           row.num_literals <= out.num_literals;
+}
+
 // Writes the bytes of a block from its rows by one of these strategies.
 template <MatchStrategy kStrategy>
 struct StrategyRows {
@@ -114,28 +143,20 @@ struct StrategyRows {
 
     // As PieceRows::write.
     __device__ bool write(BlockOutput& out, const LaneSequence& sequence) {
-        const int lane = lane_id();
-        const u32 own_length = sequence.literal_length + sequence.match_length;
-        const u32 own = own_length << 16 | sequence.literal_length;
-        const u32 through = inclusive_sum(own, lane);
-        const u32 row = __shfl_sync(kAllLanes, through, kWarpSize - 1);
-        const LaneMatch match{out.position + (through >> 16) - sequence.match_length,
-                              sequence.match_length, sequence.match_offset};
-        const bool bad = match.length != 0 && match.offset - 1 >= match.place;
-        if (__any_sync(kAllLanes, bad) || (row >> 16) > out.size - out.position ||
-            (row & 0xffff) > out.num_literals) {
+        RowLayout row;
+        if (!lay_out(out, sequence, row)) {
             return false;
         }
-        place_literals(out, through - own, through & 0xffff, out.size - out.num_literals,
-                       row & 0xffff);
+        place_literals(out, row.before, row.through & 0xffff, out.size - out.num_literals,
+                       row.num_literals);
         u32 own_round;
-        counts.rounds += copy_matches<kStrategy>(out, match, group_size, own_round);
+        counts.rounds += copy_matches<kStrategy>(out, row.match, group_size, own_round);
         ++counts.rows;
-        if (match.length != 0) {
-            atomicAdd(&counts.bytes[own_round], match.length);
+        if (row.match.length != 0) {
+            atomicAdd(&counts.bytes[own_round], row.match.length);
         }
-        out.position += row >> 16;
-        out.num_literals -= row & 0xffff;
+        out.position += row.length;
+        out.num_literals -= row.num_literals;
         return true;
     }
 };

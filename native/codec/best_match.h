@@ -87,6 +87,7 @@ class BestMatches {
     static constexpr int kHashBits = sizeof(Position) == 2 ? 16 : 17;
     static constexpr int kShortHashBits = 15;
     static constexpr std::uint32_t kShortLength = 3;
+    static constexpr int kMaxPassed = 2048;  // candidates that lie too near for best_before
     static constexpr int kMinShortGain = kCostOfBit;
     static constexpr Position kNone = kNoLink<Position>;
 
@@ -193,8 +194,10 @@ Match BestMatches<Position, kEntropyCoded>::best_before(std::uint32_t position,
     const std::uint32_t limit = limit_of(position);
     std::uint32_t length = kHashedLength - 1;
     std::uint32_t link = previous_[position];
-    while (link != kNone && link + kHashedLength > end) {
-        link = previous_[link];  // at most position - end + kHashedLength times
+    for (int passed = 0; link != kNone && link + kHashedLength > end; link = previous_[link]) {
+        if (++passed > kMaxPassed) {
+            return {};
+        }
     }
     for (int num_steps = 2 * chain_length_; num_steps > 0 && link != kNone;
          --num_steps, link = previous_[link]) {

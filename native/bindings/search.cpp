@@ -112,7 +112,7 @@ class Search {
             return;
         }
         run_interruptibly([&] {
-            filter.read_heads(heads, block_size, num_threads);
+            filter.read_heads(heads, block_size, files_, num_threads);
             skipped_ =
                 files_.keep_if([&](const FileLayout& layout) { return filter.may_match(layout); });
         });

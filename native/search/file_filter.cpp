@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kMaxPieces = 64;
 constexpr std::size_t kMaxLiterals = 64;   // of a set
 constexpr std::size_t kShortestPiece = 3;  // shorter ones are in nearly all parts
-constexpr std::size_t kPartsAtOnce = 16;   // that a thread takes
+constexpr std::size_t kFewTokens = 256;
+constexpr std::size_t kPartsAtOnce = 16;  // that a thread takes
 
 std::string_view view_of(Bytes bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -126,94 +127,110 @@ bool FileFilter::has_unknown(Bytes bytes) const {
     });
 }
 
-// The pieces in each token of a list; kAll for those that may match anything.
-std::vector<FileFilter::Mask> FileFilter::masks_of_tokens(const TokenList& tokens) const {
-    std::vector<Mask> masks(tokens.size(), 0);
+// The pieces in the tokens of a list; kAll for those that may match anything.
+FileFilter::TokenMasks FileFilter::masks_of_tokens(const TokenList& tokens) const {
+    TokenMasks masks;
+    masks.num_tokens = tokens.size();
     const std::string_view bytes = view_of(tokens.bytes());
     const auto starts = tokens.starts();
-    const auto token_at = [&](std::size_t offset) {
-        return static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), offset) -
-                                        starts.begin() - 1);
+    const auto add = [&](std::size_t offset, Mask mask) {
+        const auto token = std::upper_bound(starts.begin(), starts.end(), offset) - starts.begin();
+        masks.found.emplace_back(static_cast<std::uint32_t>(token - 1), mask);
     };
     if (tokens.has_spaces()) {
         for (std::size_t index = 0; index < pieces_.size(); ++index) {
             for (std::size_t at = 0; (at = finders_[index].find(bytes, at)) != LiteralFinder::kNone;
                  ++at) {
                 if (is_piece_of(pieces_[index], bytes, at)) {
-                    masks[token_at(at)] |= Mask{1} << index;
+                    add(at, Mask{1} << index);
                 }
             }
         }
     }
     for (const std::string_view unknown : unknown_) {
         for (std::size_t at = 0; (at = bytes.find(unknown, at)) != bytes.npos; ++at) {
-            masks[token_at(at)] = kAll;
+            add(at, kAll);
+        }
+    }
+    if (masks.found.size() > kFewTokens) {
+        masks.all.resize(tokens.size(), 0);
+        for (const auto [token, mask] : masks.found) {
+            masks.all[token] |= mask;
         }
     }
     return masks;
 }
 
-void FileFilter::read_heads(PartHeads& heads, std::uint64_t block_size, unsigned num_threads) {
+// The pieces in the tokens with these numbers, which ascend; kAll if a number is too high.
+FileFilter::Mask FileFilter::TokenMasks::of(std::span<const std::uint32_t> tokens) const {
+    Mask mask = 0;
+    if (!tokens.empty() && tokens.back() >= num_tokens) {
+        return kAll;  // reading the file reports the damage
+    }
+    if (all.empty()) {
+        for (const auto& [token, of_token] : found) {
+            mask |= std::binary_search(tokens.begin(), tokens.end(), token) ? of_token : 0;
+        }
+        return mask;
+    }
+    for (const std::uint32_t token : tokens) {
+        mask |= all[token];
+    }
+    return mask;
+}
+
+void FileFilter::find_parts(const PartHeads& heads, std::uint64_t block_size) {
     for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
         const SegmentHeads& stored = heads.segments()[segment];
-        const WordSection& section = heads.words(segment);
-        const std::vector<Mask> words = masks_of_tokens(section.words());
-        const std::vector<Mask> separators = masks_of_tokens(section.separators());
-        const std::size_t num_parts = stored.head_sizes.size();
-        const std::size_t first = parts_.size();
-        for (std::size_t part = 0; part < num_parts; ++part) {
-            parts_.push_back({stored.first_blocks[part] * block_size, kAll});
+        for (std::size_t part = 0; part < stored.first_blocks.size(); ++part) {
+            parts_.push_back({stored.first_blocks[part] * block_size, segment, part});
         }
-        parts_.push_back({stored.first_blocks[num_parts] * block_size, kAll});
-        // A damaged head remains kAll: reading the file reports it.
-        const auto mask_of_part = [&](std::size_t part, HeadTokens& tokens) {
-            const PartHeads::FetchedHead head = heads.fetch_head(segment, part);
-            if (head.status != BlockStatus::ok || !tokens.read(head.payload(), head.pool_size)) {
-                return kAll;
-            }
-            Mask mask = mask_of_words(tokens.local_words());
-            if (has_unknown(tokens.local_words()) || has_unknown(tokens.local_separators())) {
-                return kAll;
-            }
-            for (const std::uint32_t word : tokens.global_words()) {
-                mask |= word < words.size() ? words[word] : kAll;
-            }
-            for (const std::uint32_t separator : tokens.global_separators()) {
-                mask |= separator < separators.size() ? separators[separator] : kAll;
-            }
-            return mask;
-        };
-        parallel_for_all((num_parts + kPartsAtOnce - 1) / kPartsAtOnce, num_threads,
-                         [&](std::size_t index) {
-                             HeadTokens tokens;
-                             const std::size_t begin = index * kPartsAtOnce;
-                             const std::size_t end = std::min(begin + kPartsAtOnce, num_parts);
-                             for (std::size_t part = begin; part < end; ++part) {
-                                 if (stored.head_sizes[part] != 0) {
-                                     parts_[first + part].mask = mask_of_part(part, tokens);
-                                 }
-                             }
-                         });
     }
 }
 
-bool FileFilter::may_match(const FileLayout& file) const {
+void FileFilter::read_needed(PartHeads& heads, unsigned num_threads) {
+    struct Section {
+        TokenMasks words, separators;
+    };
+    std::vector<Section> sections;
+    for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
+        const WordSection& section = heads.words(segment);
+        sections.push_back(
+            {masks_of_tokens(section.words()), masks_of_tokens(section.separators())});
+    }
+    // A damaged head remains kAll: reading the file reports it.
+    const auto mask_of_part = [&](const Part& part, HeadTokens& tokens) {
+        const PartHeads::FetchedHead head = heads.fetch_head(part.segment, part.number);
+        if (head.status != BlockStatus::ok || !tokens.read(head.payload(), head.pool_size) ||
+            has_unknown(tokens.local_words()) || has_unknown(tokens.local_separators())) {
+            return kAll;
+        }
+        const Section& section = sections[part.segment];
+        return mask_of_words(tokens.local_words()) | section.words.of(tokens.global_words()) |
+               section.separators.of(tokens.global_separators());
+    };
+    parallel_for_all(
+        (parts_.size() + kPartsAtOnce - 1) / kPartsAtOnce, num_threads, [&](std::size_t index) {
+            HeadTokens tokens;
+            const std::size_t begin = index * kPartsAtOnce;
+            const std::size_t end = std::min(begin + kPartsAtOnce, parts_.size());
+            for (Part& part : std::span(parts_).subspan(begin, end - begin)) {
+                const auto& sizes = heads.segments()[part.segment].head_sizes;
+                if (part.is_needed && part.number < sizes.size() && sizes[part.number] != 0) {
+                    part.mask = mask_of_part(part, tokens);
+                }
+            }
+        });
+}
+
+bool FileFilter::may_match(const FileLayout& file) {
     Mask mask = 0;
     std::uint64_t num_stored = 0;
     for (const FileExtent& extent : file.extents) {
         num_stored += extent.size;
-        auto part = std::upper_bound(
-            parts_.begin(), parts_.end(), extent.stream_offset,
-            [](std::uint64_t offset, const Part& each) { return offset < each.begin; });
-        if (part == parts_.begin()) {
-            return true;  // in a segment without heads
-        }
-        for (--part; part != parts_.end() && part->begin < extent.stream_offset + extent.size;
-             ++part) {
-            mask |= part->mask;
-        }
     }
-    if (num_stored != file.size) {
+    if (!for_each_part(file, [&](const Part& part) { mask |= part.mask; }) ||
+        num_stored != file.size) {
         return true;
     }
     return std::all_of(sets_.begin(), sets_.end(), [&](const std::vector<Mask>& literals) {

@@ -9,9 +9,13 @@
 // UTF-16, always remain.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "blocks/file_layouts.h"
@@ -38,11 +42,19 @@ class FileFilter {
 
     bool is_useless() const { return sets_.empty(); }
 
-    // Reads the heads of all parts on several threads. Throws what PartHeads throws.
-    void read_heads(PartHeads& heads, std::uint64_t block_size, unsigned num_threads);
+    // Reads the heads of the parts of these files on several threads. Throws what PartHeads throws.
+    template <typename Files>
+    void read_heads(PartHeads& heads, std::uint64_t block_size, const Files& files,
+                    unsigned num_threads) {
+        find_parts(heads, block_size);
+        for (std::size_t index = 0; index < files.size(); ++index) {
+            for_each_part(files.layout(files[index]), [](Part& part) { part.is_needed = true; });
+        }
+        read_needed(heads, num_threads);
+    }
 
     // Whether a file may have a match.
-    bool may_match(const FileLayout& file) const;
+    bool may_match(const FileLayout& file);
 
   private:
     using Mask = std::uint64_t;  // of pieces
@@ -50,14 +62,30 @@ class FileFilter {
 
     struct Part {
         std::uint64_t begin;  // in the stream; its end is the beginning of the next one
-        Mask mask;
+        std::size_t segment, number;
+        Mask mask = kAll;
+        bool is_needed = false;
     };
+
+    // The pieces in the tokens of a section: for few of them, in order; else for all of them.
+    struct TokenMasks {
+        std::vector<std::pair<std::uint32_t, Mask>> found;
+        std::vector<Mask> all;
+        std::size_t num_tokens = 0;
+
+        Mask of(std::span<const std::uint32_t> tokens) const;
+    };
+
+    void find_parts(const PartHeads& heads, std::uint64_t block_size);
+    void read_needed(PartHeads& heads, unsigned num_threads);
+    template <typename Take>
+    bool for_each_part(const FileLayout& file, const Take& take);
 
     bool add_set(const LiteralSet& set, WordRule rule);
     int index_of(const WordPiece& piece);
     Mask mask_of_words(Bytes words) const;
     bool has_unknown(Bytes bytes) const;
-    std::vector<Mask> masks_of_tokens(const TokenList& tokens) const;
+    TokenMasks masks_of_tokens(const TokenList& tokens) const;
     bool is_piece_of(const WordPiece& piece, std::string_view words, std::size_t at) const;
 
     std::vector<WordPiece> pieces_;
@@ -67,5 +95,24 @@ class FileFilter {
     std::vector<std::vector<Mask>> sets_;  // of each required set, the pieces of each literal
     std::vector<Part> parts_;              // in the order of the stream
 };
+
+// Calls take(part) for the parts that a file is in. Returns false if some of it is in no part that
+// is known here.
+template <typename Take>
+bool FileFilter::for_each_part(const FileLayout& file, const Take& take) {
+    for (const FileExtent& extent : file.extents) {
+        auto part = std::upper_bound(
+            parts_.begin(), parts_.end(), extent.stream_offset,
+            [](std::uint64_t offset, const Part& each) { return offset < each.begin; });
+        if (part == parts_.begin()) {
+            return false;  // in a segment without heads
+        }
+        for (--part; part != parts_.end() && part->begin < extent.stream_offset + extent.size;
+             ++part) {
+            take(*part);
+        }
+    }
+    return true;
+}
 
 }  // namespace gompfs::search

@@ -48,7 +48,9 @@ def test_nested_data_needs_as_many_rounds_as_its_depth(codec: Codec, depth: int)
     content = nested.make_nested(depth, BLOCK_SIZE)
     assert len(content) == BLOCK_SIZE
     assert average_rounds(content, CodecOptions(codec, dependency_elimination=False)) == pytest.approx(depth, rel=0.05)
-    assert average_rounds(content, CodecOptions(codec, group_size_log2=5)) < 1.1
+    # A match may copy literals of its own group, which are not below the high-water mark of multi-round resolution.
+    assert average_rounds(content, CodecOptions(codec, group_size_log2=5)) < 1.25
+    assert average_rounds(content, CodecOptions(codec, group_size_log2=5, strict_sources=True)) <= 1
 
 
 def test_nested_data_differs_from_block_to_block() -> None:

@@ -146,7 +146,8 @@ class _Grep:
                 (
                     f"\n{totals.matches} matches\n{totals.matched_lines} matched lines\n"
                     f"{totals.files_with_matches} files contained matches\n{totals.files} files searched\n"
-                    f"{totals.bytes} bytes searched\n{seconds:.6f} seconds\n"
+                    f"{totals.bytes} bytes searched\n{totals.skipped_files} files skipped\n"
+                    f"{totals.skipped_bytes} bytes skipped\n{seconds:.6f} seconds\n"
                 ).encode()
             )
 

@@ -72,6 +72,7 @@ _OPTIONS = (
     _number("-M", "--max-columns", text="Do not print lines with more than N bytes."),
     _choice("--color", ["auto", "always", "never"], "Color paths, line numbers and matches."),
     _choice("--sort", ["none", "path"], "Order of the files. none: that of their content in the archive."),
+    _flag("--read-all", text="Also read the files that cannot have a match, judged by the words of the archive."),
     _flag("--stats", text="Print statistics about the search at its end."),
     click.option(
         "-j",
@@ -151,6 +152,7 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         before=lines_of_context("before_context"),
         after=lines_of_context("after_context"),
         globs=_globs_of(options),
+        prunes=not options["read_all"],
         sort=options["sort"] == "path",
     )
 

@@ -268,3 +268,10 @@ def test_failing_and_wrong_mounts_are_reported(tmp_path: Path) -> None:
     assert [note for note in table["notes"] if note.startswith("THE MOUNTS DISAGREE")]
     assert table["rows"]["gompfs"]["archive MB"] == other.stat().st_size / 1e6
     assert table["rows"]["gompfs"]["find"] > 0
+
+
+def test_grep(tmp_path: Path) -> None:
+    times, made = run(tmp_path, "grep", CORPUS, "--rounds", "1", "--pattern", "the", "--pattern", r"\bwords?\b")
+    assert not times["notes"] or all("not installed" in note for note in times["notes"])
+    assert all(seconds > 0 for seconds in times["rows"]["gompfs grep"].values())
+    assert made["rows"]["gompfs grep"]["MB"] > 0

@@ -1,6 +1,7 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start.
+Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start,
+grep.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .packing import measure_pack
 from .plots import caption_of, require_matplotlib, save_plots
 from .ratio import measure_ratio
 from .report import Report, origin, print_reports
+from .searching import DEFAULT_PATTERNS, measure_search
 from .size import SizeOptions, measure_size
 from .size_modes import PROGRAMS
 from .start import measure_start
@@ -335,6 +337,21 @@ def size(
         write_json(reports, facts, json_path)
         if plots is not None:
             save_plots(reports[-1], plots, caption_of(facts))
+
+
+@bench.command()
+@tree_argument
+@click.option(
+    "--archive",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="An existing gompfs archive of TREE; otherwise TREE is packed first.",
+)
+@click.option("--pattern", "patterns", multiple=True, default=DEFAULT_PATTERNS, help="Pattern; may be repeated.")
+@rounds_option(5)
+@json_option
+def grep(tree: Path, archive: Path | None, patterns: tuple[str, ...], rounds: int, json_path: Path | None) -> None:
+    """Time to search for patterns, beside programs that search a tree, an archive or an index, with warm caches."""
+    finish(measure_search(tree, archive, patterns, rounds), json_path, ["rg", "ugrep"])
 
 
 @bench.command()

@@ -38,14 +38,14 @@ _HOST_KERNELS = [Path(__file__).with_name("host_kernels.cpp"), _CUDA_ON_HOST]
 def fuzz_program() -> Path:
     """Returns fuzz.cpp as a program with AddressSanitizer and UndefinedBehaviorSanitizer."""
     core = _core_sources("codec", "common", "grammar", "parts", "statistics")
-    return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread"], sanitized=True)
+    return _link([*core, Path(__file__).with_name("fuzz.cpp")], ["-pthread", "-lcrypto"], sanitized=True)
 
 
 def tadoc_program() -> Path:
     """Returns tadoc_outcomes.cpp, which decodes parts of text, as a program with the same sanitizers."""
     readers = [ROOT / "native/parts" / f"{name}.cpp" for name in _PART_READERS]
     sources = [*_core_sources("codec", "common"), *readers, Path(__file__).with_name("tadoc_outcomes.cpp")]
-    return _link(sources, ["-pthread"], sanitized=True)
+    return _link(sources, ["-pthread", "-lcrypto"], sanitized=True)
 
 
 def item_rows_program() -> Path:

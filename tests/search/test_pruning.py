@@ -58,7 +58,7 @@ def is_valid(pattern: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("pattern", filter(is_valid, PATTERNS))
+@pytest.mark.parametrize("pattern", list(filter(is_valid, PATTERNS)))
 def test_patterns(archive: Path, pattern: str) -> None:
     with Archive(archive, engine=select_engine("cpu")) as opened:
         check(opened, patterns=(pattern.encode(),), line_numbers=True)

@@ -164,7 +164,11 @@ bool LargeFileSearch::search_window() {
     }
     std::size_t end = is_end ? text_.size() : newline + 1;
     std::optional<std::uint64_t> nul_offset;
-    if (!options_.searches_binary) {
+    if (!options_.searches_binary && options_.is_multi_line) {
+        const TextEnd stop = find_end(text_, true);
+        end = stop.end;
+        nul_offset = stop.nul_offset;
+    } else if (!options_.searches_binary) {
         const std::string_view complete = std::string_view(text_).substr(num_old_, end - num_old_);
         if (const auto stop = binary_rule_.advance(complete, text_offset_ + num_old_, is_end)) {
             nul_offset = binary_rule_.nul_offset();
@@ -173,7 +177,10 @@ bool LargeFileSearch::search_window() {
         }
     }
     const std::string_view window = std::string_view(text_).substr(0, end);
-    const std::vector<LineRange> ranges = find_window_ranges(window, num_old_);
+    std::vector<LineRange> ranges = find_window_ranges(window, num_old_);
+    if (options_.is_multi_line && !options_.searches_binary && !nul_offset) {
+        nul_offset = stop_at_nul(window, ranges);
+    }
     session_.prepare(window);
     const bool is_last = is_end || nul_offset;
     walker_.walk(window, num_old_, text_offset_, ranges, session_, is_last);

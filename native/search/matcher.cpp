@@ -135,7 +135,8 @@ class CompiledPattern {
 Matcher::Matcher(const PatternOptions& options) : is_multi_line_(options.is_multi_line) {
     const Node pattern = parse(options);
     // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
-    is_multi_line_ = is_multi_line_ && matches_newline(pattern);
+    is_multi_line_ =
+        is_multi_line_ && (options.bounds == MatchBounds::lines || matches_newline(pattern));
     const auto write = [&](TextKind kind) {
         return write_pcre(pattern, kind, options.bounds, is_multi_line_);
     };

@@ -388,9 +388,10 @@ bool matches_bytes(const Node& pattern) {
 bool matches_newline(const Node& pattern) {
     bool found = false;
     for_each_node(pattern, [&](const Node& node) {
-        found = found || (node.kind == Kind::literal && node.code == '\n') ||
-                (node.kind == Kind::any && node.takes_newline) || node.kind == Kind::text_start ||
-                node.kind == Kind::text_end ||
+        const bool is_anchor = node.kind == Kind::line_start || node.kind == Kind::line_end ||
+                               node.kind == Kind::text_start || node.kind == Kind::text_end;
+        found = found || is_anchor || (node.kind == Kind::literal && node.code == '\n') ||
+                (node.kind == Kind::any && node.takes_newline) ||
                 (node.kind == Kind::char_class && may_have_newline(node.set));
     });
     return found;

@@ -30,7 +30,8 @@ struct PcreText {
 // Whether a pattern matches bytes that are not UTF-8. Throws PatternError if only parts of it do.
 bool matches_bytes(const Node& pattern);
 
-// Whether a pattern can match a line feed. (It may return true for one that cannot.)
+// Whether a pattern can match a line feed, or looks at one. (It may return true for one that does
+// not.)
 bool matches_newline(const Node& pattern);
 
 PcreText write_pcre(const Node& pattern, TextKind kind, MatchBounds bounds, bool is_multi_line);

@@ -224,6 +224,13 @@ std::string Writer::ranges(const ClassItem& item, const Node& node) const {
     return text;
 }
 
+// Without case, a letter of one case stands for those of all cases, which PCRE2 does not know.
+const std::string& property_of(const ClassItem& item, const Node& node) {
+    static const std::string kLetterOfAnyCase = "L&";
+    const bool has_case = item.property == "Lu" || item.property == "Ll" || item.property == "Lt";
+    return node.is_caseless && has_case ? kLetterOfAnyCase : item.property;
+}
+
 // An item as it is written in brackets; or, if that is not possible, as an expression of its own.
 std::string Writer::class_items(const ClassItem& item, const Node& node, bool& is_inline) const {
     is_inline = true;
@@ -236,7 +243,7 @@ std::string Writer::class_items(const ClassItem& item, const Node& node, bool& i
             }
             return item.is_negated ? "\\D" : "0-9";
         case ClassItem::Kind::property:
-            return (item.is_negated ? "\\P{" : "\\p{") + item.property + '}';
+            return (item.is_negated ? "\\P{" : "\\p{") + property_of(item, node) + '}';
         case ClassItem::Kind::set:
             is_inline = false;
             return one_of(*item.set, node);

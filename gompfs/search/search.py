@@ -22,7 +22,7 @@ class SearchTotals(NamedTuple):
     files_with_matches: int = 0
     bytes: int = 0
     skipped_files: int = 0
-    """Files that were not read, because they have not the words that a match needs."""
+    """Files that were not read, because they do not have the words that every match has."""
     skipped_bytes: int = 0
 
     def plus(self, other: SearchTotals) -> SearchTotals:

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <functional>
@@ -12,27 +11,10 @@
 #include <vector>
 
 #include "bindings/buffer_view.h"
+#include "common/descriptor.h"
 #include "common/read_fully.h"
 
 namespace gompfs {
-
-// An open file, which is closed when nothing refers to it any more.
-class OpenFile {
-  public:
-    explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-    ~OpenFile() { ::close(descriptor_); }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-
-    std::vector<std::uint8_t> read(std::uint64_t offset, std::uint64_t size) const {
-        std::vector<std::uint8_t> bytes(size);
-        bytes.resize(read_fully(descriptor_, bytes, offset));
-        return bytes;
-    }
-
-  private:
-    const int descriptor_;
-};
 
 // A descriptor, which the function that is made closes, or a function read(offset, size) -> bytes.
 using ArchiveBytes = std::variant<int, nanobind::callable>;
@@ -43,8 +25,12 @@ inline std::function<std::vector<std::uint8_t>(std::uint64_t, std::uint64_t)> ma
     const ArchiveBytes& file) {
     namespace nb = nanobind;
     if (const int* const descriptor = std::get_if<int>(&file)) {
-        return [open = std::make_shared<OpenFile>(*descriptor)](
-                   std::uint64_t offset, std::uint64_t size) { return open->read(offset, size); };
+        return [file = std::make_shared<const Descriptor>(*descriptor)](std::uint64_t offset,
+                                                                        std::uint64_t size) {
+            std::vector<std::uint8_t> bytes(size);
+            bytes.resize(read_fully(file->number(), bytes, offset));
+            return bytes;
+        };
     }
     return [read = std::get<nb::callable>(file)](std::uint64_t offset, std::uint64_t size) {
         const nb::gil_scoped_acquire acquire;

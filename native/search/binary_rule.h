@@ -15,8 +15,8 @@ namespace gompfs::search {
 
 class BinaryRule {
   public:
-    // Continues with a text that begins at file_offset and ends with the file or with a line.
-    // Returns the file offset up to which lines are searched if a NUL ends the search there.
+    // Takes the next piece of the file: `text`, from file_offset to the end of a line or of the
+    // file. Returns the file offset up to which lines are searched if a NUL ends the search there.
     std::optional<std::uint64_t> advance(std::string_view text, std::uint64_t file_offset,
                                          bool is_end) {
         const void* const nul = std::memchr(text.data(), 0, text.size());

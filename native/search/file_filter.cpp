@@ -99,7 +99,8 @@ bool FileFilter::add_set(const LiteralSet& set, WordRule rule) {
     return true;
 }
 
-// Whether an occurrence of a piece, in words with spaces after them, is where it must be in a word.
+// Whether the piece at words[at] begins and ends a word there, as far as it must. There is a space
+// after each word.
 bool FileFilter::is_piece_of(const WordPiece& piece, std::string_view words, std::size_t at) const {
     const std::size_t end = at + piece.bytes.size();
     return (!piece.begins_word || at == 0 || words[at - 1] == ' ') &&

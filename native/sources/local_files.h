@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "common/descriptor.h"
 #include "common/file_content.h"
-#include "sources/descriptor.h"
 
 namespace gompfs {
 

@@ -20,6 +20,7 @@ from terminal_picture import terminal_picture
 
 DEMO = (
     "gompfs pack sample sample.gomp",
+    'gompfs grep -n -i "orange marmalade" sample.gomp',
     "gompfs mount sample.gomp mnt",
     "ls mnt",
     'grep -rnm2 "White Rabbit" mnt',
@@ -30,7 +31,7 @@ DEMO = (
     "gompfs stats sample.gomp tfidf --top 4 --file books/shakespeare/asyoulik.txt",
     "gompfs umount mnt",
 )
-_IN_PICTURE = (DEMO[1], *DEMO[3:7])
+_IN_PICTURE = (DEMO[2], *DEMO[4:8])
 
 
 def environment() -> dict[str, str]:

@@ -121,3 +121,27 @@ def check_contents(blocks: Sequence[Buffer], offsets: Buffer, out: Buffer, num_t
 
 def decode_payload(codec: Codec | int, payload: Buffer, out: Buffer) -> bool:
     """Decodes one payload, without header and checksums, into exactly `len(out)` bytes; False if it is damaged."""
+
+def parse_sequences(
+    content: Buffer,
+    codec: Codec | int,
+    level: int,
+    dependency_elimination: bool,
+    group_size_log2: int = 2,
+    strict_sources: bool = False,
+) -> bytes:
+    """Cuts the content of one block into sequences, the first step of encoding. Returns each as a u64.
+
+    Its lowest 32 bits are the match offset, then come the match length (12 bits) and the literal length.
+
+    Raises ValueError for a level or a group size that does not exist.
+    """
+
+def encode_sequences(
+    content: Buffer, sequences: Buffer, codec: Codec | int, dependency_elimination: bool, group_size_log2: int = 2
+) -> bytes:
+    """Writes the payload of one block for sequences as parse_sequences returns them, the second step of encoding.
+
+    Raises ValueError if the sequences have another size than the content, if a payload cannot hold one of them, or if
+    the group size does not exist.
+    """

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "codec/payload.h"
 #include "common/little_endian.h"
 #include "common/parallel.h"
 #include "shared/format_constants.h"
@@ -98,16 +99,7 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
     if (block_size == 0 || block_size > kMaxBlockSize) {
         throw std::invalid_argument("block_size is out of bounds");
     }
-    if (options.codec > Codec::gompresso_bit) {
-        throw std::invalid_argument("this codec needs more than one block");
-    }
-    if (options.level < kMinLevel || options.level > kMaxLevel) {
-        throw std::invalid_argument("level is out of bounds");
-    }
-    if (options.group_size_log2 < kMinGroupSizeLog2 ||
-        options.group_size_log2 > kMaxGroupSizeLog2) {
-        throw std::invalid_argument("group_size_log2 is out of bounds");
-    }
+    check_options(options);
     std::vector<std::vector<std::uint8_t>> blocks((stream.size() + block_size - 1) / block_size);
     parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
         const std::size_t start = index * block_size;

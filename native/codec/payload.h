@@ -6,8 +6,19 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "codec/parser.h"
 
 namespace gompfs {
+
+// Throws std::invalid_argument for a codec that needs more than one block, and for a level or a
+// group size that does not exist.
+void check_options(const EncodeOptions& options);
+
+// The two steps of encoding, for gompresso-byte and gompresso-bit: cuts the content of one block
+// into sequences, and writes sequences that reproduce the content as a payload.
+std::vector<Sequence> parse_content(Bytes content, const EncodeOptions& options);
+std::vector<std::uint8_t> encode_sequences(Bytes content, const std::vector<Sequence>& sequences,
+                                           const EncodeOptions& options);
 
 // Returns the payload for the content of one block, or nothing if it would not be smaller than the
 // content.

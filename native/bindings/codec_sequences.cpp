@@ -1,0 +1,102 @@
+// The two steps of encoding a block, for tests of the kernels: gompfs._native.codec.parse_sequences
+// and encode_sequences. Sequences are packed as kernels/shared/packed_sequence.h says.
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "codec/bit_codec.h"
+#include "codec/byte_codec.h"
+#include "codec/payload.h"
+#include "common/little_endian.h"
+#include "shared/packed_sequence.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+std::uint64_t pack(const Sequence& sequence) {
+    return sequence.match_offset | std::uint64_t{sequence.match_length} << kPackedMatchLengthShift |
+           std::uint64_t{sequence.literal_length} << kPackedLiteralLengthShift;
+}
+
+Sequence unpack(std::uint64_t packed) {
+    return {static_cast<std::uint32_t>(packed >> kPackedLiteralLengthShift),
+            static_cast<std::uint32_t>(packed >> kPackedMatchLengthShift) & kPackedMatchLengthMask,
+            static_cast<std::uint32_t>(packed)};
+}
+
+// Whether a payload of this codec can hold the sequence.
+bool is_possible(const Sequence& sequence, const ParserLimits& limits) {
+    const bool has_match = sequence.match_length != 0;
+    return sequence.literal_length <= limits.max_literal_length &&
+           sequence.match_length <= limits.max_match_length &&
+           sequence.match_offset <= limits.max_match_offset &&
+           (sequence.match_offset != 0) == has_match &&
+           (!has_match || sequence.match_length >= limits.min_match_length);
+}
+
+EncodeOptions checked_options(Codec codec, int level, bool dependency_elimination,
+                              int group_size_log2, bool strict_sources) {
+    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
+                                strict_sources};
+    check_options(options);
+    if (codec == Codec::stored) {
+        throw std::invalid_argument("a stored block has no sequences");
+    }
+    return options;
+}
+
+nb::bytes parse(nb::handle content, Codec codec, int level, bool dependency_elimination,
+                int group_size_log2, bool strict_sources) {
+    const EncodeOptions options =
+        checked_options(codec, level, dependency_elimination, group_size_log2, strict_sources);
+    const BufferView view(content, PyBUF_SIMPLE);
+    std::vector<std::uint64_t> packed;
+    for (const Sequence& sequence : parse_content(view.bytes(), options)) {
+        packed.push_back(pack(sequence));
+    }
+    return nb::bytes(packed.data(), packed.size() * sizeof(std::uint64_t));
+}
+
+nb::bytes encode(nb::handle content, nb::handle sequences, Codec codec, bool dependency_elimination,
+                 int group_size_log2) {
+    const EncodeOptions options =
+        checked_options(codec, kMinLevel, dependency_elimination, group_size_log2, false);
+    const BufferView view(content, PyBUF_SIMPLE);
+    const BufferView packed(sequences, PyBUF_SIMPLE);
+    const ParserLimits limits =
+        codec == Codec::gompresso_bit ? bit_parser_limits(options) : byte_parser_limits(options);
+    std::vector<Sequence> unpacked;
+    std::uint64_t total = 0;
+    for (std::size_t at = 0; at + sizeof(std::uint64_t) <= packed.bytes().size();
+         at += sizeof(std::uint64_t)) {
+        unpacked.push_back(unpack(load<std::uint64_t>(packed.bytes().data() + at)));
+        if (!is_possible(unpacked.back(), limits)) {
+            throw std::invalid_argument("no payload can hold one of the sequences");
+        }
+        total += unpacked.back().literal_length + unpacked.back().match_length;
+    }
+    if (total != view.bytes().size()) {
+        throw std::invalid_argument("the sequences have another size than the content");
+    }
+    return to_bytes(encode_sequences(view.bytes(), unpacked, options));
+}
+
+}  // namespace
+
+void bind_codec_sequences(nb::module_& codec) {
+    codec.def("parse_sequences", &parse, "content"_a, "codec"_a, "level"_a,
+              "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2,
+              "strict_sources"_a = false);
+    codec.def("encode_sequences", &encode, "content"_a, "sequences"_a, "codec"_a,
+              "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2);
+}
+
+}  // namespace gompfs

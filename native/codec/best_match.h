@@ -19,7 +19,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -27,7 +26,7 @@
 #include "codec/match_length.h"
 #include "codec/parser.h"
 #include "codec/position_links.h"
-#include "shared/format_constants.h"
+#include "shared/match_costs.h"
 
 namespace gompfs {
 
@@ -84,11 +83,7 @@ class BestMatches {
     }
 
   private:
-    static constexpr int kHashBits = sizeof(Position) == 2 ? 16 : 17;
-    static constexpr int kShortHashBits = 15;
-    static constexpr std::uint32_t kShortLength = 3;
-    static constexpr int kMaxPassed = 2048;  // candidates that lie too near for best_before
-    static constexpr int kMinShortGain = kCostOfBit;
+    static constexpr int kHashBits = sizeof(Position) == 2 ? kNarrowHashBits : kWideHashBits;
     static constexpr Position kNone = kNoLink<Position>;
 
     Match best_from(std::uint32_t position, std::uint32_t link) const;
@@ -99,30 +94,15 @@ class BestMatches {
         return std::min(size_ - position, max_match_length_);
     }
 
-    // What a match costs without its offset.
-    static int length_cost(std::uint32_t length) {
-        if constexpr (kEntropyCoded) {
-            return kCostOfBit * (6 + (length < 19 ? 0 : std::bit_width(length) - 3));
-        }
-        return kCostOfBit * (length >= kByteMatchEscape + kByteMinMatchLength - 1 ? 32 : 24);
-    }
-    // Offsets that short usually repeat: they are the sizes of numbers and records.
-    static constexpr std::uint32_t kRecordOffset = 8;
-
-    static int offset_cost(std::uint32_t offset) {
-        if constexpr (kEntropyCoded) {
-            return kCostOfBit * (offset <= kRecordOffset ? 2 : 2 + std::bit_width(offset));
-        }
-        return 0;
-    }
     int literals_cost(std::uint32_t position, std::uint32_t length) const {
         if constexpr (kEntropyCoded) {
             return literal_costs_.of(position, length);
         }
-        return static_cast<int>(length) * 8 * kCostOfBit;
+        return static_cast<int>(length) * kPlainLiteralCost;
     }
     int gain_of(std::uint32_t position, std::uint32_t length, std::uint32_t offset) const {
-        return literals_cost(position, length) - length_cost(length) - offset_cost(offset);
+        return literals_cost(position, length) - match_length_cost<kEntropyCoded>(length) -
+               match_offset_cost<kEntropyCoded>(offset);
     }
 
     const std::uint8_t* bytes_ = nullptr;
@@ -246,7 +226,9 @@ Match BestMatches<Position, kEntropyCoded>::repeat(std::uint32_t position,
     }
     const std::uint32_t length = common_length(bytes_ + position - offset, bytes_ + position,
                                                limit_of(position), kShortLength);
-    return {length, offset, literals_cost(position, length) - length_cost(length) - 2 * kCostOfBit};
+    return {
+        length, offset,
+        literals_cost(position, length) - match_length_cost<kEntropyCoded>(length) - kRepeatCost};
 }
 
 }  // namespace gompfs

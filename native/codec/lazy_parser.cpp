@@ -22,17 +22,10 @@
 
 #include "codec/best_match.h"
 #include "common/cancellation.h"
-#include "shared/format_constants.h"
+#include "shared/match_costs.h"
 
 namespace gompfs {
 namespace {
-
-// The parser steps one position farther for each so many positions without a match.
-constexpr std::uint32_t kMissesToSkip = 16;
-constexpr std::uint32_t kMissesToSkipSlowly = 256;
-// The extra gain by which a match must beat the previous one, per literal before it: 2.5 bits.
-constexpr int kLazyBias = 5 * kCostOfBit / 2;
-constexpr std::uint32_t kFirstStrictLiterals = 8;
 
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 class LazyParser {
@@ -69,8 +62,7 @@ class LazyParser {
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 void LazyParser<Position, kEntropyCoded, kHasRule>::start(Bytes content) {
     size_ = static_cast<std::uint32_t>(content.size());
-    num_searchable_ =
-        static_cast<std::uint32_t>(size_ - std::min<std::size_t>(size_, kHashedLength - 1));
+    num_searchable_ = size_ - std::min(size_, kHashedLength - 1);
     anchor_ = high_water_mark_ = last_offset_ = 0;
     first_match_ = size_;
     matches_.start(content, limits_, effort_);

@@ -5,11 +5,9 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "shared/match_costs.h"
 
 namespace gompfs {
-
-// Estimates are in 1/8 bit.
-constexpr int kCostOfBit = 8;
 
 class LiteralCosts {
   public:

@@ -6,22 +6,20 @@
 #include <cstdint>
 
 #include "common/little_endian.h"
+#include "shared/match_costs.h"
 
 namespace gompfs {
-
-// Hashes load this many bytes.
-constexpr std::size_t kHashedLength = 4;
 
 // A hash of four bytes.
 template <int kBits>
 std::uint32_t hash4(const std::uint8_t* bytes) {
-    return (load<std::uint32_t>(bytes) * 2654435761u) >> (32 - kBits);
+    return hash_four(load<std::uint32_t>(bytes), kBits);
 }
 
 // A hash of three bytes.
 template <int kBits>
 std::uint32_t hash3(const std::uint8_t* bytes) {
-    return ((load<std::uint32_t>(bytes) << 8) * 506832829u) >> (32 - kBits);
+    return hash_three(load<std::uint32_t>(bytes), kBits);
 }
 
 // The number of equal bytes, at most `limit`, of which the first `length` are known to be equal.

@@ -24,9 +24,6 @@ constexpr std::uint32_t kFinalLengths = 3;
 // After a match of this length begins, only matches longer than its rest are searched.
 constexpr std::uint32_t kContinuedLength = 24;
 
-constexpr std::uint32_t kShortLength = 3;
-constexpr int kShortHashBits = 15;
-
 }  // namespace
 
 void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {

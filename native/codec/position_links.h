@@ -20,9 +20,6 @@ namespace gompfs {
 template <typename Position>
 constexpr Position kNoLink = std::numeric_limits<Position>::max();
 
-// The largest block whose positions are 16 bits wide.
-constexpr std::size_t kMaxNarrowBlock = std::size_t{1} << 16;
-
 // A chain for each hash: the last position with it, and for each position the previous one.
 template <typename Position>
 class PositionLinks {
@@ -35,7 +32,7 @@ class PositionLinks {
     void start(std::size_t block_size, std::size_t num_hashes) {
         last_.assign(num_hashes, kNoLink<Position>);
         previous_.resize(block_size);
-        const std::size_t num_unlinked = std::min(block_size, kHashedLength - 1);
+        const std::size_t num_unlinked = std::min<std::size_t>(block_size, kHashedLength - 1);
         std::fill(previous_.end() - static_cast<std::ptrdiff_t>(num_unlinked), previous_.end(),
                   kNoLink<Position>);
     }
@@ -52,7 +49,7 @@ class PositionLinks {
 
 // The number of positions of a block that can be linked.
 inline std::size_t num_linked(Bytes content) {
-    return content.size() - std::min(content.size(), kHashedLength - 1);
+    return content.size() - std::min<std::size_t>(content.size(), kHashedLength - 1);
 }
 
 // Links positions with the same four bytes.

@@ -21,10 +21,11 @@ class HostDevice:
     name = "the host"
     xp = np
 
-    def __init__(self, library: Path, memory: int = 1 << 30) -> None:
+    def __init__(self, library: Path, memory: int = 1 << 30, shared_memory: int = 227 << 10) -> None:
         self._library = ctypes.CDLL(str(library))
         self._library.launch_kernel.restype = ctypes.c_bool
         self.memory = memory
+        self.shared_memory = shared_memory
         self.launched: set[str] = set()
 
     def upload(self, array: NDArray[Any]) -> NDArray[Any]:

@@ -39,6 +39,10 @@ class ArrayDevice(Protocol):
         """The bytes of device memory that one computation may use."""
 
     @property
+    def shared_memory(self) -> int:
+        """The most shared memory of a CTA, in bytes."""
+
+    @property
     def xp(self) -> Any:
         """The array library, restricted to what NumPy and CuPy have in common."""
 

@@ -16,6 +16,7 @@ from gompfs.gpu.kernels import compile_options, read_source
 _THREADS_PER_CTA = 256
 _THREADS_OF_ONE_CTA = 1024
 _CTAS_PER_MULTIPROCESSOR = 8
+_DEFAULT_SHARED_BYTES = 48 << 10  # a kernel that needs more must ask for it
 _MOST_MEMORY = 9 << 28  # default limit: a device needs less than 4 GB including CUDA and the decoder
 
 
@@ -41,6 +42,7 @@ class GpuArrays:
                 self.memory = memory or min(device.mem_info[0] // 2, _MOST_MEMORY)
                 self._pool = cupy.cuda.MemoryPool()
                 self._pool.set_limit(size=self.memory)
+                self.shared_memory = device.attributes["MaxSharedMemoryPerBlockOptin"]
                 self._max_ctas = device.attributes["MultiProcessorCount"] * _CTAS_PER_MULTIPROCESSOR
         except cupy.cuda.runtime.CUDARuntimeError as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
@@ -75,10 +77,10 @@ class GpuArrays:
             grid = 1 if one_cta else min(grid, self._max_ctas)
         if (source, kernel) not in self._kernels:
             self._kernels[source, kernel] = self._module(source).get_function(kernel)
-        shared = tile.shared_bytes if tile else 0
-        self._kernels[source, kernel](
-            (grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared
-        )
+        function, shared = self._kernels[source, kernel], tile.shared_bytes if tile else 0
+        if shared > _DEFAULT_SHARED_BYTES:
+            function.max_dynamic_shared_size_bytes = shared
+        function((grid,), (threads,), tuple(map(as_argument, arguments)), shared_mem=shared)
 
     def _module(self, source: str) -> cupy.RawModule:
         if source not in self._modules:

@@ -11,6 +11,7 @@
 #include "bindings/buffer_view.h"
 #include "codec/bit_codec.h"
 #include "codec/byte_codec.h"
+#include "codec/choose_parser.h"
 #include "codec/payload.h"
 #include "common/little_endian.h"
 #include "shared/packed_sequence.h"
@@ -53,6 +54,22 @@ EncodeOptions checked_options(Codec codec, int level, bool dependency_eliminatio
     return options;
 }
 
+// What the kernels of kernels/encode must know about a codec and a level.
+struct ParserSettings {
+    ParserLimits limits;
+    SearchEffort effort;
+};
+
+ParserLimits limits_of(const EncodeOptions& options) {
+    return options.codec == Codec::gompresso_bit ? bit_parser_limits(options)
+                                                 : byte_parser_limits(options);
+}
+
+ParserSettings settings_of(Codec codec, int level) {
+    const EncodeOptions options = checked_options(codec, level, true, kDefaultGroupSizeLog2, false);
+    return {limits_of(options), search_effort(level, codec == Codec::gompresso_bit)};
+}
+
 nb::bytes parse(nb::handle content, Codec codec, int level, bool dependency_elimination,
                 int group_size_log2, bool strict_sources) {
     const EncodeOptions options =
@@ -71,8 +88,7 @@ nb::bytes encode(nb::handle content, nb::handle sequences, Codec codec, bool dep
         checked_options(codec, kMinLevel, dependency_elimination, group_size_log2, false);
     const BufferView view(content, PyBUF_SIMPLE);
     const BufferView packed(sequences, PyBUF_SIMPLE);
-    const ParserLimits limits =
-        codec == Codec::gompresso_bit ? bit_parser_limits(options) : byte_parser_limits(options);
+    const ParserLimits limits = limits_of(options);
     std::vector<Sequence> unpacked;
     std::uint64_t total = 0;
     for (std::size_t at = 0; at + sizeof(std::uint64_t) <= packed.bytes().size();
@@ -92,6 +108,22 @@ nb::bytes encode(nb::handle content, nb::handle sequences, Codec codec, bool dep
 }  // namespace
 
 void bind_codec_sequences(nb::module_& codec) {
+    nb::class_<ParserSettings>(codec, "ParserSettings")
+        .def(nb::new_(&settings_of), "codec"_a, "level"_a)
+        .def_prop_ro("chain_length", [](const ParserSettings& s) { return s.effort.chain_length; })
+        .def_prop_ro("nice_length", [](const ParserSettings& s) { return s.effort.nice_length; })
+        .def_prop_ro("lazy_steps", [](const ParserSettings& s) { return s.effort.lazy_steps; })
+        .def_prop_ro("finds_short", [](const ParserSettings& s) { return s.effort.finds_short; })
+        .def_prop_ro("skips", [](const ParserSettings& s) { return s.effort.skips; })
+        .def_prop_ro("optimal", [](const ParserSettings& s) { return s.effort.optimal; })
+        .def_prop_ro("min_match_length",
+                     [](const ParserSettings& s) { return s.limits.min_match_length; })
+        .def_prop_ro("max_match_length",
+                     [](const ParserSettings& s) { return s.limits.max_match_length; })
+        .def_prop_ro("max_match_offset",
+                     [](const ParserSettings& s) { return s.limits.max_match_offset; })
+        .def_prop_ro("max_literal_length",
+                     [](const ParserSettings& s) { return s.limits.max_literal_length; });
     codec.def("parse_sequences", &parse, "content"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "group_size_log2"_a = kDefaultGroupSizeLog2,
               "strict_sources"_a = false);

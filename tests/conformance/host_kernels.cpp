@@ -1,10 +1,15 @@
-// The kernels for grammars and statistics as a library for the host, and those of the experiment
-// with mask rounds. Kernels are launched by name, with pointers to their arguments.
+// The kernels that parse blocks, those for grammars and statistics, and those of the experiment
+// with mask rounds, as a library for the host. Kernels are launched by name, with pointers to their
+// arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
 #include <utility>
 
+#include "encode/find_matches.cu"
+#include "encode/link_positions.cu"
+#include "encode/sum_literal_costs.cu"
+#include "encode/walk_matches.cu"
 #include "grammar/repair.cu"
 #include "grammar/repair_rules.cu"
 #include "grammar/tokens.cu"
@@ -54,6 +59,13 @@ struct Entry {
 #define KERNEL(name) {#name, &run<&name>}
 // clang-format off
 constexpr Entry kKernels[] = {
+    KERNEL(sum_literal_costs),
+    KERNEL(link_narrow),
+    KERNEL(link_wide),
+    KERNEL(find_matches_narrow),
+    KERNEL(find_matches_wide),
+    KERNEL(walk_narrow),
+    KERNEL(walk_wide),
     KERNEL(name_nodes),
     KERNEL(add_along_edges),
     KERNEL(add_along_levels),

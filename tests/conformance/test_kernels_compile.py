@@ -14,6 +14,7 @@ from gompfs.gpu.kernels import (
     kernel_folder,
     read_source,
 )
+from gompfs.gpu.parser import FIND_THREADS, SUM_TILE, TEXT_PADDING, WALK_TILE
 from gompfs.gpu.repair import TILE
 
 FOLDER = kernel_folder()
@@ -42,8 +43,16 @@ CHECKS = {
 }
 
 
-TILES = f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes} && gompfs::kTileItems == {TILE.num_items}
-              && gompfs::kTileThreads == {TILE.num_threads});"""
+TILES = {
+    "grammar/repair": f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes}
+        && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
+    "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}
+        && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
+    "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
+        && gompfs::kFindThreads == {FIND_THREADS});""",
+    "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
+        && gompfs::kWalkWarps == {WALK_TILE.num_items} && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",
+}
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +72,8 @@ def test_kernel_compiles(nvrtc: ctypes.CDLL, folder: Path, kernel: str, architec
     if kernel in SHARED_BYTES:
         common, per_warp = SHARED_BYTES[kernel]
         source += CHECKS[kernel].format(common=common, per_warp=per_warp)
-    elif kernel == "grammar/repair":
-        source += TILES
+    elif kernel in TILES:
+        source += TILES[kernel]
     elif "strategies" in kernel:
         source += "static_assert(gompfs::kStrategyBytesPerWarp == 128);"
     program = ctypes.c_void_p()

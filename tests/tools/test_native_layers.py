@@ -42,6 +42,7 @@ KERNELS = {
     "shared": set(),
     "host": {"shared"},
     "codec": {"shared"},
+    "encode": {"shared"},
     "grammar": {"shared"},
     "statistics": {"shared"},
 }

@@ -1,0 +1,143 @@
+// The blocks that are parsed by one launch, and the arrays that the kernels pass to each other.
+//
+// A block is parsed in four steps, a kernel each: sums of the costs of literals
+// (sum_literal_costs.cu), links between positions (link_positions.cu), the best match at each
+// position (find_matches.cu), and the walk over them that makes sequences (walk_matches.cu). The
+// rules are those of native/codec/lazy_parser.cpp and native/codec/best_match.h; constants and
+// costs are in shared/match_costs.h.
+#pragma once
+
+#include "shared/match_costs.h"
+#include "shared/warp.cuh"
+
+namespace gompfs {
+
+// Arrays of a block have a multiple of this many items, so that each is aligned.
+constexpr u32 kItemsAligned = 8;
+
+// No position: positions without four bytes are not linked. 16 and 32 bits wide.
+template <typename Position>
+constexpr Position kNoLink = static_cast<Position>(~Position{0});
+
+// A match in 64 bits: 20 bits of offset, 12 of length, and the gain. 0 for no match.
+struct Match {
+    u32 length;
+    u32 offset;
+    int gain;
+};
+
+constexpr int kMatchOffsetBits = 20;
+constexpr u32 kMatchOffsetMask = (1u << kMatchOffsetBits) - 1;
+
+__device__ inline u64 pack_match(const Match& match) {
+    return match.offset | match.length << kMatchOffsetBits | static_cast<u64>(match.gain) << 32;
+}
+
+__device__ inline Match unpack_match(u64 packed) {
+    const u32 low = static_cast<u32>(packed);
+    return {low >> kMatchOffsetBits, low & kMatchOffsetMask, static_cast<int>(packed >> 32)};
+}
+
+// What a parser must know about the level and the codec: the fields of ParserSettings
+// (native/bindings/codec_sequences.cpp) that a kernel needs.
+struct SearchRules {
+    u32 chain_length;
+    u32 nice_length;
+    u32 max_match_length;
+    u32 max_match_offset;
+    bool finds_short;
+};
+
+// One block of a batch.
+struct ParseBlock {
+    const u8* content;
+    u32 size;
+    u32 num_linked;  // positions that are followed by enough bytes for a hash
+};
+
+__device__ inline ParseBlock block_of(u32 index, const u8* content, u64 content_size,
+                                      u32 block_size) {
+    const u64 start = static_cast<u64>(index) * block_size;
+    const u32 size = static_cast<u32>(min(content_size - start, static_cast<u64>(block_size)));
+    return {content + start, size, size - min(size, kHashedLength - 1)};
+}
+
+// The number of items in an array with one item for each position of a block, and one more.
+__device__ inline u64 items_per_block(u32 block_size) {
+    return block_size / kItemsAligned * kItemsAligned + kItemsAligned;
+}
+
+// The content of a block, aligned to 4 bytes; 7 bytes after it must be readable.
+class Text {
+  public:
+    __device__ explicit Text(const u8* content) : words_(reinterpret_cast<const u32*>(content)) {}
+
+    // The four bytes at a position.
+    __device__ u32 word(u32 position) const {
+        const u32* const words = words_ + position / 4;
+        return __funnelshift_r(words[0], words[1], position % 4 * 8);
+    }
+
+    // The number of equal bytes at two positions, at most `limit`, of which `length` are known.
+    __device__ u32 common_length(u32 left, u32 right, u32 limit, u32 length) const {
+        for (; length < limit; length += 4) {
+            const u32 difference = word(left + length) ^ word(right + length);
+            if (difference != 0) {
+                return min(length + (__ffs(static_cast<int>(difference)) - 1) / 8, limit);
+            }
+        }
+        return limit;
+    }
+
+  private:
+    const u32* words_;
+};
+
+// Costs of the literals and matches of a block. `sums` is not used without entropy coding.
+template <bool kEntropyCoded>
+class Costs {
+  public:
+    __device__ explicit Costs(const u16* sums) : sums_(sums) {}
+
+    __device__ int of_literals(u32 position, u32 length) const {
+        if (kEntropyCoded) {
+            return static_cast<u16>(sums_[position + length] - sums_[position]);
+        }
+        return static_cast<int>(length) * kPlainLiteralCost;
+    }
+
+    __device__ int gain_of(u32 position, u32 length, u32 offset) const {
+        return of_literals(position, length) - match_length_cost<kEntropyCoded>(length) -
+               match_offset_cost<kEntropyCoded>(offset);
+    }
+
+    // The match with this length and offset; none if it gains nothing.
+    __device__ Match match_of(u32 position, u32 length, u32 offset) const {
+        const int gain = gain_of(position, length, offset);
+        return gain > 0 ? Match{length, offset, gain} : Match{};
+    }
+
+    // The same at the offset of the match before.
+    __device__ Match repeat_of(u32 position, u32 length, u32 offset) const {
+        return {
+            length, offset,
+            of_literals(position, length) - match_length_cost<kEntropyCoded>(length) - kRepeatCost};
+    }
+
+  private:
+    const u16* sums_;
+};
+
+// The match of three bytes at the nearest position with the same hash of them, if it gains enough.
+template <typename Position, bool kEntropyCoded>
+__device__ inline Match best_short(const Text& text, const Costs<kEntropyCoded>& costs,
+                                   const Position* short_links, u32 position) {
+    const u32 link = short_links[position];
+    if (link == kNoLink<Position> || (text.word(link) ^ text.word(position)) << 8 != 0) {
+        return {};
+    }
+    const Match match = costs.match_of(position, kShortLength, position - link);
+    return match.gain > kMinShortGain ? match : Match{};
+}
+
+}  // namespace gompfs

@@ -1,0 +1,471 @@
+// Walks over the best matches of a block and cuts it into sequences, as
+// native/codec/lazy_parser.cpp does.
+//
+// The lanes look at 32 positions at once: each finds the match that the parser would take at its
+// position, under the rules of the open group and with the last offset. These stay the same until a
+// sequence is added. So the lanes agree by votes and shuffles on the first position with a match,
+// and whether a later one has a better match. Then they add a sequence, and look at the 32
+// positions after it.
+//
+// Where a match is not legal, the parser searches one before the open group. That is slow, so lanes
+// do it only for positions that the walk comes to.
+//
+// Launch: CTAs of kWalkThreads threads, a warp per block.
+// Mapping: lane i looks at the i-th position of a window.
+// Reads: the content of block i at content + i * block_size; links, short_links, sums and matches
+//   at i * items_per_block(block_size). short_links is not used unless finds_short, and sums not
+//   without entropy coding (is_bit).
+// Writes: the sequences of block i (shared/packed_sequence.h) at sequences + i * max_sequences, and
+//   num_sequences[i].
+// Shared memory: kWalkBytes.
+// Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
+//   blocks; 7 bytes after the content are readable. max_sequences is what most_sequences in
+//   gompfs/gpu/parser.py returns.
+// Fails: never.
+// Oracle: native/codec/lazy_parser.cpp (tests/conformance/parse_cases.py).
+// Caller: gompfs/gpu/parser.py.
+#include "encode/open_group.cuh"
+#include "shared/packed_sequence.h"
+
+namespace gompfs {
+
+constexpr u32 kWalkWarps = 4;
+constexpr u32 kWalkThreads = kWalkWarps * kWarpSize;
+constexpr unsigned kWalkBytes = kWalkWarps * sizeof(GroupMatches);
+
+struct WalkRules {
+    SearchRules search;
+    u32 lazy_steps;
+    u32 misses_to_skip;
+    u32 max_literal_length;
+    u32 min_match_length;
+    u32 group_size_log2;
+    SourceRule source_rule;
+    bool ends_literals;  // as the strict rule demands
+};
+
+// The arrays of a block.
+template <typename Position>
+struct WalkInput {
+    const Position* links;
+    const Position* short_links;
+    const u16* sums;
+    const u64* matches;
+};
+
+// The sequences of a block so far. All lanes have the same values.
+class Sequences {
+  public:
+    __device__ explicit Sequences(u64* out) : out_(out) {}
+
+    __device__ u32 count() const { return count_; }
+
+    __device__ void push(u32 literal_length, u32 match_length, u32 match_offset) {
+        if (lane_id() == 0) {
+            out_[count_] = match_offset |
+                           static_cast<u64>(match_length) << kPackedMatchLengthShift |
+                           static_cast<u64>(literal_length) << kPackedLiteralLengthShift;
+        }
+        ++count_;
+    }
+
+  private:
+    u64* out_;
+    u32 count_ = 0;
+};
+
+template <typename Position, bool kEntropyCoded>
+class Walk {
+  public:
+    __device__ Walk(const ParseBlock& block, const WalkInput<Position>& input,
+                    const WalkRules& rules, GroupMatches& group, u64* sequences)
+        : block_(block),
+          input_(input),
+          rules_(rules),
+          text_(block.content),
+          costs_(input.sums),
+          group_(group, rules.source_rule),
+          sequences_(sequences) {}
+
+    // Cuts the block. Returns the number of sequences.
+    __device__ u32 run();
+
+  private:
+    // What the lane knows about its position in the window.
+    struct Seen {
+        Match found;      // the best match of at least four bytes as find_matches found it
+        Match near;       // the legal part of it, or the match before the group
+        Match repeat;     // the match at the last offset
+        Match any;        // the better one of these
+        Match first;      // the same, or a match of three bytes
+        bool is_pending;  // the match before the group is not known yet
+    };
+
+    __device__ Match legal(u32 position, const Match& match) const;
+    __device__ Match repeat(u32 position) const;
+    __device__ Match before_group(u32 position) const;
+    __device__ void look();
+    __device__ void choose(Match short_match);
+    __device__ void search_pending(u32 first, u32 last);
+    __device__ bool find_first(u32& lane);
+    __device__ bool defer(u32& lane);
+    __device__ void end_long_literals();
+    __device__ void emit(u32 position, u32 length, u32 offset);
+    __device__ void push(u32 literal_length, u32 match_length, u32 match_offset);
+
+    ParseBlock block_;
+    WalkInput<Position> input_;
+    WalkRules rules_;
+    Text text_;
+    Costs<kEntropyCoded> costs_;
+    OpenGroup group_;
+    Sequences sequences_;
+    u32 position_ = 0;     // of lane 0 in the window
+    u32 anchor_ = 0;       // start of the literals that belong to no sequence yet
+    u32 last_offset_ = 0;  // of the row's latest match; 0 if the row has none yet
+    u32 num_misses_ = 0;   // number of searches in a row without a match
+    Seen seen_;
+    u32 have_match_ = 0;  // lanes whose position has a match
+    u32 pending_ = 0;     // lanes whose match before the group is not known yet
+};
+
+template <typename Position, bool kEntropyCoded>
+__device__ inline Match Walk<Position, kEntropyCoded>::legal(u32 position,
+                                                             const Match& match) const {
+    const u32 length = group_.legal_length(position, match);
+    if (length == match.length) {
+        return match;
+    }
+    return length < rules_.min_match_length ? Match{}
+                                            : costs_.match_of(position, length, match.offset);
+}
+
+// The match at the last offset, if it has at least three bytes.
+template <typename Position, bool kEntropyCoded>
+__device__ inline Match Walk<Position, kEntropyCoded>::repeat(u32 position) const {
+    if (!kEntropyCoded || last_offset_ == 0 || last_offset_ > position ||
+        (text_.word(position) ^ text_.word(position - last_offset_)) << 8 != 0) {
+        return {};
+    }
+    const u32 limit = min(block_.size - position, rules_.search.max_match_length);
+    const u32 length = text_.common_length(position - last_offset_, position, limit, kShortLength);
+    return costs_.repeat_of(position, length, last_offset_);
+}
+
+// The best match of at least four bytes whose source lies before the group, or below the high-water
+// mark: BestMatches::best_before.
+template <typename Position, bool kEntropyCoded>
+__device__ inline Match Walk<Position, kEntropyCoded>::before_group(u32 position) const {
+    const u32 end = group_.safe_end(position);
+    const u32 limit = min(block_.size - position, rules_.search.max_match_length);
+    const u32 first_word = text_.word(position);
+    u32 link = input_.links[position];
+    for (int passed = 0; link != kNoLink<Position> && link + kHashedLength > end;
+         link = input_.links[link]) {
+        if (++passed > kMaxPassed) {
+            return {};
+        }
+    }
+    Match best{};
+    u32 length = kHashedLength - 1;
+    for (u32 num_steps = 2 * rules_.search.chain_length;
+         num_steps != 0 && link != kNoLink<Position>; --num_steps, link = input_.links[link]) {
+        if (position - link > rules_.search.max_match_offset) {
+            break;
+        }
+        if (link + length >= end || text_.word(link) != first_word) {
+            continue;
+        }
+        const u32 longer =
+            text_.common_length(link, position, min(limit, end - link), kHashedLength);
+        if (longer <= length) {
+            continue;
+        }
+        length = longer;
+        const int gain = costs_.gain_of(position, length, position - link);
+        if (gain > best.gain) {
+            best = {length, position - link, gain};
+        }
+        if (length == limit) {
+            break;
+        }
+    }
+    return best;
+}
+
+// Looks at the 32 positions from position_ on.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::look() {
+    const u32 position = position_ + lane_id();
+    seen_ = Seen{};
+    Match short_match{};
+    if (position < block_.num_linked) {
+        seen_.found = unpack_match(input_.matches[position]);
+        if (seen_.found.length == kShortLength) {
+            short_match = seen_.found;
+            seen_.found = Match{};
+        }
+        seen_.near = legal(position, seen_.found);
+        seen_.is_pending = seen_.near.length != seen_.found.length;
+        seen_.repeat = legal(position, repeat(position));
+    }
+    choose(short_match);
+}
+
+// Chooses among the matches of this lane. All lanes must call it.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::choose(Match short_match) {
+    const u32 position = position_ + lane_id();
+    seen_.any = seen_.repeat.gain > seen_.near.gain ? seen_.repeat : seen_.near;
+    seen_.first = seen_.any;
+    if (seen_.any.length == 0) {
+        // find_matches looked for a match of three bytes only where it found no longer one.
+        if (kEntropyCoded && seen_.found.length != 0 && rules_.search.finds_short) {
+            short_match = best_short(text_, costs_, input_.short_links, position);
+        }
+        seen_.first = legal(position, short_match);
+    }
+    have_match_ = __ballot_sync(kAllLanes, seen_.first.length != 0);
+    pending_ = __ballot_sync(kAllLanes, seen_.is_pending);
+}
+
+// Searches matches before the group for the lanes from `first` to `last` that need them.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::search_pending(u32 first, u32 last) {
+    const u32 lane = lane_id(), position = position_ + lane;
+    Match short_match{};
+    if (lane >= first && lane <= last && seen_.is_pending) {
+        const Match before = before_group(position);
+        seen_.near = before.gain > seen_.near.gain ? before : seen_.near;
+        seen_.is_pending = false;
+    }
+    if (seen_.any.length == 0) {
+        short_match = seen_.first;
+    }
+    choose(short_match);
+}
+
+// Finds the first position that the parser takes a match at: its lane in the window. Otherwise
+// moves the window and returns false.
+template <typename Position, bool kEntropyCoded>
+__device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
+    for (lane = 0; lane < kWarpSize;) {
+        if (pending_ >> lane & 1) {
+            search_pending(lane, lane + rules_.lazy_steps);
+        }
+        if (have_match_ >> lane & 1) {
+            return true;
+        }
+        lane += 1 + ++num_misses_ / rules_.misses_to_skip;
+        if (rules_.ends_literals) {
+            break;  // the sequences that this may add change what the other lanes have seen
+        }
+    }
+    position_ = min(position_ + lane, block_.size);
+    end_long_literals();
+    return false;
+}
+
+// Looks for a better match after that of `lane`. If there is one, goes on to it and returns true;
+// to do so, it may move the window.
+template <typename Position, bool kEntropyCoded>
+__device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
+    const u32 length = __shfl_sync(kAllLanes, seen_.first.length, lane);
+    if (length >= rules_.search.nice_length) {
+        return false;
+    }
+    const int gain = __shfl_sync(kAllLanes, seen_.first.gain, lane);
+    for (u32 step = 1; step <= rules_.lazy_steps; ++step) {
+        if (position_ + lane + step >= block_.num_linked) {
+            return false;
+        }
+        if (lane + step >= kWarpSize) {
+            position_ += lane;
+            lane = 0;
+            look();
+            if (pending_ & 1) {
+                search_pending(0, rules_.lazy_steps);
+            }
+        }
+        const u32 next = lane + step;
+        if (pending_ >> next & 1) {
+            search_pending(next, next);
+        }
+        const int next_gain = __shfl_sync(kAllLanes, seen_.any.gain, next);
+        if (next_gain > gain + kLazyBias * static_cast<int>(step)) {
+            lane = next;
+            return true;
+        }
+    }
+    return false;
+}
+
+// Adds a sequence that ends at anchor_.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u32 match_length,
+                                                           u32 match_offset) {
+    sequences_.push(literal_length, match_length, match_offset);
+    if (match_length != 0) {
+        last_offset_ = match_offset;
+        group_.add(anchor_ - match_length, anchor_);
+    }
+    if (sequences_.count() % kNumSubBlocks == 0) {
+        last_offset_ = 0;
+    }
+    if (sequences_.count() % (1u << rules_.group_size_log2) == 0) {
+        group_.restart(anchor_);
+    }
+}
+
+// Under the strict rule, a group must end before anything can be copied from it, also if it finds
+// no match. So literals become sequences as they come, and short ones in the first group.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::end_long_literals() {
+    while (rules_.ends_literals) {
+        const u32 most =
+            group_.high_water_mark() == 0 ? kFirstStrictLiterals : rules_.max_literal_length;
+        if (position_ - anchor_ < most) {
+            return;
+        }
+        anchor_ += most;
+        push(most, 0, 0);
+    }
+}
+
+// Adds the literals from anchor_ to `position`, then the match. A literal string too long for one
+// sequence takes several.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::emit(u32 position, u32 length, u32 offset) {
+    while (position - anchor_ > rules_.max_literal_length) {
+        anchor_ += rules_.max_literal_length;
+        push(rules_.max_literal_length, 0, 0);
+    }
+    const u32 literal_length = position - anchor_;
+    anchor_ = position + length;
+    push(literal_length, length, offset);
+}
+
+template <typename Position, bool kEntropyCoded>
+__device__ inline u32 Walk<Position, kEntropyCoded>::run() {
+    while (position_ < block_.num_linked) {
+        look();
+        u32 lane = 0;
+        if (!find_first(lane)) {
+            continue;
+        }
+        num_misses_ = 0;
+        while (defer(lane)) {
+        }
+        emit(position_ + lane, __shfl_sync(kAllLanes, seen_.first.length, lane),
+             __shfl_sync(kAllLanes, seen_.first.offset, lane));
+        position_ = anchor_;
+    }
+    if (anchor_ < block_.size) {
+        emit(block_.size, 0, 0);
+    }
+    return sequences_.count();
+}
+
+template <typename Position>
+__device__ inline u32 walk_block(bool is_bit, const ParseBlock& block,
+                                 const WalkInput<Position>& input, const WalkRules& rules,
+                                 GroupMatches& group, u64* sequences) {
+    return is_bit ? Walk<Position, true>(block, input, rules, group, sequences).run()
+                  : Walk<Position, false>(block, input, rules, group, sequences).run();
+}
+
+// What the kernels get; the pointers are those of the batch.
+template <typename Position>
+struct WalkBatch {
+    const u8* content;
+    u64 content_size;
+    u32 block_size;
+    WalkInput<Position> input;
+    u64* sequences;
+    u32* num_sequences;
+    u32 max_sequences;
+};
+
+template <typename Position>
+__device__ inline void walk_batch(const WalkBatch<Position>& batch, bool is_bit,
+                                  const WalkRules& rules, GroupMatches* groups) {
+    const u32 warp = threadIdx.x / kWarpSize;
+    const u32 index = blockIdx.x * kWalkWarps + warp;
+    if (static_cast<u64>(index) * batch.block_size >= batch.content_size) {
+        return;
+    }
+    const u64 first = index * items_per_block(batch.block_size);
+    const WalkInput<Position> input{
+        batch.input.links + first,
+        rules.search.finds_short ? batch.input.short_links + first : nullptr,
+        is_bit ? batch.input.sums + first : nullptr, batch.input.matches + first};
+    const u32 count = walk_block(
+        is_bit, block_of(index, batch.content, batch.content_size, batch.block_size), input, rules,
+        groups[warp], batch.sequences + static_cast<u64>(index) * batch.max_sequences);
+    if (lane_id() == 0) {
+        batch.num_sequences[index] = count;
+    }
+}
+
+// The settings as kernels get them: in the order of the fields of WalkSettings in
+// gompfs/gpu/parser.py.
+struct WalkSettings {
+    u32 chain_length, nice_length, max_match_length, max_match_offset, finds_short, lazy_steps,
+        skips, max_literal_length, min_match_length, group_size_log2, dependency_elimination,
+        strict_sources;
+};
+
+__device__ inline WalkRules walk_rules(const WalkSettings& settings) {
+    return {{settings.chain_length, settings.nice_length, settings.max_match_length,
+             settings.max_match_offset, settings.finds_short != 0},
+            settings.lazy_steps,
+            settings.skips != 0 ? kMissesToSkip : kMissesToSkipSlowly,
+            settings.max_literal_length,
+            settings.min_match_length,
+            settings.group_size_log2,
+            settings.dependency_elimination == 0 ? SourceRule::kAny
+            : settings.strict_sources == 0       ? SourceRule::kUsual
+                                                 : SourceRule::kStrict,
+            settings.strict_sources != 0};
+}
+
+}  // namespace gompfs
+
+extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
+    walk_narrow(const unsigned char* content, unsigned long long content_size,
+                unsigned int block_size, const unsigned short* links,
+                const unsigned short* short_links, const unsigned short* sums,
+                const unsigned long long* matches, const unsigned int* settings,
+                unsigned int is_bit, unsigned long long* sequences, unsigned int* num_sequences,
+                unsigned int max_sequences) {
+    using namespace gompfs;
+    extern __shared__ uint4 shared_memory[];
+    walk_batch(WalkBatch<u16>{content,
+                              content_size,
+                              block_size,
+                              {links, short_links, sums, matches},
+                              sequences,
+                              num_sequences,
+                              max_sequences},
+               is_bit != 0, walk_rules(*reinterpret_cast<const WalkSettings*>(settings)),
+               reinterpret_cast<GroupMatches*>(shared_memory));
+}
+
+extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
+    walk_wide(const unsigned char* content, unsigned long long content_size,
+              unsigned int block_size, const unsigned int* links, const unsigned int* short_links,
+              const unsigned short* sums, const unsigned long long* matches,
+              const unsigned int* settings, unsigned int is_bit, unsigned long long* sequences,
+              unsigned int* num_sequences, unsigned int max_sequences) {
+    using namespace gompfs;
+    extern __shared__ uint4 shared_memory[];
+    walk_batch(WalkBatch<u32>{content,
+                              content_size,
+                              block_size,
+                              {links, short_links, sums, matches},
+                              sequences,
+                              num_sequences,
+                              max_sequences},
+               is_bit != 0, walk_rules(*reinterpret_cast<const WalkSettings*>(settings)),
+               reinterpret_cast<GroupMatches*>(shared_memory));
+}

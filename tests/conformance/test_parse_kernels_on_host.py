@@ -1,0 +1,71 @@
+"""Runs the CUDA kernels that parse blocks on the CPU, once under AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from host_device import HostDevice
+from native_builds import kernel_library, sanitizer_environment
+from parse_cases import all_options, compare, make_content
+
+from gompfs.codec import Codec, CodecOptions
+
+FOLDER = Path(__file__).parent
+NARROW = 1 << 16
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("num_examples", "size"), [(60, 1000), pytest.param(3000, 9000, marks=pytest.mark.slow)], ids=["quick", "slow"]
+)
+def test_kernels_make_the_sequences_of_the_core(num_examples: int, size: int) -> None:
+    done = subprocess.run(
+        [
+            *(sys.executable, FOLDER / "check_parse_kernels.py"),
+            *(kernel_library(sanitized=True), str(num_examples), str(size)),
+        ],
+        env={**sanitizer_environment(), "PYTHONPATH": os.pathsep.join(map(str, (FOLDER, *sys.path)))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def device() -> HostDevice:
+    return HostDevice(kernel_library())
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 31, 32, 33, 2047, 2048, 2049])
+@pytest.mark.parametrize("codec", [Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE], ids=lambda codec: codec.label)
+def test_small_blocks(device: HostDevice, codec: Codec, size: int) -> None:
+    for content in (make_content(size, size), bytes(size)):
+        compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4))
+
+
+@pytest.mark.parametrize("size", [NARROW - 1, NARROW])
+def test_the_largest_narrow_block(device: HostDevice, size: int) -> None:
+    compare(device, make_content(7, size), NARROW, CodecOptions(Codec.GOMPRESSO_BIT, 3))
+
+
+def test_a_wide_block_and_a_narrow_last_one(device: HostDevice) -> None:
+    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, CodecOptions(Codec.GOMPRESSO_BIT, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_largest_block(device: HostDevice) -> None:
+    for options in (CodecOptions(Codec.GOMPRESSO_BIT, 6), CodecOptions(Codec.GOMPRESSO_BYTE, 3)):
+        compare(device, make_content(9, 1 << 20), 1 << 20, options)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_all_options(device: HostDevice) -> None:
+    for seed, options in enumerate(all_options()):
+        compare(device, make_content(seed, 40_000), 16384, options)

@@ -10,6 +10,8 @@ SHARED_BYTES = {
     "codec/decode_bit": (1024, 6064),
     "codec/decode_tadoc": (0, 2752),
     "codec/open_heads": (15392, 0),
+    "encode/encode_bit": (19488, 0),
+    "encode/encode_byte": (16, 0),
 }
 """Shared memory of each kernel in bytes: (per CTA, per warp of the CTA)."""
 

@@ -55,6 +55,11 @@ __device__ inline u32 inclusive_sum(u32 value, int lane) {
     return value;
 }
 
+// The sum of a value over the lanes of the warp, in all lanes.
+__device__ inline u32 sum_of_warp(u32 value) {
+    return __shfl_sync(kAllLanes, inclusive_sum(value, lane_id()), kWarpSize - 1);
+}
+
 // The number of lanes whose value is not above `item`. Values must not decrease from lane to lane.
 __device__ inline int count_up_to(u32 ascending, u32 item) {
     int count = 0;

@@ -1,11 +1,16 @@
-// The kernels that parse blocks, those for grammars and statistics, and those of the experiment
-// with mask rounds, as a library for the host. Kernels are launched by name, with pointers to their
-// arguments.
+// The kernels that parse, encode and decode blocks, those for grammars and statistics, and those of
+// the experiment with mask rounds, as a library for the host. Kernels are launched by name, with
+// pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
 #include <utility>
 
+#include "codec/decode_bit.cu"
+#include "codec/decode_byte.cu"
+#include "encode/check.cu"
+#include "encode/encode_bit.cu"
+#include "encode/encode_byte.cu"
 #include "encode/find_matches.cu"
 #include "encode/link_positions.cu"
 #include "encode/sum_literal_costs.cu"
@@ -66,6 +71,12 @@ constexpr Entry kKernels[] = {
     KERNEL(find_matches_wide),
     KERNEL(walk_narrow),
     KERNEL(walk_wide),
+    KERNEL(decode_bit),
+    KERNEL(decode_byte),
+    KERNEL(encode_bit),
+    KERNEL(encode_byte),
+    KERNEL(check_blocks),
+    KERNEL(gather_payloads),
     KERNEL(name_nodes),
     KERNEL(add_along_edges),
     KERNEL(add_along_levels),

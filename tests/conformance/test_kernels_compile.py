@@ -39,6 +39,8 @@ CHECKS = {
     "codec/decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
     "codec/decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",
     "codec/open_heads": "static_assert(gompfs::kHeadBytesPerCta == {common} && {per_warp} == 0);",
+    "encode/encode_bit": "static_assert(gompfs::kEncodeBitBytes == {common} && {per_warp} == 0);",
+    "encode/encode_byte": "static_assert(gompfs::kEncodeByteBytes == {common} && {per_warp} == 0);",
     "codec/decode_tadoc": "static_assert({common} == 0 && gompfs::kTadocBytesPerWarp == {per_warp});",
 }
 

@@ -78,6 +78,28 @@ def encode_blocks(
     Raises ValueError for a block size, a level or a group size that does not exist.
     """
 
+def frame_payloads(
+    stream: Buffer,
+    block_size: int,
+    codec: Codec | int,
+    level: int,
+    dependency_elimination: bool,
+    num_threads: int,
+    packed: Buffer,
+    sizes: Buffer,
+    failed: Buffer,
+    group_size_log2: int = 2,
+    strict_sources: bool = False,
+) -> list[tuple[bytes, int, int]]:
+    """Returns what `encode_blocks` returns, from payloads that a device made.
+
+    `sizes` has the size of each payload (u32), 0 for a block that is stored; `packed` has the payloads one after
+    another, each at a multiple of 16. Encodes block i if `failed[i]` (u8) is not 0.
+
+    Raises ValueError also if there are not as many payloads as blocks, or if a payload is not smaller than its block or
+    not inside `packed`.
+    """
+
 def decode_blocks(
     blocks: Sequence[Buffer],
     out: Buffer,

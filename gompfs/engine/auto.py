@@ -89,6 +89,9 @@ class AutoEngine:
         gpu = self._gpu
         return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
 
+    encode_batch_bytes = CpuEngine.encode_batch_bytes
+    num_reencoded = 0
+
     @property
     def decode_work(self) -> Mapping[str, DecodeWork]:
         """See Engine.decode_work."""

@@ -44,6 +44,17 @@ class Engine(Protocol):
         """The output size in bytes that callers of decode_blocks should aim for if they can choose the batch size."""
 
     @property
+    def encode_batch_bytes(self) -> int:
+        """The size in bytes that callers of encode_blocks should aim for if they can choose the batch size."""
+
+    @property
+    def num_reencoded(self) -> int:
+        """The number of blocks that a device encoded to a payload with another content.
+
+        The CPU has encoded these blocks again.
+        """
+
+    @property
     def decode_work(self) -> Mapping[str, DecodeWork]:
         """The work done so far, by engine name: that of this engine and of the other engines that it uses."""
 

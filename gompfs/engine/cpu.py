@@ -23,6 +23,8 @@ class CpuEngine:
 
     name = "cpu"
     batch_bytes = 8 << 20
+    encode_batch_bytes = 8 << 20
+    num_reencoded = 0
     accelerator = None
 
     def __init__(self, num_threads: int = 0, reason: str = "asked for") -> None:

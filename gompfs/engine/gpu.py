@@ -1,9 +1,10 @@
-"""The GPU engine: decodes on GPUs, by the CUDA kernels of kernels/codec."""
+"""The GPU engine: decodes and encodes on GPUs, by the CUDA kernels of kernels/codec and kernels/encode."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +19,7 @@ from gompfs.gpu.batch import GpuBatch
 from gompfs.gpu.cuda import pinned_array
 from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
+from gompfs.gpu.encoder import ENCODE_BATCH_BYTES, GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
@@ -27,15 +29,19 @@ if TYPE_CHECKING:
     from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
 
+_LEAST_ENCODED = 1 << 20
+
 
 class GpuEngine:
-    """Decompresses on one or more GPUs in turn, and accelerates on the first of them. Compresses on the CPU.
+    """Decompresses and compresses on one or more GPUs in turn, and accelerates on the first of them.
 
+    The optimal parsers (gompresso-bit at level 9, gompresso-byte from level 6 on) run on the CPU, with the same bytes.
     Several host threads may use it. In a forked child, every method that needs a device raises EngineUnavailableError.
     """
 
     name = "gpu"
     batch_bytes = 32 << 20
+    encode_batch_bytes = ENCODE_BATCH_BYTES
 
     def __init__(
         self,
@@ -57,6 +63,9 @@ class GpuEngine:
             self._devices = [Device(number, options, self.num_threads) for number in devices]
         except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.compiler.CompileException) as error:
             raise EngineUnavailableError(f"the GPU cannot be used: {error}") from None
+        self._encoders: dict[int, GpuEncoder] = {}
+        self._encode_lock = threading.Lock()
+        self._encode_memory = options.memory or 0
         self._process = os.getpid()
         self._turns = itertools.cycle(self._devices)
         self.first_device = self._devices[0]
@@ -71,8 +80,27 @@ class GpuEngine:
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
-        """See Engine.encode_blocks. The CPU engine does the work."""
-        return self._cpu.encode_blocks(stream, block_size, options)
+        """See Engine.encode_blocks.
+
+        The CPU encodes batches that are too small for a GPU, and those of codecs and levels that no kernel has.
+        """
+        if memoryview(stream).nbytes < _LEAST_ENCODED or not can_encode(block_size, options):
+            return self._cpu.encode_blocks(stream, block_size, options)
+        _check_process(self._process)
+        return self._next_encoder().encode(stream, block_size, options)
+
+    def _next_encoder(self) -> GpuEncoder:
+        """Returns the encoder of the next device. Its kernels are compiled when it is first used."""
+        number = next(self._turns).number
+        with self._encode_lock:
+            if number not in self._encoders:
+                self._encoders[number] = GpuEncoder(number, self._encode_memory, self.num_threads)
+            return self._encoders[number]
+
+    @property
+    def num_reencoded(self) -> int:
+        """See Engine.num_reencoded."""
+        return sum(encoder.num_failed for encoder in list(self._encoders.values()))
 
     def decodes_on_cpu(self, num_bytes: int) -> bool:
         """See Engine.decodes_on_cpu. Returns False: the user asked for the GPU."""

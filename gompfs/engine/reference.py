@@ -23,7 +23,8 @@ class ReferenceEngine:
     """A slow and simple engine that the other engines are tested against. It only decodes."""
 
     name = "reference"
-    batch_bytes = 1 << 20
+    batch_bytes = encode_batch_bytes = 1 << 20
+    num_reencoded = 0
     accelerator = None
     reason = "asked for"
     num_threads = 1

@@ -25,12 +25,15 @@ class GpuArrays:
 
     xp = cupy
 
-    def __init__(self, number: int = 0, memory: int = 0) -> None:
+    def __init__(self, number: int = 0, memory: int = 0, *, keeps_memory: bool = False) -> None:
         """Uses the CUDA device `number` and at most `memory` bytes of it (0: half of the free memory, up to 2.25 GiB).
+
+        With `keeps_memory`, freed memory stays with this object for the next use, until `release`.
 
         Raises EngineUnavailableError if the device cannot be used.
         """
         self._number = number
+        self._keeps_memory = keeps_memory
         self._lock = threading.RLock()
         self._context = cupy.cuda.Device(number)
         self._modules: dict[str, cupy.RawModule] = {}
@@ -104,6 +107,13 @@ class GpuArrays:
         """See ArrayDevice."""
         self._allocator.__exit__(None, None, None)
         self.peak_bytes = max(self.peak_bytes, self._pool.total_bytes())
-        self._pool.free_all_blocks()
+        if not self._keeps_memory:
+            self._pool.free_all_blocks()
         self._context.__exit__(None, None, None)
         self._lock.release()
+
+    def release(self) -> None:
+        """Returns freed memory to CUDA, after everything that was started has ended."""
+        with self._context as device:
+            device.synchronize()
+            self._pool.free_all_blocks()

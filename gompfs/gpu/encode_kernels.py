@@ -1,8 +1,7 @@
 """Launches the kernels that encode blocks, check the result, and move the payloads together.
 
 A batch is the content of blocks in device memory, without gaps: block i begins at i * block_size, and all blocks but
-the last have block_size bytes. Kernels that parse give the sequences of block i from i * max_sequences on, each in 64
-bits (kernels/shared/packed_sequence.h).
+the last have block_size bytes. gompfs/gpu/parser.py gives its sequences.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.arrays import Array, ArrayDevice, Tile
 from gompfs.gpu.kernels import SHARED_BYTES
+from gompfs.gpu.parser import ParsedBlocks
 
 NUM_WARPS = 4
 """The warps of a CTA: kEncodeWarps of kernels/encode/batch.cuh, and as many for decoding."""
@@ -41,15 +41,6 @@ class BlockBatch:
 
 
 @dataclass(frozen=True)
-class BlockSequences:
-    """The sequences of a batch, in device memory: `packed` is u64, `counts` is u32."""
-
-    packed: Array
-    counts: Array
-    max_sequences: int
-
-
-@dataclass(frozen=True)
 class Payloads:
     """The payloads of a batch, in device memory: payload i begins at i * stride of `data`.
 
@@ -71,7 +62,7 @@ def payload_bytes(block_size: int, num_blocks: int) -> int:
 def encode_payloads(
     device: ArrayDevice,
     batch: BlockBatch,
-    sequences: BlockSequences,
+    parsed: ParsedBlocks,
     options: CodecOptions,
     data: Array,
     scratch: Array,
@@ -88,10 +79,11 @@ def encode_payloads(
     kernel = f"encode_{_KERNELS[options.codec]}"
     literals = (scratch,) if options.codec is Codec.GOMPRESSO_BIT else ()
     flags = options.dependency_elimination | options.group_size_log2 << 8
+    numbers = (batch.block_size, parsed.max_sequences, stride, flags)
     device.launch(
         f"encode/{kernel}", kernel, num_blocks,
-        batch.content, batch.content_size, sequences.packed, sequences.counts, data, payloads.sizes, payloads.statuses,
-        *literals, np.uint32(batch.block_size), np.uint32(sequences.max_sequences), np.uint32(stride), np.uint32(flags),
+        batch.content, batch.content_size, parsed.sequences, parsed.num_sequences,
+        data, payloads.sizes, payloads.statuses, *literals, *map(np.uint32, numbers),
         tile=Tile(1, _THREADS, _shared_bytes(f"encode/{kernel}")),
     )  # fmt: skip
     return payloads

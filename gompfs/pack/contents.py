@@ -80,6 +80,7 @@ class ContentWriter:
         self._index = index
         self._writer = writer
         self._engine = engine
+        self._num_reencoded = engine.num_reencoded
         self._options = options
         self._block_size = block_size
         self._first_block = first_block
@@ -132,6 +133,8 @@ class ContentWriter:
             self.grammar_size = write_grammar(self._grammar, segment, section, self._index)
         elif self._text is not None:
             self._write_words(segment, self._text.word_section())
+        if num_wrong := self._engine.num_reencoded - self._num_reencoded:
+            self.warnings.append(f"the GPU encoded {num_wrong} blocks wrongly; the CPU encoded them again")
 
     def _write_words(self, segment: int, words: bytes) -> None:
         codec = replace(self._options.data_codec(), dependency_elimination=False)

@@ -14,7 +14,6 @@ from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, Encod
 from gompfs.engine import Engine
 from gompfs.model import PartKind, WrittenBlock
 
-_BATCH_BYTES = 8 << 20
 _MAX_BATCHES = 2
 
 
@@ -68,7 +67,7 @@ class StreamWriter:
         self._block_size = block_size
         self._codec = codec
         self._max_part_size = part_size
-        self._batch_size = max(_BATCH_BYTES // block_size, 1) * block_size
+        self._batch_size = max(engine.encode_batch_bytes // block_size, 1) * block_size
         self._waiting: list[bytes | memoryview] = []  # less than a batch, in pieces
         self._waiting_size = 0
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode")

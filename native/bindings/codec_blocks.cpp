@@ -37,6 +37,16 @@ class BlockViews {
     std::vector<Bytes> blocks_;
 };
 
+// Returns a list of the blocks, each with its codec and its uncompressed size.
+nb::list with_facts(const std::vector<std::vector<std::uint8_t>>& blocks) {
+    nb::list result;
+    for (const auto& block : blocks) {
+        const BlockFacts facts = read_facts(block);
+        result.append(nb::make_tuple(to_bytes(block), facts.codec, facts.uncompressed_size));
+    }
+    return result;
+}
+
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
                 bool dependency_elimination, unsigned num_threads, int group_size_log2,
                 bool strict_sources) {
@@ -46,12 +56,24 @@ nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int leve
     std::vector<std::vector<std::uint8_t>> blocks;
     run_interruptibly(
         [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
-    nb::list result;
-    for (const auto& block : blocks) {
-        const BlockFacts facts = read_facts(block);
-        result.append(nb::make_tuple(to_bytes(block), facts.codec, facts.uncompressed_size));
+    return with_facts(blocks);
+}
+
+nb::list frame(nb::handle stream, std::size_t block_size, Codec codec, int level,
+               bool dependency_elimination, unsigned num_threads, nb::handle packed,
+               nb::handle sizes, nb::handle failed, int group_size_log2, bool strict_sources) {
+    const BufferView view(stream, PyBUF_SIMPLE), packed_view(packed, PyBUF_SIMPLE);
+    const BufferView size_view(sizes, PyBUF_SIMPLE), failed_view(failed, PyBUF_SIMPLE);
+    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
+                                strict_sources};
+    std::vector<std::vector<std::uint8_t>> blocks;
+    {
+        const nb::gil_scoped_release release;
+        blocks = frame_payloads(view.bytes(), block_size, options,
+                                {packed_view.bytes(), size_view.bytes(), failed_view.bytes()},
+                                num_threads);
     }
-    return result;
+    return with_facts(blocks);
 }
 
 // The symbols of each block's part, null for None.
@@ -160,6 +182,9 @@ void bind_codec_blocks(nb::module_& codec) {
         .value("BAD_CONTENT", BlockStatus::bad_content);
     codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a,
+              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);
+    codec.def("frame_payloads", &frame, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
+              "dependency_elimination"_a, "num_threads"_a, "packed"_a, "sizes"_a, "failed"_a,
               "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);
     codec.def("decode_blocks", &decode, "blocks"_a, "out"_a, "verify"_a, "num_threads"_a,
               "sizes"_a = nb::none(), "symbols"_a = nb::none());

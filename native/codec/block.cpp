@@ -82,11 +82,15 @@ std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t 
     return block;
 }
 
+std::vector<std::uint8_t> frame_content(Codec codec, Bytes payload, Bytes content) {
+    return frame_block(codec, payload, static_cast<std::uint32_t>(content.size()),
+                       XXH3_64bits(content.data(), content.size()));
+}
+
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
     const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
-    return frame_block(encoded ? options.codec : Codec::stored, encoded ? Bytes(*encoded) : content,
-                       static_cast<std::uint32_t>(content.size()),
-                       XXH3_64bits(content.data(), content.size()));
+    return frame_content(encoded ? options.codec : Codec::stored,
+                         encoded ? Bytes(*encoded) : content, content);
 }
 
 std::optional<BlockHeader> parse_block_header(Bytes block) {

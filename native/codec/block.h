@@ -29,6 +29,9 @@ std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& optio
 std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
                                       std::uint64_t content_xxh3);
 
+// Returns the payload of `content` with a header before it.
+std::vector<std::uint8_t> frame_content(Codec codec, Bytes payload, Bytes content);
+
 // Returns the header at the start of `block`, or nothing if there is no valid one.
 std::optional<BlockHeader> parse_block_header(Bytes block);
 

@@ -66,6 +66,51 @@ class Offsets {
     const Bytes column_;
 };
 
+// A stream that is cut into blocks to be encoded.
+class CutStream {
+  public:
+    CutStream(Bytes stream, std::size_t block_size, const EncodeOptions& options)
+        : stream_(stream), block_size_(block_size) {
+        if (block_size == 0 || block_size > kMaxBlockSize) {
+            throw std::invalid_argument("block_size is out of bounds");
+        }
+        check_options(options);
+    }
+    std::size_t num_blocks() const { return (stream_.size() + block_size_ - 1) / block_size_; }
+    Bytes operator[](std::size_t index) const {
+        const std::size_t start = index * block_size_;
+        return stream_.subspan(start, std::min(block_size_, stream_.size() - start));
+    }
+
+  private:
+    const Bytes stream_;
+    const std::size_t block_size_;
+};
+
+// The payload of each block of a stream.
+std::vector<Bytes> split_payloads(const DevicePayloads& payloads, const CutStream& cut) {
+    const std::size_t num_blocks = cut.num_blocks();
+    if (payloads.sizes.size() != num_blocks * sizeof(std::uint32_t) ||
+        payloads.failed.size() != num_blocks) {
+        throw std::invalid_argument("each block needs a payload");
+    }
+    constexpr std::size_t kAlignment = DevicePayloads::kPayloadAlignment;
+    std::vector<Bytes> separate;
+    separate.reserve(num_blocks);
+    std::size_t start = 0;
+    for (std::size_t index = 0; index < num_blocks; ++index) {
+        const auto size =
+            load<std::uint32_t>(payloads.sizes.data() + index * sizeof(std::uint32_t));
+        if (start > payloads.packed.size() || size > payloads.packed.size() - start ||
+            size >= cut[index].size()) {
+            throw std::invalid_argument("a payload has an impossible size");
+        }
+        separate.push_back(payloads.packed.subspan(start, size));
+        start += (size + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    return separate;
+}
+
 BlockStatus copy_payload(Bytes block, const BlockFacts& facts, std::uint64_t offset,
                          MutableBytes out) {
     if (static_cast<BlockStatus>(facts.status) != BlockStatus::ok || offset > out.size() ||
@@ -96,15 +141,29 @@ bool has_content(Bytes block, std::uint64_t offset, Bytes out) {
 std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t block_size,
                                                      const EncodeOptions& options,
                                                      unsigned num_threads) {
-    if (block_size == 0 || block_size > kMaxBlockSize) {
-        throw std::invalid_argument("block_size is out of bounds");
-    }
-    check_options(options);
-    std::vector<std::vector<std::uint8_t>> blocks((stream.size() + block_size - 1) / block_size);
+    const CutStream cut(stream, block_size, options);
+    std::vector<std::vector<std::uint8_t>> blocks(cut.num_blocks());
+    parallel_for(blocks.size(), num_threads,
+                 [&](std::size_t index) { blocks[index] = encode_block(cut[index], options); });
+    return blocks;
+}
+
+std::vector<std::vector<std::uint8_t>> frame_payloads(Bytes stream, std::size_t block_size,
+                                                      const EncodeOptions& options,
+                                                      const DevicePayloads& payloads,
+                                                      unsigned num_threads) {
+    const CutStream cut(stream, block_size, options);
+    const std::vector<Bytes> separate = split_payloads(payloads, cut);
+    std::vector<std::vector<std::uint8_t>> blocks(cut.num_blocks());
     parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
-        const std::size_t start = index * block_size;
-        const std::size_t size = std::min(block_size, stream.size() - start);
-        blocks[index] = encode_block(stream.subspan(start, size), options);
+        const Bytes content = cut[index];
+        if (payloads.failed[index] != 0) {
+            blocks[index] = encode_block(content, options);
+            return;
+        }
+        const bool is_stored = separate[index].empty();
+        blocks[index] = frame_content(is_stored ? Codec::stored : options.codec,
+                                      is_stored ? content : separate[index], content);
     });
     return blocks;
 }

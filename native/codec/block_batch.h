@@ -20,6 +20,24 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
                                                      const EncodeOptions& options,
                                                      unsigned num_threads);
 
+// The payloads of a stream's blocks as a device made them: one after another, each at a multiple of
+// kPayloadAlignment. A block without a payload (size 0) is stored. Where `failed` is not 0, the
+// device has no result.
+struct DevicePayloads {
+    static constexpr std::size_t kPayloadAlignment = 16;
+    Bytes packed;
+    Bytes sizes;   // u32 for each block
+    Bytes failed;  // u8 for each block
+};
+
+// Returns the blocks that encode_blocks would return, with these payloads; encodes the blocks whose
+// payload failed. Throws std::invalid_argument also if there are not as many payloads as blocks, or
+// if a payload is not smaller than its block or not inside `packed`.
+std::vector<std::vector<std::uint8_t>> frame_payloads(Bytes stream, std::size_t block_size,
+                                                      const EncodeOptions& options,
+                                                      const DevicePayloads& payloads,
+                                                      unsigned num_threads);
+
 // Checks and decodes blocks one after another into `out`. Returns a status for each block. With
 // `sizes`, block i should decode to sizes[i] bytes; otherwise it has the status bad_header and that
 // many zeros. `symbols` has the symbols of each block's part, null for none; or it is empty, if no

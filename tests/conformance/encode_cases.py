@@ -23,12 +23,12 @@ from gompfs.gpu.arrays import ArrayDevice
 from gompfs.gpu.encode_kernels import (
     READABLE,
     BlockBatch,
-    BlockSequences,
     check_payloads,
     encode_payloads,
     gather_payloads,
     payload_bytes,
 )
+from gompfs.gpu.parser import ParsedBlocks, Parser, can_parse
 
 _ENCODED, _FAILED = 0, 1
 _LITERAL_LIMITS = {Codec.GOMPRESSO_BIT: 266, Codec.GOMPRESSO_BYTE: 262}
@@ -55,7 +55,7 @@ def expected_payload(block: bytes, sequences: bytes, options: CodecOptions) -> b
 
 def upload(
     device: ArrayDevice, blocks: Sequence[bytes], block_size: int, sequences: Sequence[bytes]
-) -> tuple[BlockBatch, BlockSequences]:
+) -> tuple[BlockBatch, ParsedBlocks]:
     content = b"".join(blocks)
     array = np.frombuffer(content + bytes(READABLE), np.uint8)
     batch = BlockBatch(device.upload(array), len(content), block_size)
@@ -64,11 +64,11 @@ def upload(
     for row, each in zip(packed, sequences, strict=True):
         row[: len(each) // 8] = np.frombuffer(each, np.uint64)
     counts = np.array([len(each) // 8 for each in sequences], np.uint32)
-    return batch, BlockSequences(device.upload(packed.ravel()), device.upload(counts), most)
+    return batch, ParsedBlocks(device.upload(packed.ravel()), device.upload(counts), most)
 
 
 def encode(
-    device: ArrayDevice, batch: BlockBatch, sequences: BlockSequences, options: CodecOptions, damaged: int = 0
+    device: ArrayDevice, batch: BlockBatch, sequences: ParsedBlocks, options: CodecOptions, damaged: int = 0
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32], NDArray[np.uint8]]:
     """Returns the gathered payloads, their sizes and the statuses. `damaged` payloads are changed."""
     scratch = device.xp.empty(batch.content_size + READABLE, np.uint8)
@@ -98,6 +98,19 @@ def compare(device: ArrayDevice, content: bytes, block_size: int, options: Codec
     assert sizes.tolist() == list(map(len, expected))
     assert split(packed, sizes) == expected
     return sum(map(bool, expected))
+
+
+def check_parsed(device: ArrayDevice) -> None:
+    """Blocks that were parsed by the kernels as well."""
+    content = contents()["text of an odd size"] * 2 + contents()["matches with runs between"] + contents()["random"]
+    for options in filter(can_parse, all_options()):
+        array = np.frombuffer(content + bytes(READABLE), np.uint8)
+        batch = BlockBatch(device.upload(array), len(content), 4096)
+        parsed = Parser(device).parse(batch.content, batch.content_size, batch.block_size, options)
+        packed, sizes, statuses = encode(device, batch, parsed, options)
+        assert not statuses.any()
+        blocks = blocks_of(content, batch.block_size)
+        assert split(packed, sizes) == [expected_payload(block, parse(block, options), options) for block in blocks]
 
 
 def all_options() -> Iterator[CodecOptions]:
@@ -196,6 +209,7 @@ def check_all(device: ArrayDevice, num_examples: int) -> None:
     check_failures(device)
     check_deep_codes(device)
     check_random_sequences(device, num_examples)
+    check_parsed(device)
     check_contents(device)
 
 

@@ -1,14 +1,75 @@
-"""The kernels that encode blocks, on a GPU: the payloads of the C++ core."""
+"""Encoding on a GPU: the payloads, blocks and archives of the CPU."""
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
+
 import pytest
 from encode_cases import check_all
+from payloads import CODECS, CORPUS, contents
+
+from gompfs.codec import CodecOptions
+from gompfs.engine import Engine, select_engine
+from gompfs.options import GpuOptions, PackOptions
+from gompfs.pack import open_source, pack_archive
 
 pytestmark = pytest.mark.gpu
+OPTIONS = [
+    CodecOptions(codec, level, elimination)
+    for codec, level, elimination in itertools.product(CODECS, range(1, 10), (False, True))
+] + [CodecOptions(codec, 6, group_size_log2=size, strict_sources=size == 4) for codec in CODECS for size in (3, 4, 5)]
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Engine:
+    return select_engine("gpu")
+
+
+@pytest.fixture(scope="module")
+def stream() -> bytes:
+    texts = [path.read_bytes() for path in sorted(CORPUS.glob("*/*.txt"))]
+    return b"".join([*contents().values(), *texts])
 
 
 def test_payloads_are_those_of_the_core() -> None:
     cupy_arrays = pytest.importorskip("gompfs.gpu.cupy_arrays")
     with cupy_arrays.GpuArrays() as device:
         check_all(device, 30)
+
+
+@pytest.mark.parametrize(
+    "options",
+    OPTIONS,
+    ids=lambda options: f"{options.codec.label}-{options.level}-{options.dependency_elimination}-"
+    f"{options.group_size_log2}",
+)
+def test_blocks_are_those_of_the_cpu(gpu: Engine, stream: bytes, options: CodecOptions) -> None:
+    for block_size in (1 << 14, 1 << 16, 1 << 18, 1 << 20):
+        encoded = gpu.encode_blocks(stream, block_size, options)
+        assert encoded == select_engine("cpu").encode_blocks(stream, block_size, options)
+    assert gpu.num_reencoded == 0
+
+
+def test_batches_larger_than_the_slots(gpu: Engine, stream: bytes) -> None:
+    options = CodecOptions(level=1)
+    once = select_engine("cpu").encode_blocks(stream[: 1 << 20], 1 << 16, options)
+    assert gpu.encode_blocks(stream[: 1 << 20] * 300, 1 << 16, options) == once * 300
+
+
+def test_too_little_memory_makes_smaller_slices(stream: bytes) -> None:
+    small = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
+    expected = select_engine("cpu").encode_blocks(stream * 8, 1 << 16, CodecOptions())
+    assert small.encode_blocks(stream * 8, 1 << 16, CodecOptions()) == expected
+
+
+def test_archives_are_those_of_the_cpu(tmp_path: Path, stream: bytes) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "large").write_bytes(stream * 3)
+    (tmp_path / "tree" / "small").write_bytes(stream[:100_000])
+    for codec in CODECS:
+        for engine in ("cpu", "gpu"):
+            options = PackOptions(codec, level=5, stats=False, force=True)
+            source = open_source(tmp_path / "tree")
+            pack_archive([source], tmp_path / f"{engine}.gomp", options, engine=select_engine(engine))
+        assert (tmp_path / "cpu.gomp").read_bytes() == (tmp_path / "gpu.gomp").read_bytes()

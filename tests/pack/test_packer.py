@@ -20,8 +20,10 @@ from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
 
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
-from gompfs.codec import Codec
+from gompfs.codec import Codec, CodecOptions, EncodedBlock
+from gompfs.codec.block import Buffer
 from gompfs.engine import select_engine
+from gompfs.engine.cpu import CpuEngine
 from gompfs.errors import PackError, UnreadableFileError
 from gompfs.options import PackOptions
 from gompfs.pack import add_to_archive, open_source, pack_archive
@@ -387,3 +389,17 @@ def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.
     assert image.startswith(b"SQLite format 3\0")
     assert len(created) == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_blocks_that_a_device_encoded_wrongly_are_reported(tmp_path: Path) -> None:
+    class _WrongDevice(CpuEngine):
+        def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+            self.num_reencoded += 2
+            return super().encode_blocks(stream, block_size, options)
+
+    (tmp_path / "file").write_bytes(bytes(1000))
+    options = PackOptions(stats=False)
+    engine = _WrongDevice()
+    for target in ("first.gomp", "second.gomp"):
+        report = pack_archive([open_source(tmp_path / "file")], tmp_path / target, options, engine=engine)
+        assert report.warnings == ["the GPU encoded 2 blocks wrongly; the CPU encoded them again"]

@@ -1,0 +1,173 @@
+"""Encodes batches of blocks on one GPU, with the bytes of the CPU engine.
+
+A batch is cut into slices. A slice is copied to pinned memory and to the device, parsed, encoded, decoded again and
+compared, and its payloads are copied back. Then host threads add headers and checksums. The kernels of all slices run
+on one stream, one slice after another, so that they share the memory that parsing needs. Meanwhile another slice is
+copied to the device, and an earlier one is copied back and framed.
+"""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import cupy
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs._native import codec as _codec
+from gompfs.codec import Codec, CodecOptions, EncodedBlock
+from gompfs.codec.block import Buffer
+from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.cupy_arrays import GpuArrays
+from gompfs.gpu.device import Slot
+from gompfs.gpu.encode_kernels import (
+    ALIGNMENT,
+    READABLE,
+    BlockBatch,
+    Payloads,
+    check_payloads,
+    encode_payloads,
+    gather_payloads,
+    payload_bytes,
+)
+from gompfs.gpu.parser import Parser, can_parse
+
+ENCODE_BATCH_BYTES = 128 << 20
+_SLICE_BYTES = 64 << 20
+_LEAST_SLICE_BYTES = 1 << 20
+_NUM_SLOTS = 3
+_BLOCK_UNIT = 32  # the kernels need block sizes that are multiples of this
+_COPY_BYTES = 4 << 20  # a thread copies this much to pinned memory at a time
+_COPY_THREADS = 4
+
+
+def can_encode(block_size: int, options: CodecOptions) -> bool:
+    """Returns whether a GpuEncoder has the parser of these options, and can work with blocks of this size."""
+    return can_parse(options) and block_size % _BLOCK_UNIT == 0
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Blocks that are on the device together. `done` is the event after their last kernel."""
+
+    content: memoryview
+    num_blocks: int
+    slot: Slot
+    done: cupy.cuda.Event
+
+
+class GpuEncoder:
+    """Encodes with the kernels of one GPU. Several threads may use it; it works for one at a time.
+
+    `num_failed` counts the blocks of which a kernel made a payload with another content. The CPU encodes these again.
+    """
+
+    def __init__(self, number: int, memory: int, num_threads: int) -> None:
+        """Uses CUDA device `number`, at most `memory` bytes of it (0: see GpuArrays), and host threads for framing."""
+        self._arrays = GpuArrays(number, memory, keeps_memory=True)
+        self._number = number
+        self._num_threads = num_threads
+        self._lock = threading.Lock()
+        self._slice_bytes = _SLICE_BYTES
+        self.num_failed = 0
+        with cupy.cuda.Device(number):
+            self._compute = cupy.cuda.Stream(non_blocking=True)
+            self._slots = [Slot() for _ in range(_NUM_SLOTS)]
+        self._parser = Parser(self._arrays)
+        self._collector = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-frame-{number}")
+        self._copiers = ThreadPoolExecutor(_COPY_THREADS, thread_name_prefix=f"gompfs-copy-{number}")
+
+    def encode(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """Encodes a batch, see Engine.encode_blocks. `can_encode` must be true for the options.
+
+        If the device runs out of memory, tries again with smaller slices. Raises EngineUnavailableError if the memory
+        is too small even then.
+        """
+        content = memoryview(stream).cast("B")
+        with self._lock:
+            while True:
+                try:
+                    return self._encode_slices(content, block_size, options)
+                except cupy.cuda.memory.OutOfMemoryError as error:
+                    if self._slice_bytes == _LEAST_SLICE_BYTES:
+                        raise EngineUnavailableError(f"{self._arrays.name} has too little free memory") from error
+                    self._slice_bytes //= 2
+                    self._release()
+
+    def _release(self) -> None:
+        """Frees all device memory."""
+        for slot in self._slots:
+            slot.release()
+        self._arrays.release()
+
+    def _encode_slices(self, content: memoryview, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """Passes the slices through the slots in turn."""
+        step = max(self._slice_bytes // block_size, 1) * block_size
+        framed: list[Future[list[EncodedBlock]]] = []
+        try:
+            with self._arrays, self._compute:
+                for number, start in enumerate(range(0, len(content), step)):
+                    if number >= _NUM_SLOTS:
+                        framed[number - _NUM_SLOTS].result()
+                    slot = self._slots[number % _NUM_SLOTS]
+                    started = self._start(slot, content[start : start + step], block_size, options)
+                    framed.append(self._collector.submit(self._frame, started, block_size, options))
+        finally:
+            wait(framed)  # no slot may be reused, or freed, before
+        return [block for future in framed for block in future.result()]
+
+    def _start(self, slot: Slot, content: memoryview, block_size: int, options: CodecOptions) -> _Slice:
+        """Copies a slice to the device, and queues all its kernels."""
+        size = len(content)
+        on_device = slot.device("content", size + READABLE)
+        scratch = slot.device("scratch", size + READABLE)
+        staged = slot.pinned("content", size)
+        self._stage(content, staged)
+        on_device[:size].set(staged, slot.stream)
+        self._compute.wait_event(slot.stream.record())
+        batch = BlockBatch(on_device, size, block_size)
+        parsed = self._parser.parse(on_device, size, block_size, options)
+        data = cupy.empty(payload_bytes(block_size, batch.num_blocks), np.uint8)
+        payloads = encode_payloads(self._arrays, batch, parsed, options, data, scratch)
+        check_payloads(self._arrays, batch, payloads, options, scratch)
+        gather_payloads(self._arrays, payloads, scratch)
+        self._fetch_results(slot, payloads)
+        return _Slice(content, batch.num_blocks, slot, self._compute.record())
+
+    def _stage(self, content: memoryview, staged: NDArray[np.uint8]) -> None:
+        """Copies bytes to pinned memory, on several threads."""
+        source = np.frombuffer(content, np.uint8)
+
+        def copy(start: int) -> None:
+            staged[start : start + _COPY_BYTES] = source[start : start + _COPY_BYTES]
+
+        for _ in self._copiers.map(copy, range(0, source.size, _COPY_BYTES)):
+            pass
+
+    def _fetch_results(self, slot: Slot, payloads: Payloads) -> None:
+        """Queues the copy of sizes and statuses to pinned memory."""
+        sizes = slot.pinned("sizes", payloads.sizes.nbytes).view(np.uint32)
+        payloads.sizes.get(self._compute, out=sizes, blocking=False)
+        payloads.statuses.get(
+            self._compute, out=slot.pinned("statuses", payloads.statuses.nbytes), blocking=False
+        )
+
+    def _frame(self, encoded: _Slice, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """Waits for the kernels of a slice, copies its payloads back, and returns the blocks."""
+        slot = encoded.slot
+        encoded.done.synchronize()
+        sizes = slot.pinned("sizes", 4 * encoded.num_blocks).view(np.uint32)
+        statuses = slot.pinned("statuses", encoded.num_blocks)
+        total = int((-(-sizes.astype(np.int64) // ALIGNMENT) * ALIGNMENT).sum())
+        packed = slot.pinned("packed", total)
+        with cupy.cuda.Device(self._number):
+            slot.device("scratch", total).get(slot.stream, out=packed, blocking=False)
+            slot.stream.synchronize()
+        self.num_failed += int(np.count_nonzero(statuses))
+        blocks = _codec.frame_payloads(
+            encoded.content, block_size, options.codec, options.level, options.dependency_elimination,
+            self._num_threads, packed.data, sizes.data, statuses.data, options.group_size_log2, options.strict_sources,
+        )  # fmt: skip
+        return [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]

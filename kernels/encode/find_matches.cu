@@ -5,8 +5,9 @@
 // follows a link in about 30 cycles. find_matches_wide leaves both in device memory, for blocks and
 // GPUs for which shared memory is too small.
 //
-// Launch: one CTA of up to kFindThreads threads per block.
-// Mapping: the threads take positions in turn.
+// Launch: one CTA of up to kFindThreads threads, whole warps, per block.
+// Mapping: a warp takes a contiguous range of positions; a lane takes the next one when it has
+//   finished one.
 // Reads: the content of block i at content + i * block_size; links, short_links and sums at i *
 //   items_per_block(block_size). short_links is not used unless finds_short, and sums not without
 //   entropy coding (is_bit).
@@ -26,99 +27,163 @@ namespace gompfs {
 constexpr u32 kTextPadding = 32;
 constexpr int kFindThreads = 1024;
 
+// A search follows links until a candidate has the four bytes at both ends of a longer match; then
+// it compares the bytes between. Searches take different numbers of steps. So a lane that has
+// finished takes the next position at once, and lanes that have found a candidate wait until
+// several have, because comparing takes the time of many steps.
+constexpr u32 kMinIdle = 8;
+constexpr u32 kMinHits = 12;
+constexpr u32 kSteps = 2;  // between two looks at the other lanes
+
+// The same for all positions of a block.
+template <typename Position, bool kEntropyCoded>
+struct SearchInput {
+    Text text;
+    const Position* links;
+    const Position* short_links;
+    Costs<kEntropyCoded> costs;
+    u32 size;
+    SearchRules rules;
+    u64* matches;
+};
+
 template <typename Position, bool kEntropyCoded>
 class Search {
   public:
-    __device__ Search(const Text& text, const Position* links, const u16* sums, u32 size,
-                      const SearchRules& rules)
-        : text_(text), links_(links), costs_(sums), size_(size), rules_(rules) {}
+    __device__ explicit Search(const SearchInput<Position, kEntropyCoded>& input) : input_(input) {}
 
-    // The best match of at least four bytes.
-    __device__ Match best(u32 position) const {
-        const u32 first_word = text_.word(position);
-        u32 num_steps = rules_.chain_length;
-        u32 link = links_[position];
-        while (link != kNoLink<Position> && text_.word(link) != first_word) {
-            link = --num_steps == 0 ? kNoLink<Position> : links_[link];
-        }
-        if (link == kNoLink<Position> || position - link > rules_.max_match_offset) {
-            return {};
-        }
-        return improve(position, link, first_word, num_steps);
+    __device__ bool is_idle() const { return state_ == State::kIdle; }
+    __device__ bool has_hit() const { return state_ == State::kHit; }
+
+    // Begins with a position.
+    __device__ void start(u32 position) {
+        position_ = position;
+        first_word_ = last_word_ = input_.text.word(position);
+        link_ = input_.links[position];
+        shift_ = 0;
+        length_ = kHashedLength - 1;
+        // One more, as the first link of a position is not counted; see step.
+        num_steps_ = input_.rules.chain_length + 1;
+        found_ = Match{};
+        state_ = State::kFollowing;
     }
 
-    __device__ Match best_short(const Position* short_links, u32 position) const {
-        return gompfs::best_short(text_, costs_, short_links, position);
+    // Looks at one candidate.
+    __device__ void step() {
+        if (state_ != State::kFollowing) {
+            return;
+        }
+        const u32 least_steps = shift_ == 0 ? 1 : 0;
+        if (link_ == kNoLink<Position> || link_ < shift_ || num_steps_ == least_steps) {
+            finish();
+            return;
+        }
+        --num_steps_;
+        if (input_.text.word(link_ - shift_) == first_word_ &&
+            input_.text.word(link_) == last_word_) {
+            state_ = State::kHit;
+        } else {
+            link_ = input_.links[link_];
+        }
+    }
+
+    // Compares all bytes of the candidate, after a hit.
+    __device__ void compare() {
+        const u32 limit = min(input_.size - position_, input_.rules.max_match_length);
+        const u32 source = link_ - shift_;
+        const u32 longer = input_.text.common_length(source, position_, limit, kHashedLength);
+        state_ = State::kFollowing;
+        if (longer <= length_) {
+            link_ = input_.links[link_];
+            return;
+        }
+        const u32 offset = position_ - source;
+        if (offset > input_.rules.max_match_offset) {
+            finish();
+            return;
+        }
+        length_ = longer;
+        const int gain = input_.costs.gain_of(position_, length_, offset);
+        if (gain > found_.gain) {
+            found_ = {length_, offset, gain};
+        }
+        if (length_ >= min(limit, input_.rules.nice_length)) {
+            finish();
+            return;
+        }
+        // Any longer match contains the four bytes that end one byte after this one.
+        shift_ = length_ - kHashedLength + 1;
+        last_word_ = input_.text.word(position_ + shift_);
+        link_ = input_.links[position_ + shift_];
     }
 
   private:
-    // Searches for longer matches than the one at `link`.
-    __device__ Match improve(u32 position, u32 link, u32 first_word, u32 num_steps) const {
-        const u32 limit = min(size_ - position, rules_.max_match_length);
-        const u32 nice_length = min(limit, rules_.nice_length);
-        u32 length = text_.common_length(link, position, limit, kHashedLength);
-        Match found = costs_.match_of(position, length, position - link);
-        while (length < nice_length) {
-            const u32 shift = length - kHashedLength + 1;
-            link = find_longer(position, shift, first_word, num_steps, length, limit);
-            if (link == kNoLink<Position>) {
-                break;
-            }
-            const u32 offset = position + shift - link;
-            if (offset > rules_.max_match_offset) {
-                break;
-            }
-            const int gain = costs_.gain_of(position, length, offset);
-            if (gain > found.gain) {
-                found = {length, offset, gain};
-            }
+    enum class State { kIdle, kFollowing, kHit };
+
+    __device__ void finish() {
+        if (found_.length == 0 && input_.rules.finds_short) {
+            found_ = best_short(input_.text, input_.costs, input_.short_links, position_);
         }
-        return found;
+        input_.matches[position_] = pack_match(found_);
+        state_ = State::kIdle;
     }
 
-    // Follows the chain of the four bytes that end one byte after `length` bytes, to a match longer
-    // than that. Sets `length` to its length. Returns the link, or kNoLink.
-    __device__ u32 find_longer(u32 position, u32 shift, u32 first_word, u32& num_steps, u32& length,
-                               u32 limit) const {
-        const u32 last_word = text_.word(position + shift);
-        u32 link = links_[position + shift];
-        for (;; link = links_[link]) {
-            if (link == kNoLink<Position> || link < shift || num_steps == 0) {
-                return kNoLink<Position>;
-            }
-            --num_steps;
-            const u32 source = link - shift;
-            if (text_.word(link) == last_word && text_.word(source) == first_word) {
-                const u32 longer = text_.common_length(source, position, limit, kHashedLength);
-                if (longer > length) {
-                    length = longer;
-                    return link;
-                }
-            }
-        }
-    }
-
-    Text text_;
-    const Position* links_;
-    Costs<kEntropyCoded> costs_;
-    u32 size_;
-    SearchRules rules_;
+    const SearchInput<Position, kEntropyCoded>& input_;
+    State state_ = State::kIdle;
+    u32 position_ = 0;
+    u32 link_ = 0;   // the next candidate: its bytes from shift_ on
+    u32 shift_ = 0;  // of the chain that is followed: that of the position this much later
+    u32 first_word_ = 0;
+    u32 last_word_ = 0;
+    u32 length_ = 0;  // of the longest match so far
+    u32 num_steps_ = 0;
+    Match found_{};
 };
+
+// Searches the positions from `next` to `end`, with all lanes of a warp.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void search_range(const SearchInput<Position, kEntropyCoded>& input, u32 next,
+                                    u32 end) {
+    Search<Position, kEntropyCoded> search(input);
+    for (;;) {
+        const u32 idle = __ballot_sync(kAllLanes, search.is_idle());
+        const u32 num_idle = static_cast<u32>(__popc(idle));
+        if (next < end && num_idle >= kMinIdle) {
+            const u32 position = next + static_cast<u32>(__popc(idle & lanes_below(lane_id())));
+            if (search.is_idle() && position < end) {
+                search.start(position);
+            }
+            next += num_idle;
+        } else if (idle == kAllLanes) {
+            return;
+        }
+#pragma unroll
+        for (u32 step = 0; step < kSteps; ++step) {
+            search.step();
+        }
+        const u32 hits = __ballot_sync(kAllLanes, search.has_hit());
+        const bool none_follows = __all_sync(kAllLanes, search.is_idle() || search.has_hit());
+        if (none_follows || static_cast<u32>(__popc(hits)) >= kMinHits) {
+            if (search.has_hit()) {
+                search.compare();
+            }
+        }
+    }
+}
 
 template <typename Position, bool kEntropyCoded>
 __device__ inline void search_block(const ParseBlock& block, const Text& text,
                                     const Position* links, const Position* short_links,
                                     const u16* sums, const SearchRules& rules, u64* matches) {
-    const Search<Position, kEntropyCoded> search(text, links, sums, block.size, rules);
-    for (u32 position = threadIdx.x; position < block.size; position += blockDim.x) {
-        Match match{};
-        if (position < block.num_linked) {
-            match = search.best(position);
-            if (match.length == 0 && rules.finds_short) {
-                match = search.best_short(short_links, position);
-            }
-        }
-        matches[position] = pack_match(match);
+    const SearchInput<Position, kEntropyCoded> input{
+        text, links, short_links, Costs<kEntropyCoded>(sums), block.size, rules, matches};
+    const u32 num_warps = blockDim.x / kWarpSize, warp = threadIdx.x / kWarpSize;
+    const u32 share = (block.num_linked + num_warps - 1) / num_warps;
+    search_range(input, min(warp * share, block.num_linked),
+                 min((warp + 1) * share, block.num_linked));
+    for (u32 position = block.num_linked + threadIdx.x; position < block.size;
+         position += blockDim.x) {
+        matches[position] = 0;
     }
 }
 

@@ -36,13 +36,29 @@ constexpr unsigned kWalkBytes = kWalkWarps * sizeof(GroupMatches);
 struct WalkRules {
     SearchRules search;
     u32 lazy_steps;
-    u32 misses_to_skip;
+    u32 misses_to_skip_log2;
     u32 max_literal_length;
     u32 min_match_length;
     u32 group_size_log2;
     SourceRule source_rule;
     bool ends_literals;  // as the strict rule demands
 };
+
+// Matches this many positions after the window are loaded into the cache.
+constexpr u32 kPositionsAhead = 64;
+
+__device__ inline void prefetch_matches(const u64* matches) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(matches));
+#else
+    static_cast<void>(matches);
+#endif
+}
+
+// The lowest of a set of lanes, or kWarpSize if there is none.
+__device__ inline u32 first_of(u32 lanes) {
+    return lanes == 0 ? kWarpSize : static_cast<u32>(__ffs(static_cast<int>(lanes))) - 1;
+}
 
 // The arrays of a block.
 template <typename Position>
@@ -197,6 +213,7 @@ __device__ inline Match Walk<Position, kEntropyCoded>::before_group(u32 position
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::look() {
     const u32 position = position_ + lane_id();
+    prefetch_matches(input_.matches + min(position + kPositionsAhead, block_.size - 1));
     seen_ = Seen{};
     Match short_match{};
     if (position < block_.num_linked) {
@@ -250,13 +267,22 @@ __device__ inline void Walk<Position, kEntropyCoded>::search_pending(u32 first, 
 template <typename Position, bool kEntropyCoded>
 __device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
     for (lane = 0; lane < kWarpSize;) {
+        const u32 next = first_of((have_match_ | pending_) >> lane << lane);
+        if (!rules_.ends_literals && num_misses_ + next - lane < 1u << rules_.misses_to_skip_log2) {
+            // No position is skipped before the first with a match.
+            num_misses_ += next - lane;
+            lane = next;
+            if (lane == kWarpSize) {
+                break;
+            }
+        }
         if (pending_ >> lane & 1) {
             search_pending(lane, lane + rules_.lazy_steps);
         }
         if (have_match_ >> lane & 1) {
             return true;
         }
-        lane += 1 + ++num_misses_ / rules_.misses_to_skip;
+        lane += 1 + (++num_misses_ >> rules_.misses_to_skip_log2);
         if (rules_.ends_literals) {
             break;  // the sequences that this may add change what the other lanes have seen
         }
@@ -419,7 +445,7 @@ __device__ inline WalkRules walk_rules(const WalkSettings& settings) {
     return {{settings.chain_length, settings.nice_length, settings.max_match_length,
              settings.max_match_offset, settings.finds_short != 0},
             settings.lazy_steps,
-            settings.skips != 0 ? kMissesToSkip : kMissesToSkipSlowly,
+            settings.skips != 0 ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2,
             settings.max_literal_length,
             settings.min_match_length,
             settings.group_size_log2,

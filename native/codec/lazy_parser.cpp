@@ -212,14 +212,14 @@ void LazyParser<Position, kEntropyCoded, kHasRule>::parse(Bytes content, const P
     effort_ = effort;
     sequences.clear();
     start(content);
-    const std::uint32_t misses_to_skip = effort.skips ? kMissesToSkip : kMissesToSkipSlowly;
+    const int misses_to_skip_log2 = effort.skips ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2;
     std::uint32_t num_misses = 0;  // number of searches in a row without a match
     CancellationPoint point;
     for (std::uint32_t position = 0; position < num_searchable_;) {
         point();
         Match match = find(position);
         if (match.length == 0) {
-            position = std::min(position + 1 + ++num_misses / misses_to_skip, size_);
+            position = std::min(position + 1 + (++num_misses >> misses_to_skip_log2), size_);
             end_long_literals(position, sequences);
             continue;
         }

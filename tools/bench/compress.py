@@ -25,7 +25,6 @@ PEERS = (
     "libdeflate-1", "libdeflate-6", "libdeflate-12", "zlib-6", "zlibng-6", "isal-1", "isal-3",
     "zstd-1", "zstd-3", "zstd-9", "zstd-19", "lz4", "lz4hc-9", "lz4hc-12",
 )  # fmt: skip
-_GPU_ROWS = ("gompresso-bit on a GPU", "gompresso-byte on a GPU")
 
 Job = Callable[[], object]
 
@@ -55,17 +54,24 @@ class _Columns:
 def measure_compress(
     paths: Sequence[Path], block_size: int, every: int, rounds: int, only: Sequence[str] = ()
 ) -> list[Report]:
-    """Returns a table for each file or directory, with a row for each codec and level. All output is decoded."""
-    return [_measure(path, block_size, every, rounds, only) for path in paths]
+    """Returns a table for each file or directory, with a row for each codec and level. All output is decoded.
+
+    If there is a GPU, returns two more tables for each.
+    """
+    reports = []
+    for path in paths:
+        blocks = read_blocks(path, block_size, every)
+        reports.append(_measure(path.name, blocks, block_size, rounds, only))
+        reports += _measure_on_gpu(reports[-1], path.name, blocks, rounds, only)
+    return reports
 
 
-def _measure(path: Path, block_size: int, every: int, rounds: int, only: Sequence[str]) -> Report:
-    blocks = read_blocks(path, block_size, every)
+def _measure(name: str, blocks: Sequence[bytes], block_size: int, rounds: int, only: Sequence[str]) -> Report:
     size = sum(map(len, blocks))
     num_threads = len(os.sched_getaffinity(0))
     columns = _Columns(num_threads)
     report = Report(
-        f"compressing {path.name}, {size / 1e6:.1f} MB in blocks of {block_size}, medians of {rounds}", columns.names
+        f"compressing {name}, {size / 1e6:.1f} MB in blocks of {block_size}, medians of {rounds}", columns.names
     )
     wanted = [name for name in _names() if not only or any(text in name for text in only)]
     with ThreadPoolExecutor(num_threads) as executor:
@@ -77,7 +83,6 @@ def _measure(path: Path, block_size: int, every: int, rounds: int, only: Sequenc
         report.add(row.name, row.ratio, *in_blocks, row.whole_ratio, speeds.get(columns.whole))
     for name in sorted(set(wanted) - {row.name for row in rows}, key=wanted.index):
         report.add(name, NOT_INSTALLED, *[None] * (len(report.columns) - 1))
-    _add_gpu_rows(report)
     report.notes.append(
         "Blocks: each is compressed by itself. Our ratios include the 32-byte header of each block, and our speeds two "
         "checksums; of the peers, only zlib, zlib-ng and ISA-L have one. Whole: the same bytes compressed at once."
@@ -176,12 +181,15 @@ def _on_all(
         pass
 
 
-def _add_gpu_rows(report: Report) -> None:
-    """Adds a row for each codec on a GPU, which says why it is empty."""
+def _measure_on_gpu(
+    on_cpu: Report, name: str, blocks: Sequence[bytes], rounds: int, only: Sequence[str]
+) -> list[Report]:
+    """Returns the tables of a GPU. Without one, adds a row to the CPU's table that says so."""
     try:
         select_engine("gpu")
-        reason = "not implemented"
     except EngineUnavailableError:
-        reason = "no GPU"
-    for name in _GPU_ROWS:
-        report.add(name, reason, *[None] * (len(report.columns) - 1))
+        on_cpu.add("on a GPU", "no GPU", *[None] * (len(on_cpu.columns) - 1))
+        return []
+    from .gpu_compress import measure_gpu_compress
+
+    return measure_gpu_compress(name, blocks, rounds, only)

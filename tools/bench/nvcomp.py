@@ -46,7 +46,10 @@ def label(codec: str, level: int) -> str:
 
 
 class NvcompBatch:
-    """Blocks of one size, compressed with one codec, that stay on the device; `repeats` copies of each are decoded."""
+    """Blocks of one size, compressed with one codec, that stay on the device; `repeats` copies of each are decoded.
+
+    `compress` compresses the blocks again, without the copies.
+    """
 
     def __init__(
         self, library: ctypes.CDLL, codec: str, level: int, blocks: Sequence[bytes], repeats: int = 1
@@ -61,23 +64,20 @@ class NvcompBatch:
             np.frombuffer(b"".join(block.ljust(self._block_size, b"\0") for block in blocks), np.uint8)
         )
         room = ctypes.c_size_t()
-        options = _Options(level)
+        options = self._compress_options = _Options(level)
         self._call("CompressGetMaxOutputChunkSize", ctypes.c_size_t(self._block_size), options, ctypes.byref(room))
         stride = -(-room.value // 16) * 16
         self._compressed = cupy.empty(self._count * stride, cupy.uint8)
         self._places = self._pointers(self._compressed, stride)
         self._compressed_sizes = cupy.zeros(self._count, cupy.uint64)
         self._statuses = cupy.zeros(self._count, cupy.int32)
-        temporary = self._temporary("CompressGetTempSize", options)
-        self._call(
-            "CompressAsync", _pointer(self._pointers(content, self._block_size)), _pointer(self._sizes),
-            ctypes.c_size_t(self._block_size), ctypes.c_size_t(self._count), _pointer(temporary),
-            ctypes.c_size_t(temporary.size), _pointer(self._places), _pointer(self._compressed_sizes), options,
-            _pointer(self._statuses), ctypes.c_void_p(0),
-        )  # fmt: skip
+        self._compress_memory = self._temporary("CompressGetTempSize", options)
+        self._num_distinct = self._count
+        self._content = content
+        self._content_places = self._pointers(content, self._block_size)
+        self.compress()
         self._check()
         self.compressed_size = int(self._compressed_sizes.sum())
-        self._content = content
         self._repeat(repeats)
         self.output = cupy.empty(content.size * repeats, cupy.uint8)
         self._output_places = self._pointers(self.output, self._block_size)
@@ -94,6 +94,16 @@ class NvcompBatch:
         self._sizes = cupy.tile(self._sizes, repeats)
         self._compressed_sizes = cupy.tile(self._compressed_sizes, repeats)
         self._statuses = cupy.zeros(self._count, cupy.int32)
+
+    def compress(self) -> None:
+        """Queue the compression of all blocks."""
+        temporary = self._compress_memory
+        self._call(
+            "CompressAsync", _pointer(self._content_places), _pointer(self._sizes), ctypes.c_size_t(self._block_size),
+            ctypes.c_size_t(self._num_distinct), _pointer(temporary), ctypes.c_size_t(temporary.size),
+            _pointer(self._places), _pointer(self._compressed_sizes), self._compress_options,
+            _pointer(self._statuses), ctypes.c_void_p(0),
+        )  # fmt: skip
 
     def decode(self) -> None:
         """Queue the decoding of all blocks into `output`."""

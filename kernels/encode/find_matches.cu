@@ -27,8 +27,8 @@ namespace gompfs {
 constexpr u32 kTextPadding = 32;
 constexpr int kFindThreads = 1024;
 
-// A search follows links until a candidate has the four bytes at both ends of a longer match; then
-// it compares the bytes between. Searches take different numbers of steps. So a lane that has
+// A search follows links until a candidate begins with the four bytes of the position; then it
+// compares the bytes after them. Searches take different numbers of steps. So a lane that has
 // finished takes the next position at once, and lanes that have found a candidate wait until
 // several have, because comparing takes the time of many steps.
 constexpr u32 kMinIdle = 8;
@@ -58,7 +58,7 @@ class Search {
     // Begins with a position.
     __device__ void start(u32 position) {
         position_ = position;
-        first_word_ = last_word_ = input_.text.word(position);
+        first_word_ = input_.text.word(position);
         link_ = input_.links[position];
         shift_ = 0;
         length_ = kHashedLength - 1;
@@ -79,8 +79,7 @@ class Search {
             return;
         }
         --num_steps_;
-        if (input_.text.word(link_ - shift_) == first_word_ &&
-            input_.text.word(link_) == last_word_) {
+        if (input_.text.word(link_ - shift_) == first_word_) {
             state_ = State::kHit;
         } else {
             link_ = input_.links[link_];
@@ -113,7 +112,6 @@ class Search {
         }
         // Any longer match contains the four bytes that end one byte after this one.
         shift_ = length_ - kHashedLength + 1;
-        last_word_ = input_.text.word(position_ + shift_);
         link_ = input_.links[position_ + shift_];
     }
 
@@ -134,7 +132,6 @@ class Search {
     u32 link_ = 0;   // the next candidate: its bytes from shift_ on
     u32 shift_ = 0;  // of the chain that is followed: that of the position this much later
     u32 first_word_ = 0;
-    u32 last_word_ = 0;
     u32 length_ = 0;  // of the longest match so far
     u32 num_steps_ = 0;
     Match found_{};

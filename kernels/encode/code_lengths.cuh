@@ -41,20 +41,26 @@ struct TreeScratch {
 
 // Sorts the symbols that occur by (count, symbol). Returns their number. Counts are below 2^24.
 __device__ inline u32 sort_leaves(const u32* counts, u32 num_symbols, TreeScratch& scratch) {
+    u32* const keys = scratch.merge.items;
     u32 num_leaves = 0;
     for (u32 first = 0; first < num_symbols; first += kWarpSize) {
         const u32 symbol = first + lane_id();
         const u32 count = symbol < num_symbols ? counts[symbol] : 0;
-        const u32 key = count << 8 | symbol;
-        u32 rank = 0;
-        for (u32 other = 0; other < num_symbols; ++other) {
-            rank += counts[other] != 0 && (counts[other] << 8 | other) < key;
-        }
+        const u32 all = __ballot_sync(kAllLanes, count != 0);
         if (count != 0) {
-            scratch.leaves[rank] = count;
-            scratch.symbols[rank] = static_cast<u8>(symbol);
+            keys[num_leaves + __popc(all & lanes_below(lane_id()))] = count << 8 | symbol;
         }
-        num_leaves += __popc(__ballot_sync(kAllLanes, count != 0));
+        num_leaves += __popc(all);
+    }
+    __syncwarp();
+    for (u32 leaf = lane_id(); leaf < num_leaves; leaf += kWarpSize) {
+        const u32 key = keys[leaf];
+        u32 rank = 0;
+        for (u32 other = 0; other < num_leaves; ++other) {
+            rank += keys[other] < key;
+        }
+        scratch.leaves[rank] = key >> 8;
+        scratch.symbols[rank] = static_cast<u8>(key);
     }
     __syncwarp();
     return num_leaves;

@@ -9,7 +9,7 @@ SHARED_BYTES = {
     "codec/decode_byte": (0, 1792),
     "codec/decode_bit": (1024, 6064),
     "codec/decode_tadoc": (0, 2752),
-    "codec/open_heads": (15392, 0),
+    "codec/open_heads": (14752, 0),
     "encode/encode_bit": (19488, 0),
     "encode/encode_byte": (16, 0),
 }

@@ -1,11 +1,11 @@
 // The head of a part that one CTA opens: what it consists of, and where its arrays are.
 //
-// A head is opened in four steps. (1) One warp decodes the arrays of the stream (head_arrays.cuh)
+// A head is opened in five steps. (1) One warp decodes the arrays of the stream (head_arrays.cuh)
 // while another one decodes the token bytes and finds the words in them (head_tokens.cuh). (2) All
-// threads add up the sizes of the words and separators, which gives the offset of each in the pool,
-// and (3) copy their bytes. (4) Level by level, all threads do the same for the rules
-// (head_rules.cuh). The result is a TadocHead (tadoc_block.cuh), as the host would have uploaded it
-// (gompfs/gpu/heads.py).
+// threads rank the symbols (head_ranks.cuh), (3) add up the sizes of the words and separators,
+// which gives the offset of each in the pool, and (4) copy their bytes. (5) Level by level, they do
+// the same for the rules (head_rules.cuh). The result is a TadocHead (tadoc_block.cuh), as the host
+// would have uploaded it (gompfs/gpu/heads.py).
 //
 // Arrays whose sizes depend on the head are in a workspace in device memory, since a head may have
 // a million symbols. gompfs/gpu/head_opener.py computes the size of the workspace.
@@ -28,10 +28,11 @@ namespace gompfs {
 
 constexpr u32 kHeadWarps = 4;
 constexpr u32 kHeadThreads = kHeadWarps * kWarpSize;
-// More CTAs hide the time of loads from scattered places, even where registers spill: on an H200,
-// 10 open heads 1.3 times as fast as 5.
+// More CTAs hide the time of loads from scattered places, even where registers spill. On an H200, 8
+// to 12 are equally fast.
 constexpr int kHeadCtasPerProcessor = 10;
 constexpr u32 kMaxLevels = (1 << kNumLevelsBits) - 1;
+constexpr u32 kMaxMaskedPrefix = 2 * kWarpSize - 1;
 
 // Byte strings one after another: string i is bytes[starts[i]] to bytes[starts[i + 1] - 1].
 struct TokenTable {
@@ -116,6 +117,14 @@ struct HeadPlan {
     }
 };
 
+// Local words, one for each thread.
+struct WordRows {
+    u32 sources[kHeadThreads];  // where byte 0 of the word would be in the token bytes
+    u32 starts[kHeadThreads];   // in the pool
+    // A bit for each word of a warp whose prefix has at most so many bytes.
+    u32 with_prefix_to[kMaxMaskedPrefix + 1][kHeadWarps];
+};
+
 // The shared memory of a CTA.
 struct alignas(16) HeadShared {
     HeadPlan plan;
@@ -124,17 +133,20 @@ struct alignas(16) HeadShared {
     u32 num_levels;
     u32 level_rules[kMaxLevels + 1];  // the first rule of each level, and the end of the last
     u32 level_slots[kMaxLevels + 1];  // likewise in slots
-    u32 next_ranks[kNumClasses + 2];  // by class
     u32 tile_end;                     // of the last tile of a scan
     u32 pool_end;                     // of what is in the pool so far
     u32 scan[kHeadWarps];
-    struct {
-        u32 prefixes[kWarpSize], sources[kWarpSize], starts[kWarpSize];
-    } word_row;
     RowPieces pieces[kHeadWarps];
-    u16 class_table[kClassCodeEntries];
-    u8 class_lengths[kNumClasses + 2];
-    CodeScratch class_scratch;
+    // The steps that use these come one after another.
+    union {
+        struct {
+            u16 class_table[kClassCodeEntries];
+            u8 class_lengths[kNumClasses + 2];
+            CodeScratch class_scratch;
+        };
+        u32 next_ranks[kHeadWarps][kNumClasses];  // by class, for the symbols of each warp
+        WordRows word_rows;
+    };
     TokenClass token_classes[kNumTokenSymbols];
     BitShared bit;
 };

@@ -1,5 +1,4 @@
-// Decodes the codes and the thirteen arrays of a head with one warp, and gives each symbol its
-// rank.
+// Decodes the codes and the thirteen arrays of a head with one warp.
 //
 // Item i of an array is the next item of sub-block i % 32, so lane i decodes sub-block i through
 // all arrays (ItemReader). The table of a class code is built just before its array is decoded.
@@ -112,10 +111,14 @@ class HeadArrays {
         : plan_(shared.plan), shared_(shared), payload_size_(task.payload_size) {}
 
     __device__ bool read() {
-        return read_levels() && in_.open(plan_, payload_size_) && read_local_tokens() &&
-               read_global_words() && read_global_separators() && read_classes() &&
-               read_rule_sizes() && read_first_ranks() && read_other_ranks() && is_at_end() &&
-               finish();
+        const bool is_valid = read_levels() && in_.open(plan_, payload_size_) &&
+                              read_local_tokens() && read_global_words() &&
+                              read_global_separators() && read_classes() && read_rule_sizes() &&
+                              read_first_ranks() && read_other_ranks() && is_at_end();
+        if (is_valid) {
+            count_slots();
+        }
+        return is_valid;
     }
 
   private:
@@ -347,14 +350,9 @@ class HeadArrays {
         return codes_end_ - code_position_ < 8 && __all_sync(kAllLanes, in_.position == in_.end);
     }
 
-    __device__ bool finish() {
-        __syncwarp();
-        count_slots();
-        return rank_symbols();
-    }
-
     // Finds the slots of each level, and counts the rules that begin before each row of slots.
     __device__ void count_slots() {
+        __syncwarp();
         const u32 lane = lane_id(), num_levels = shared_.num_levels;
         if (lane <= num_levels) {
             shared_.level_slots[lane] =
@@ -370,42 +368,6 @@ class HeadArrays {
             }
             num_rules = __shfl_sync(kAllLanes, through, kWarpSize - 1);
         }
-    }
-
-    // Gives each symbol its rank: the base of its class, plus the number of symbols of the class
-    // that have lower numbers. Returns whether these are all ranks below the number of symbols.
-    __device__ bool rank_symbols() {
-        const int lane = lane_id();
-        u32* const next = shared_.next_ranks;
-        for (u32 number_class = lane; number_class < kNumClasses; number_class += kWarpSize) {
-            next[number_class] = class_base(number_class);
-        }
-        __syncwarp();
-        for (u32 first = 0; first < plan_.num_symbols; first += kWarpSize) {
-            const u32 symbol = first + lane;
-            const bool is_active = symbol < plan_.num_symbols;
-            const u32 number_class = is_active ? plan_.classes[symbol] : kNumClasses;
-            const u32 same = __match_any_sync(kAllLanes, number_class);
-            const u32 rank = is_active ? next[number_class] + __popc(same & lanes_below(lane)) : 0;
-            if (!__all_sync(kAllLanes, rank < plan_.num_symbols)) {
-                return false;
-            }
-            if (is_active) {
-                plan_.ranks[symbol] = rank;
-                if (same >> lane == 1) {  // the last lane with this class
-                    next[number_class] = rank + 1;
-                }
-            }
-            __syncwarp();
-        }
-        bool is_complete = true;
-        for (u32 number_class = lane; number_class < kNumClasses; number_class += kWarpSize) {
-            const u32 base = class_base(number_class);
-            const u32 end = base + (1u << number_class / 2);
-            is_complete =
-                is_complete && next[number_class] == max(base, min(end, plan_.num_symbols));
-        }
-        return __all_sync(kAllLanes, is_complete);
     }
 
     HeadPlan& plan_;

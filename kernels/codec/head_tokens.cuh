@@ -1,9 +1,9 @@
 // Decodes the token bytes of a head, and writes the words and separators of its part to the pool.
 //
 // A local word is a prefix of the word before it, and bytes of its own. So byte p of a word comes
-// from the nearest word, itself or before it, whose prefix has at most p bytes. Words are written
-// in rows of 32; a byte that no word of the row has comes from the last word of the row before,
-// which is in the pool by then.
+// from the nearest word, itself or before it, whose prefix has at most p bytes. All warps write a
+// row of 32 words each, and find that word in masks; a byte that none of these words has comes from
+// the word before all of them, which is in the pool by then.
 //
 // All other tokens are copies of bytes that do not depend on other tokens: global tokens are
 // written like rows of symbols (write_row), and the local separators are adjacent in the token
@@ -152,46 +152,89 @@ __device__ inline bool place_tokens(HeadShared& shared) {
            plan.token_bytes_size - words_end;
 }
 
-// Writes the local words to the pool. For one warp.
-__device__ inline void write_local_words(HeadShared& shared) {
+// Takes up to kHeadThreads local words from `first` on into shared memory, one for each thread.
+// Returns where this thread's word ends in the pool. Ends with a barrier.
+__device__ inline u32 load_words(HeadShared& shared, u32 first) {
     const HeadPlan& plan = shared.plan;
-    auto& row = shared.word_row;
-    const u8* const tokens = plan.tokens();
+    WordRows& rows = shared.word_rows;
+    const u32 warp = threadIdx.x / kWarpSize;
     const u32 lane = lane_id();
-    for (u32 first = 0; first < plan.num_local_words; first += kWarpSize) {
-        const u32 index = first + lane;
-        const bool is_active = index < plan.num_local_words;
-        const LocalWord word = is_active ? LocalWord::at(plan, index) : LocalWord{0, 0, 0};
-        row.prefixes[lane] = word.prefix;
-        row.sources[lane] = word.begin - word.prefix;
-        row.starts[lane] = is_active ? plan.token_offsets[index] : 0;
-        const u32 end = is_active ? plan.token_offsets[index + 1] : 0xffffffff;
-        const u32 begin = plan.token_offsets[first];
-        const u32 row_end = plan.token_offsets[min(first + kWarpSize, plan.num_local_words)];
-        const u32 before = first == 0 ? 0 : plan.token_offsets[first - 1];
-        __syncwarp();
-        for (u32 sector = begin; sector < row_end; sector += kWarpSize) {
-            const u32 position = sector + lane;
-            const u32 of_byte = min(position, row_end - 1);
-            int word_of_byte = count_up_to(end, of_byte);
-            const u32 in_word = of_byte - row.starts[word_of_byte];
-            while (word_of_byte >= 0 && row.prefixes[word_of_byte] > in_word) {
-                --word_of_byte;
-            }
-            const u8 byte = word_of_byte < 0 ? plan.pool[before + in_word]
-                                             : tokens[row.sources[word_of_byte] + in_word];
-            if (position < row_end) {
-                plan.pool[position] = byte;
-            }
+    const u32 index = first + threadIdx.x;
+    const bool is_active = index < plan.num_local_words;
+    const LocalWord word = is_active ? LocalWord::at(plan, index) : LocalWord{0, 0, 0};
+    rows.sources[threadIdx.x] = word.begin - word.prefix;
+    rows.starts[threadIdx.x] = is_active ? plan.token_offsets[index] : 0;
+    for (u32 least = 0; least <= kMaxMaskedPrefix; least += kWarpSize) {
+        u32 mask = 0;
+#pragma unroll 8
+        for (u32 step = 0; step < kWarpSize; ++step) {
+            const u32 up_to = __ballot_sync(kAllLanes, word.prefix <= least + step);
+            mask = step == lane ? up_to : mask;
         }
-        __syncwarp();
+        rows.with_prefix_to[least + lane][warp] = mask;
+    }
+    __syncthreads();
+    return is_active ? plan.token_offsets[index + 1] : 0xffffffff;
+}
+
+// The thread whose word byte `in_word` of this warp's word `lane` comes from: the nearest word up
+// to it whose prefix has at most so many bytes. -1 if no thread has it.
+__device__ inline int thread_of_byte(const HeadShared& shared, u32 first, u32 lane, u32 in_word) {
+    const u32 warp = threadIdx.x / kWarpSize;
+    if (in_word > kMaxMaskedPrefix) {
+        int thread = static_cast<int>(warp * kWarpSize + lane);
+        while (thread >= 0 && shared.plan.prefixes[first + thread] > in_word) {
+            --thread;
+        }
+        return thread;
+    }
+    const u32* const masks = shared.word_rows.with_prefix_to[in_word];
+    u32 mask = masks[warp] & (0xffffffffu >> (31 - lane));
+    int row = static_cast<int>(warp);
+    while (mask == 0 && row > 0) {
+        mask = masks[--row];
+    }
+    return mask == 0 ? -1 : row * kWarpSize + 31 - __clz(mask);
+}
+
+// Writes the words of this warp that load_words has taken; `end` is where this thread's word ends.
+// `before` is where the word before all of them begins in the pool.
+__device__ inline void write_words(const HeadShared& shared, u32 first, u32 end, u32 before) {
+    const HeadPlan& plan = shared.plan;
+    const WordRows& rows = shared.word_rows;
+    const u32 first_thread = threadIdx.x / kWarpSize * kWarpSize;
+    if (first + first_thread >= plan.num_local_words) {
+        return;
+    }
+    const u8* const tokens = plan.tokens();
+    const u32 row_end =
+        plan.token_offsets[min(first + first_thread + kWarpSize, plan.num_local_words)];
+    for (u32 sector = rows.starts[first_thread]; sector < row_end; sector += kWarpSize) {
+        const u32 position = sector + lane_id();
+        const u32 of_byte = min(position, row_end - 1);
+        const u32 lane = count_up_to(end, of_byte);
+        const u32 in_word = of_byte - rows.starts[first_thread + lane];
+        const int thread = thread_of_byte(shared, first, lane, in_word);
+        const u8 byte =
+            thread < 0 ? plan.pool[before + in_word] : tokens[rows.sources[thread] + in_word];
+        if (position < row_end) {
+            plan.pool[position] = byte;
+        }
     }
 }
 
-// Writes the global words, and then the global separators. `warp` of `num_warps` warps writes every
-// num_warps-th row.
-__device__ inline void write_global_tokens(const HeadPlan& plan, u32 warp, u32 num_warps,
-                                           RowPieces& pieces) {
+// Writes the local words to the pool. For all threads of the CTA.
+__device__ inline void write_local_words(HeadShared& shared) {
+    const HeadPlan& plan = shared.plan;
+    for (u32 first = 0; first < plan.num_local_words; first += kHeadThreads) {
+        const u32 end = load_words(shared, first);
+        write_words(shared, first, end, first == 0 ? 0 : plan.token_offsets[first - 1]);
+        __syncthreads();
+    }
+}
+
+// Writes this warp's rows of the global words, and then of the global separators.
+__device__ inline void write_global_tokens(const HeadPlan& plan, u32 warp, RowPieces& pieces) {
     const u32 num_words = plan.num_local_words + plan.num_global_words;
     for (u32 kind = 0; kind < 2; ++kind) {
         const bool are_words = kind == 0;
@@ -201,7 +244,7 @@ __device__ inline void write_global_tokens(const HeadPlan& plan, u32 warp, u32 n
         const u32* const offsets =
             plan.token_offsets +
             (are_words ? plan.num_local_words : num_words + plan.num_local_separators);
-        for (u32 row = warp * kWarpSize; row < count; row += num_warps * kWarpSize) {
+        for (u32 row = warp * kWarpSize; row < count; row += kHeadThreads) {
             const u32 index = row + lane_id();
             const bool is_active = index < count;
             const u32 source = is_active ? table.starts[numbers[index]] : 0;
@@ -212,17 +255,13 @@ __device__ inline void write_global_tokens(const HeadPlan& plan, u32 warp, u32 n
     }
 }
 
-// Writes all words and separators to the pool. The first warp writes the local words, the others
-// the rest. Ends with a barrier.
+// Writes all words and separators to the pool. For all threads of the CTA; ends with a barrier.
 __device__ inline void write_tokens(HeadShared& shared) {
     const HeadPlan& plan = shared.plan;
     const u32 warp = threadIdx.x / kWarpSize;
     const u32 num_words = plan.num_local_words + plan.num_global_words;
-    if (warp == 0) {
-        write_local_words(shared);
-    } else {
-        write_global_tokens(plan, warp - 1, kHeadWarps - 1, shared.pieces[warp]);
-    }
+    write_local_words(shared);
+    write_global_tokens(plan, warp, shared.pieces[warp]);
     const u32 begin = plan.token_offsets[num_words];
     const u32 size = plan.token_offsets[num_words + plan.num_local_separators] - begin;
     const u8* const separators = plan.tokens() + (plan.token_bytes_size - size);

@@ -20,6 +20,7 @@
 // Caller: Device.open_heads in gompfs/gpu/device.py.
 #include "codec/head.cuh"
 #include "codec/head_arrays.cuh"
+#include "codec/head_ranks.cuh"
 #include "codec/head_rules.cuh"
 #include "codec/head_tokens.cuh"
 
@@ -60,7 +61,7 @@ __device__ inline bool open_head(const HeadTask& task, HeadShared& shared) {
     } else if (warp == 1) {
         is_valid = read_token_bytes(shared.plan, shared);
     }
-    if (any_thread(!is_valid) || !place_tokens(shared)) {
+    if (any_thread(!is_valid) || !rank_symbols(shared) || !place_tokens(shared)) {
         return false;
     }
     write_tokens(shared);

@@ -103,10 +103,11 @@ def heads_of_texts() -> list[TadocHead]:
     alice = (CORPUS / "carroll" / "alice29.txt").read_bytes()
     short = [bytes(rng.choices(b"ab \n;", k=rng.randint(1, 40))) for _ in range(300)]
     long = [b"word" + b" " * 30_000 + b"next\n" + b"w" * 20_000 + b" x " + b"a b c d e f g h " * 5000]
+    shared_prefixes = b"".join(b"p" * rng.randint(40, 90) + bytes(rng.choices(b"pqr", k=6)) + b"\n" for _ in range(700))
     found = []
     for files, block_size, part_size in (
-        ([alice], 1 << 14, 1 << 15), ([alice[:100_000]], 1 << 16, 1 << 17), (short, 1 << 9, 1 << 11),
-        (long, 1 << 14, 1 << 17),
+        ([alice], 1 << 14, 1 << 15), ([alice[:100_000]], 1 << 16, 1 << 17),
+        (short, 1 << 9, 1 << 11), (long, 1 << 14, 1 << 17), ([shared_prefixes], 1 << 16, 1 << 17),
     ):  # fmt: skip
         parts, section = packed_parts(files, block_size, part_size)
         found += [

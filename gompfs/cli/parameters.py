@@ -145,7 +145,8 @@ def engine_option(function: Decorated) -> Decorated:
         shell_complete=complete_engine,
         default="auto",
         show_default=True,
-        help="Decoder to use. auto: the fastest that works on this machine; reference: slow, pure Python.",
+        help="Engine that decodes, and that encodes in pack, add and repack. auto: the fastest that works on "
+        "this machine to decode, the CPU to encode; reference: slow, pure Python, only decodes.",
     )(function)
 
 

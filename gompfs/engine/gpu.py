@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
 
-_LEAST_ENCODED = 1 << 20
+_LEAST_ENCODED = 8 << 20
 
 
 class GpuEngine:

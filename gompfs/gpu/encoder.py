@@ -1,9 +1,8 @@
 """Encodes batches of blocks on one GPU, with the bytes of the CPU engine.
 
 A batch is cut into slices. A slice is copied to pinned memory and to the device, parsed, encoded, decoded again and
-compared, and its payloads are copied back. Then host threads add headers and checksums. The kernels of all slices run
-on one stream, one slice after another, so that they share the memory that parsing needs. Meanwhile another slice is
-copied to the device, and an earlier one is copied back and framed.
+compared, and its payloads are copied back. Then host threads add headers and checksums. Each slot has a stream: while
+one slice is parsed, which leaves much of the device idle, others are copied, parsed, encoded, or framed.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from gompfs.gpu.encode_kernels import (
 from gompfs.gpu.parser import Parser, can_parse
 
 ENCODE_BATCH_BYTES = 128 << 20
-_SLICE_BYTES = 64 << 20
+_SLICE_BYTES = 32 << 20
 _LEAST_SLICE_BYTES = 1 << 20
-_NUM_SLOTS = 3
+_NUM_SLOTS = 4
 _BLOCK_UNIT = 32  # the kernels need block sizes that are multiples of this
 _COPY_BYTES = 4 << 20  # a thread copies this much to pinned memory at a time
 _COPY_THREADS = 4
@@ -65,16 +64,15 @@ class GpuEncoder:
     """
 
     def __init__(self, number: int, memory: int, num_threads: int) -> None:
-        """Uses CUDA device `number`, at most `memory` bytes of it (0: see GpuArrays), and host threads for framing."""
-        self._arrays = GpuArrays(number, memory, keeps_memory=True)
+        """Uses CUDA device `number`, at most `memory` bytes of it (0: half of the free memory), and host threads."""
+        with cupy.cuda.Device(number) as device:
+            self._arrays = GpuArrays(number, memory or device.mem_info[0] // 2, keeps_memory=True)
+            self._slots = [Slot() for _ in range(_NUM_SLOTS)]
         self._number = number
         self._num_threads = num_threads
         self._lock = threading.Lock()
         self._slice_bytes = _SLICE_BYTES
         self.num_failed = 0
-        with cupy.cuda.Device(number):
-            self._compute = cupy.cuda.Stream(non_blocking=True)
-            self._slots = [Slot() for _ in range(_NUM_SLOTS)]
         self._parser = Parser(self._arrays)
         self._collector = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-frame-{number}")
         self._copiers = ThreadPoolExecutor(_COPY_THREADS, thread_name_prefix=f"gompfs-copy-{number}")
@@ -107,12 +105,13 @@ class GpuEncoder:
         step = max(self._slice_bytes // block_size, 1) * block_size
         framed: list[Future[list[EncodedBlock]]] = []
         try:
-            with self._arrays, self._compute:
+            with self._arrays:
                 for number, start in enumerate(range(0, len(content), step)):
                     if number >= _NUM_SLOTS:
                         framed[number - _NUM_SLOTS].result()
                     slot = self._slots[number % _NUM_SLOTS]
-                    started = self._start(slot, content[start : start + step], block_size, options)
+                    with slot.stream:
+                        started = self._start(slot, content[start : start + step], block_size, options)
                     framed.append(self._collector.submit(self._frame, started, block_size, options))
         finally:
             wait(framed)  # no slot may be reused, or freed, before
@@ -126,7 +125,6 @@ class GpuEncoder:
         staged = slot.pinned("content", size)
         self._stage(content, staged)
         on_device[:size].set(staged, slot.stream)
-        self._compute.wait_event(slot.stream.record())
         batch = BlockBatch(on_device, size, block_size)
         parsed = self._parser.parse(on_device, size, block_size, options)
         data = cupy.empty(payload_bytes(block_size, batch.num_blocks), np.uint8)
@@ -134,7 +132,7 @@ class GpuEncoder:
         check_payloads(self._arrays, batch, payloads, options, scratch)
         gather_payloads(self._arrays, payloads, scratch)
         self._fetch_results(slot, payloads)
-        return _Slice(content, batch.num_blocks, slot, self._compute.record())
+        return _Slice(content, batch.num_blocks, slot, slot.stream.record())
 
     def _stage(self, content: memoryview, staged: NDArray[np.uint8]) -> None:
         """Copies bytes to pinned memory, on several threads."""
@@ -149,10 +147,8 @@ class GpuEncoder:
     def _fetch_results(self, slot: Slot, payloads: Payloads) -> None:
         """Queues the copy of sizes and statuses to pinned memory."""
         sizes = slot.pinned("sizes", payloads.sizes.nbytes).view(np.uint32)
-        payloads.sizes.get(self._compute, out=sizes, blocking=False)
-        payloads.statuses.get(
-            self._compute, out=slot.pinned("statuses", payloads.statuses.nbytes), blocking=False
-        )
+        payloads.sizes.get(slot.stream, out=sizes, blocking=False)
+        payloads.statuses.get(slot.stream, out=slot.pinned("statuses", payloads.statuses.nbytes), blocking=False)
 
     def _frame(self, encoded: _Slice, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Waits for the kernels of a slice, copies its payloads back, and returns the blocks."""

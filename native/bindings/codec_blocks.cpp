@@ -37,14 +37,10 @@ class BlockViews {
     std::vector<Bytes> blocks_;
 };
 
-// Returns a list of the blocks, each with its codec and its uncompressed size.
-nb::list with_facts(const std::vector<std::vector<std::uint8_t>>& blocks) {
-    nb::list result;
-    for (const auto& block : blocks) {
-        const BlockFacts facts = read_facts(block);
-        result.append(nb::make_tuple(to_bytes(block), facts.codec, facts.uncompressed_size));
-    }
-    return result;
+nb::tuple with_facts(nb::bytes block) {
+    const BlockFacts facts =
+        read_facts(Bytes(static_cast<const std::uint8_t*>(block.data()), block.size()));
+    return nb::make_tuple(block, facts.codec, facts.uncompressed_size);
 }
 
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
@@ -56,7 +52,21 @@ nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int leve
     std::vector<std::vector<std::uint8_t>> blocks;
     run_interruptibly(
         [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
-    return with_facts(blocks);
+    nb::list result;
+    for (const auto& block : blocks) {
+        result.append(with_facts(to_bytes(block)));
+    }
+    return result;
+}
+
+// A new bytes object, and its memory. It is written before Python code can see it.
+nb::bytes new_bytes(std::size_t size, MutableBytes& memory) {
+    PyObject* const object = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
+    if (object == nullptr) {
+        throw nb::python_error();
+    }
+    memory = {reinterpret_cast<std::uint8_t*>(PyBytes_AS_STRING(object)), size};
+    return nb::steal<nb::bytes>(object);
 }
 
 nb::list frame(nb::handle stream, std::size_t block_size, Codec codec, int level,
@@ -66,14 +76,27 @@ nb::list frame(nb::handle stream, std::size_t block_size, Codec codec, int level
     const BufferView size_view(sizes, PyBUF_SIMPLE), failed_view(failed, PyBUF_SIMPLE);
     const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
                                 strict_sources};
-    std::vector<std::vector<std::uint8_t>> blocks;
+    std::optional<FramedBlocks> framed;
     {
         const nb::gil_scoped_release release;
-        blocks = frame_payloads(view.bytes(), block_size, options,
-                                {packed_view.bytes(), size_view.bytes(), failed_view.bytes()},
-                                num_threads);
+        framed.emplace(view.bytes(), block_size, options,
+                       DevicePayloads{packed_view.bytes(), size_view.bytes(), failed_view.bytes()},
+                       num_threads);
     }
-    return with_facts(blocks);
+    std::vector<nb::bytes> blocks;
+    std::vector<MutableBytes> memory(framed->num_blocks());
+    for (std::size_t index = 0; index < memory.size(); ++index) {
+        blocks.push_back(new_bytes(framed->size(index), memory[index]));
+    }
+    {
+        const nb::gil_scoped_release release;
+        framed->write(memory, num_threads);
+    }
+    nb::list result;
+    for (const nb::bytes& block : blocks) {
+        result.append(with_facts(block));
+    }
+    return result;
 }
 
 // The symbols of each block's part, null for None.

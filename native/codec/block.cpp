@@ -31,6 +31,18 @@ std::uint64_t block_xxh3(Bytes block) {
     return XXH3_64bits_digest(&state);
 }
 
+// Writes a header, and the payload after it.
+void fill_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
+                std::uint64_t content_xxh3, MutableBytes block) {
+    std::uint8_t* const fields = std::copy(kBlockMagic.begin(), kBlockMagic.end(), block.data());
+    store(fields, static_cast<std::uint32_t>(codec));
+    store(fields + 4, static_cast<std::uint32_t>(payload.size()));
+    store(fields + 8, uncompressed_size);
+    store(fields + 12, content_xxh3);
+    std::copy(payload.begin(), payload.end(), block.data() + kBlockHeaderSize);
+    store(block.data() + kFieldsSize, block_xxh3(block));
+}
+
 // Whether a block or a head may have these fields.
 bool is_possible(std::uint32_t codec, const BlockHeader& header) {
     if (codec == static_cast<std::uint32_t>(Codec::head)) {
@@ -70,27 +82,21 @@ BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
 
 std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
                                       std::uint64_t content_xxh3) {
-    std::vector<std::uint8_t> block(kBlockMagic.begin(), kBlockMagic.end());
-    block.reserve(kBlockHeaderSize + payload.size());
-    append(block, static_cast<std::uint32_t>(codec));
-    append(block, static_cast<std::uint32_t>(payload.size()));
-    append(block, uncompressed_size);
-    append(block, content_xxh3);
-    append(block, std::uint64_t{0});
-    block.insert(block.end(), payload.begin(), payload.end());
-    store(block.data() + kFieldsSize, block_xxh3(block));
+    std::vector<std::uint8_t> block(kBlockHeaderSize + payload.size());
+    fill_block(codec, payload, uncompressed_size, content_xxh3, block);
     return block;
 }
 
-std::vector<std::uint8_t> frame_content(Codec codec, Bytes payload, Bytes content) {
-    return frame_block(codec, payload, static_cast<std::uint32_t>(content.size()),
-                       XXH3_64bits(content.data(), content.size()));
+void write_block(Codec codec, Bytes payload, Bytes content, MutableBytes block) {
+    fill_block(codec, payload, static_cast<std::uint32_t>(content.size()),
+               XXH3_64bits(content.data(), content.size()), block);
 }
 
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
     const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
-    return frame_content(encoded ? options.codec : Codec::stored,
-                         encoded ? Bytes(*encoded) : content, content);
+    return frame_block(encoded ? options.codec : Codec::stored, encoded ? Bytes(*encoded) : content,
+                       static_cast<std::uint32_t>(content.size()),
+                       XXH3_64bits(content.data(), content.size()));
 }
 
 std::optional<BlockHeader> parse_block_header(Bytes block) {

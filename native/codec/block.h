@@ -29,8 +29,8 @@ std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& optio
 std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
                                       std::uint64_t content_xxh3);
 
-// Returns the payload of `content` with a header before it.
-std::vector<std::uint8_t> frame_content(Codec codec, Bytes payload, Bytes content);
+// Writes the payload of `content`, with a header before it, to `block`, which has their size.
+void write_block(Codec codec, Bytes payload, Bytes content, MutableBytes block);
 
 // Returns the header at the start of `block`, or nothing if there is no valid one.
 std::optional<BlockHeader> parse_block_header(Bytes block);

@@ -148,24 +148,37 @@ std::vector<std::vector<std::uint8_t>> encode_blocks(Bytes stream, std::size_t b
     return blocks;
 }
 
-std::vector<std::vector<std::uint8_t>> frame_payloads(Bytes stream, std::size_t block_size,
-                                                      const EncodeOptions& options,
-                                                      const DevicePayloads& payloads,
-                                                      unsigned num_threads) {
+FramedBlocks::FramedBlocks(Bytes stream, std::size_t block_size, const EncodeOptions& options,
+                           const DevicePayloads& payloads, unsigned num_threads) {
     const CutStream cut(stream, block_size, options);
     const std::vector<Bytes> separate = split_payloads(payloads, cut);
-    std::vector<std::vector<std::uint8_t>> blocks(cut.num_blocks());
-    parallel_for(blocks.size(), num_threads, [&](std::size_t index) {
-        const Bytes content = cut[index];
-        if (payloads.failed[index] != 0) {
-            blocks[index] = encode_block(content, options);
-            return;
-        }
+    frames_.resize(cut.num_blocks());
+    parallel_for(frames_.size(), num_threads, [&](std::size_t index) {
+        Frame& frame = frames_[index];
+        frame.content = cut[index];
         const bool is_stored = separate[index].empty();
-        blocks[index] = frame_content(is_stored ? Codec::stored : options.codec,
-                                      is_stored ? content : separate[index], content);
+        frame.codec = is_stored ? Codec::stored : options.codec;
+        frame.payload = is_stored ? frame.content : separate[index];
+        if (payloads.failed[index] != 0) {
+            frame.encoded = encode_block(frame.content, options);
+        }
     });
-    return blocks;
+}
+
+std::size_t FramedBlocks::size(std::size_t index) const {
+    const Frame& frame = frames_[index];
+    return frame.encoded.empty() ? kBlockHeaderSize + frame.payload.size() : frame.encoded.size();
+}
+
+void FramedBlocks::write(std::span<const MutableBytes> blocks, unsigned num_threads) const {
+    parallel_for(frames_.size(), num_threads, [&](std::size_t index) {
+        const Frame& frame = frames_[index];
+        if (frame.encoded.empty()) {
+            write_block(frame.codec, frame.payload, frame.content, blocks[index]);
+        } else {
+            std::copy(frame.encoded.begin(), frame.encoded.end(), blocks[index].begin());
+        }
+    });
 }
 
 std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,

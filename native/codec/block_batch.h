@@ -30,13 +30,31 @@ struct DevicePayloads {
     Bytes failed;  // u8 for each block
 };
 
-// Returns the blocks that encode_blocks would return, with these payloads; encodes the blocks whose
-// payload failed. Throws std::invalid_argument also if there are not as many payloads as blocks, or
-// if a payload is not smaller than its block or not inside `packed`.
-std::vector<std::vector<std::uint8_t>> frame_payloads(Bytes stream, std::size_t block_size,
-                                                      const EncodeOptions& options,
-                                                      const DevicePayloads& payloads,
-                                                      unsigned num_threads);
+// The blocks that encode_blocks would return, with these payloads. The arguments must outlive them.
+class FramedBlocks {
+  public:
+    // Encodes the blocks whose payload failed. Throws std::invalid_argument as encode_blocks does,
+    // and if there are not as many payloads as blocks, or if a payload is not smaller than its
+    // block or not inside `packed`.
+    FramedBlocks(Bytes stream, std::size_t block_size, const EncodeOptions& options,
+                 const DevicePayloads& payloads, unsigned num_threads);
+
+    std::size_t num_blocks() const { return frames_.size(); }
+    std::size_t size(std::size_t index) const;
+
+    // Writes each block to its memory, which has its size.
+    void write(std::span<const MutableBytes> blocks, unsigned num_threads) const;
+
+  private:
+    struct Frame {
+        Codec codec;
+        Bytes payload;
+        Bytes content;
+        std::vector<std::uint8_t> encoded;  // the block itself, if the device has no payload
+    };
+
+    std::vector<Frame> frames_;
+};
 
 // Checks and decodes blocks one after another into `out`. Returns a status for each block. With
 // `sizes`, block i should decode to sizes[i] bytes; otherwise it has the status bad_header and that

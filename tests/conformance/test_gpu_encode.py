@@ -9,7 +9,7 @@ import pytest
 from encode_cases import check_all
 from payloads import CODECS, CORPUS, contents
 
-from gompfs.codec import CodecOptions
+from gompfs.codec import Codec, CodecOptions
 from gompfs.engine import Engine, select_engine
 from gompfs.options import GpuOptions, PackOptions
 from gompfs.pack import open_source, pack_archive
@@ -17,8 +17,15 @@ from gompfs.pack import open_source, pack_archive
 pytestmark = pytest.mark.gpu
 OPTIONS = [
     CodecOptions(codec, level, elimination)
-    for codec, level, elimination in itertools.product(CODECS, range(1, 10), (False, True))
+    for codec, level, elimination in itertools.product(CODECS, range(1, 9), (False, True))
+    if codec is Codec.GOMPRESSO_BIT or level < 6
 ] + [CodecOptions(codec, 6, group_size_log2=size, strict_sources=size == 4) for codec in CODECS for size in (3, 4, 5)]
+
+
+@pytest.fixture(autouse=True)
+def no_least_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine gives small batches to the GPU, too."""
+    monkeypatch.setattr(pytest.importorskip("gompfs.engine.gpu"), "_LEAST_ENCODED", 0)
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +60,27 @@ def test_blocks_are_those_of_the_cpu(gpu: Engine, stream: bytes, options: CodecO
 
 def test_batches_larger_than_the_slots(gpu: Engine, stream: bytes) -> None:
     options = CodecOptions(level=1)
-    once = select_engine("cpu").encode_blocks(stream[: 1 << 20], 1 << 16, options)
-    assert gpu.encode_blocks(stream[: 1 << 20] * 300, 1 << 16, options) == once * 300
+    whole_blocks = stream[: 8 << 16]
+    once = select_engine("cpu").encode_blocks(whole_blocks, 1 << 16, options)
+    assert len(once) == 8
+    assert gpu.encode_blocks(whole_blocks * 600, 1 << 16, options) == once * 600
 
 
 def test_too_little_memory_makes_smaller_slices(stream: bytes) -> None:
     small = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
-    expected = select_engine("cpu").encode_blocks(stream * 8, 1 << 16, CodecOptions())
-    assert small.encode_blocks(stream * 8, 1 << 16, CodecOptions()) == expected
+    expected = select_engine("cpu").encode_blocks(stream * 20, 1 << 16, CodecOptions())
+    assert small.encode_blocks(stream * 20, 1 << 16, CodecOptions()) == expected
+
+
+def test_other_levels_and_block_sizes_are_left_to_the_cpu(gpu: Engine, stream: bytes) -> None:
+    for block_size, options in (
+        (1 << 16, CodecOptions(level=9)),
+        (1 << 16, CodecOptions(Codec.GOMPRESSO_BYTE, level=6)),
+        (1 << 16, CodecOptions(Codec.STORED)),
+        (10_000, CodecOptions(level=1)),
+    ):
+        encoded = gpu.encode_blocks(stream, block_size, options)
+        assert encoded == select_engine("cpu").encode_blocks(stream, block_size, options)
 
 
 def test_archives_are_those_of_the_cpu(tmp_path: Path, stream: bytes) -> None:

@@ -2,9 +2,12 @@
 // separates words, so the separating bytes of all tokens together are counted.
 #include "parts/token_check.h"
 
+#include <atomic>
 #include <bit>
 #include <stdexcept>
 #include <string_view>
+
+#include "common/parallel.h"
 
 namespace gompfs {
 namespace {
@@ -22,9 +25,15 @@ std::size_t count_separators(std::string_view text) {
     return count;
 }
 
-std::size_t count_separators(WordRule rule, std::string_view text) {
-    return rule == WordRule::whitespace ? count_separators<WordRule::whitespace>(text)
-                                        : count_separators<WordRule::identifiers>(text);
+std::size_t count_separators(WordRule rule, std::string_view text, unsigned num_threads) {
+    constexpr std::size_t kSliceSize = std::size_t{1} << 18;
+    std::atomic<std::size_t> count = 0;
+    parallel_for((text.size() + kSliceSize - 1) / kSliceSize, num_threads, [&](std::size_t index) {
+        const std::string_view slice = text.substr(index * kSliceSize, kSliceSize);
+        count += rule == WordRule::whitespace ? count_separators<WordRule::whitespace>(slice)
+                                              : count_separators<WordRule::identifiers>(slice);
+    });
+    return count;
 }
 
 // All tokens, with the spaces that a list of words has after each.
@@ -37,10 +46,10 @@ std::string_view text_of(const TokenList& tokens) {
             static_cast<std::size_t>(tokens.bytes_end() - begin)};
 }
 
-bool are_words(const TokenList& words, const Tokenizer& tokenizer) {
+bool are_words(const TokenList& words, const Tokenizer& tokenizer, unsigned num_threads) {
     if (tokenizer.rule() != WordRule::letters) {
         const std::size_t num_spaces = words.has_spaces() ? words.size() : 0;
-        return count_separators(tokenizer.rule(), text_of(words)) == num_spaces;
+        return count_separators(tokenizer.rule(), text_of(words), num_threads) == num_spaces;
     }
     for (std::uint32_t number = 0; number < words.size(); ++number) {
         std::size_t size = 0;
@@ -52,10 +61,10 @@ bool are_words(const TokenList& words, const Tokenizer& tokenizer) {
     return true;
 }
 
-bool are_separators(const TokenList& separators, const Tokenizer& tokenizer) {
+bool are_separators(const TokenList& separators, const Tokenizer& tokenizer, unsigned num_threads) {
     if (tokenizer.rule() != WordRule::letters) {
         const std::string_view text = text_of(separators);
-        return count_separators(tokenizer.rule(), text) == text.size();
+        return count_separators(tokenizer.rule(), text, num_threads) == text.size();
     }
     bool has_word = false;
     for (std::uint32_t number = 0; number < separators.size(); ++number) {
@@ -64,20 +73,22 @@ bool are_separators(const TokenList& separators, const Tokenizer& tokenizer) {
     return !has_word;
 }
 
-void check(const TokenList& words, const TokenList& separators, const Tokenizer& tokenizer) {
-    if (!are_words(words, tokenizer) || !are_separators(separators, tokenizer)) {
+void check(const TokenList& words, const TokenList& separators, const Tokenizer& tokenizer,
+           unsigned num_threads) {
+    if (!are_words(words, tokenizer, num_threads) ||
+        !are_separators(separators, tokenizer, num_threads)) {
         throw std::invalid_argument("a word of its text is no word by the rule of the archive");
     }
 }
 
 }  // namespace
 
-void check_tokens(const WordSection& section, const Tokenizer& tokenizer) {
-    check(section.words(), section.separators(), tokenizer);
+void check_tokens(const WordSection& section, const Tokenizer& tokenizer, unsigned num_threads) {
+    check(section.words(), section.separators(), tokenizer, num_threads);
 }
 
 void check_tokens(const Head& head, const Tokenizer& tokenizer) {
-    check(head.local_words, head.local_separators, tokenizer);
+    check(head.local_words, head.local_separators, tokenizer, 1);
 }
 
 }  // namespace gompfs

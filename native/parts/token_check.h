@@ -11,7 +11,7 @@ namespace gompfs {
 
 // Both throw std::invalid_argument if a word is not exactly one word of the rule, or if a separator
 // has a word in it.
-void check_tokens(const WordSection& section, const Tokenizer& tokenizer);
+void check_tokens(const WordSection& section, const Tokenizer& tokenizer, unsigned num_threads = 1);
 void check_tokens(const Head& head, const Tokenizer& tokenizer);
 
 }  // namespace gompfs

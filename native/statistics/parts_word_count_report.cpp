@@ -21,6 +21,15 @@ constexpr std::size_t kStep = 64;  // lines; pieces are cut at multiples of this
 constexpr std::size_t kFirstPieceSize = Report::kPieceSize / 16;
 constexpr std::size_t kNumBuckets = 256;
 constexpr std::size_t kLargeGroup = 10'000;
+constexpr std::size_t kSliceSize = std::size_t{1} << 16;  // words
+
+// Counts below kNumClasses have a class each, higher ones before lower ones. All others are class
+// 0.
+constexpr std::uint64_t kNumClasses = 1024;
+
+std::size_t class_of_count(std::uint64_t count) {
+    return count < kNumClasses ? kNumClasses - count : 0;
+}
 
 }  // namespace
 
@@ -30,44 +39,64 @@ PartsWordCountReport::PartsWordCountReport(std::shared_ptr<const PartsWordCounts
     group_lines(by_count);
 }
 
-void PartsWordCountReport::group_lines(bool by_count) {
-    for (std::uint32_t word = 0; word < words_->num_words(); ++word) {
-        if (words_->count(word) != 0) {
-            lines_.push_back(word);
+// Most counts are small: a counting sort by the class of the count. Returns where each class
+// begins, and where the last one ends.
+std::vector<std::size_t> PartsWordCountReport::sort_by_class(bool by_count) {
+    const std::uint32_t num_words = words_->num_words();
+    const std::size_t num_classes = by_count ? kNumClasses : 1;
+    const std::size_t num_slices = (num_words + kSliceSize - 1) / kSliceSize;
+    std::vector<std::vector<std::uint32_t>> places(num_slices);  // by class: first their numbers
+    const auto for_each_line = [&](std::size_t slice, auto&& take) {
+        const std::size_t end = std::min<std::size_t>((slice + 1) * kSliceSize, num_words);
+        for (std::size_t word = slice * kSliceSize; word < end; ++word) {
+            const std::uint64_t count = words_->count(static_cast<std::uint32_t>(word));
+            if (count != 0) {
+                take(static_cast<std::uint32_t>(word), by_count ? class_of_count(count) : 0);
+            }
+        }
+    };
+    parallel_for(num_slices, num_threads_, [&](std::size_t slice) {
+        places[slice].resize(num_classes);
+        for_each_line(slice, [&](std::uint32_t, std::size_t number) { ++places[slice][number]; });
+    });
+    std::vector<std::size_t> starts;
+    std::uint32_t end = 0;
+    for (std::size_t number = 0; number < num_classes; ++number) {
+        starts.push_back(end);
+        for (std::vector<std::uint32_t>& of_slice : places) {
+            of_slice[number] = std::exchange(end, end + of_slice[number]);
         }
     }
+    starts.push_back(end);
+    lines_.resize(end);
+    parallel_for(num_slices, num_threads_, [&](std::size_t slice) {
+        for_each_line(slice, [&](std::uint32_t word, std::size_t number) {
+            lines_[places[slice][number]++] = word;
+        });
+    });
+    return starts;
+}
+
+void PartsWordCountReport::group_lines(bool by_count) {
+    const std::vector<std::size_t> starts = sort_by_class(by_count);
     if (!by_count) {
         groups_.push_back({0, lines_.size()});
         return;
     }
-    // Most counts are small: a counting sort, then a sort of the rest.
-    constexpr std::uint64_t kSmall = 1024;
-    std::vector<std::size_t> starts(kSmall + 1);
-    const auto class_of_count = [&](std::uint32_t word) {
-        const std::uint64_t count = words_->count(word);
-        return count < kSmall ? kSmall - count : 0;
-    };
-    for (const std::uint32_t word : lines_) {
-        ++starts[class_of_count(word) + 1];
-    }
-    for (std::size_t each = 1; each <= kSmall; ++each) {
-        starts[each] += starts[each - 1];
-    }
-    std::vector<std::size_t> next(starts.begin(), starts.end() - 1);
-    std::vector<std::uint32_t> ordered(lines_.size());
-    for (const std::uint32_t word : lines_) {
-        ordered[next[class_of_count(word)]++] = word;
-    }
-    lines_ = std::move(ordered);
     const auto large_end = lines_.begin() + static_cast<std::ptrdiff_t>(starts[1]);
     std::stable_sort(lines_.begin(), large_end, [&](std::uint32_t left, std::uint32_t right) {
         return words_->count(left) > words_->count(right);
     });
-    for (std::size_t line = 0; line < lines_.size(); ++line) {
+    for (std::size_t line = 0; line < starts[1]; ++line) {
         if (line == 0 || words_->count(lines_[line]) != words_->count(lines_[line - 1])) {
             groups_.push_back({line, line});
         }
         ++groups_.back().end;
+    }
+    for (std::size_t number = 1; number < kNumClasses; ++number) {
+        if (starts[number] != starts[number + 1]) {
+            groups_.push_back({starts[number], starts[number + 1]});
+        }
     }
 }
 

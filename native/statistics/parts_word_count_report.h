@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "statistics/parts_word_counts.h"
 #include "statistics/report.h"
 
@@ -37,6 +38,7 @@ class PartsWordCountReport : public Report {
     };
 
     void group_lines(bool by_count);
+    std::vector<std::size_t> sort_by_class(bool by_count);
     void sort_group(std::size_t group) const;
     void sort_lines(std::span<std::uint32_t> lines) const;
     const std::vector<std::size_t>& piece_starts() const;
@@ -48,7 +50,7 @@ class PartsWordCountReport : public Report {
     const std::uint64_t top_;
     const unsigned num_threads_;
     std::vector<Group> groups_;
-    mutable std::vector<std::uint32_t> lines_;  // numbers of words
+    mutable LargeVector<std::uint32_t> lines_;  // numbers of words
     // Protects sorting: a group is sorted once, when its lines are needed.
     mutable std::mutex mutex_;
     mutable std::size_t num_sorted_ = 0;  // groups

@@ -18,6 +18,7 @@
 
 #include "common/cancellation.h"
 #include "common/failures.h"
+#include "common/parallel.h"
 #include "parts/part_words.h"
 #include "parts/token_check.h"
 
@@ -37,6 +38,15 @@ std::vector<WeightedRange> ranges_of(std::span<const TextExtent> extents,
         ranges.back().weight += files.contains(extent.ino);
     }
     return ranges;
+}
+
+// The sum, but at most kMaxTokens.
+std::uint64_t limited_sum(std::span<const std::uint64_t> counts) {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : counts) {
+        sum = std::min(sum + std::min(count, kMaxTokens), kMaxTokens);
+    }
+    return sum;
 }
 
 // The words of parts without a head, by their bytes. The same words may be in heads and in the
@@ -134,12 +144,13 @@ class PartsWordCounts::Counter {
         check_joints(ends_, extents_, tokenizer_.rule());
     }
 
-    void move_to(PartsWordCounts& counts) {
+    void move_to(PartsWordCounts& counts, unsigned num_threads) {
         auto [words, counts_of_words] = loose_.take_rest();
         words_.push_back(std::move(words));
         local_.push_back(std::move(counts_of_words));
         counts.local_words_ = std::move(words_);
-        counts.join_counts(std::move(shared_), std::move(local_));
+        local_.insert(local_.begin(), std::move(shared_));
+        counts.join_counts(std::move(local_), num_threads);
     }
 
   private:
@@ -189,37 +200,40 @@ PartsWordCounts::PartsWordCounts(const StoredParts& parts, std::span<const TextE
                                  unsigned num_threads)
     : section_(word_section.empty() ? WordSection()
                                     : WordSection(word_section, max_word_bytes, num_threads)) {
-    check_tokens(section_, tokenizer);
+    check_tokens(section_, tokenizer, num_threads);
     Counter counter(parts, extents, section_, tokenizer, files);
     counter.count(num_threads);
-    counter.move_to(*this);
+    counter.move_to(*this, num_threads);
 }
 
-void PartsWordCounts::join_counts(std::vector<std::uint64_t> shared,
-                                  std::vector<std::vector<std::uint64_t>> local) {
-    counts_ = std::move(shared);
-    for (std::vector<std::uint64_t>& counts : local) {
-        first_numbers_.push_back(static_cast<std::uint32_t>(counts_.size()));
-        if (counts.size() > std::numeric_limits<std::uint32_t>::max() - counts_.size()) {
-            throw std::invalid_argument("it has too many words");
-        }
-        counts_.insert(counts_.end(), counts.begin(), counts.end());
-        counts = {};
+// Takes the counts of the words of the section, and then of each part.
+void PartsWordCounts::join_counts(std::vector<std::vector<std::uint64_t>> counts,
+                                  unsigned num_threads) {
+    std::vector<std::size_t> starts{0};
+    for (const std::vector<std::uint64_t>& each : counts) {
+        starts.push_back(starts.back() + each.size());
     }
-    first_numbers_.push_back(static_cast<std::uint32_t>(counts_.size()));
+    if (starts.back() > std::numeric_limits<std::uint32_t>::max()) {
+        throw std::invalid_argument("it has too many words");
+    }
+    first_numbers_.assign(starts.begin() + 1, starts.end());
+    counts_.resize(starts.back());
+    std::vector<std::uint64_t> totals(counts.size());  // at most kMaxTokens
+    parallel_for(counts.size(), num_threads, [&](std::size_t index) {
+        std::copy(counts[index].begin(), counts[index].end(),
+                  counts_.begin() + static_cast<std::ptrdiff_t>(starts[index]));
+        totals[index] = limited_sum(counts[index]);
+        counts[index] = {};
+    });
+    if (limited_sum(totals) == kMaxTokens) {
+        throw std::invalid_argument("there are 2^62 words or more to count");
+    }
     std::uint32_t part = 0;
     for (std::uint64_t number = 0; number < counts_.size(); number += kHintStep) {
         while (part + 2 < first_numbers_.size() && first_numbers_[part + 1] <= number) {
             ++part;
         }
         parts_of_words_.push_back(part);
-    }
-    std::uint64_t total = 0;
-    for (const std::uint64_t count : counts_) {
-        total = std::min(total + std::min(count, kMaxTokens), kMaxTokens);
-    }
-    if (total >= kMaxTokens) {
-        throw std::invalid_argument("there are 2^62 words or more to count");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/large_vector.h"
 #include "grammar/tokenizer.h"
 #include "parts/parts_grammar.h"
 #include "parts/stored_parts.h"
@@ -34,8 +35,7 @@ class PartsWordCounts {
   private:
     class Counter;
 
-    void join_counts(std::vector<std::uint64_t> shared,
-                     std::vector<std::vector<std::uint64_t>> local);
+    void join_counts(std::vector<std::vector<std::uint64_t>> counts, unsigned num_threads);
 
     WordSection section_;
     // Words of the section have the lowest numbers; then come those of the parts, in order.
@@ -44,7 +44,7 @@ class PartsWordCounts {
     // The part of every kHintStep-th word; 0 for words of the section.
     static constexpr std::uint32_t kHintStep = 256;
     std::vector<std::uint32_t> parts_of_words_;
-    std::vector<std::uint64_t> counts_;
+    LargeVector<std::uint64_t> counts_;
 };
 
 }  // namespace gompfs

@@ -6,6 +6,7 @@ Cancelled work raises KeyboardInterrupt. A failed system call raises OSError.
 from gompfs._native import blocks as blocks
 from gompfs._native import codec as codec
 from gompfs._native import fuse as fuse
+from gompfs._native import gpu as gpu
 from gompfs._native import grammar as grammar
 from gompfs._native import index as index
 from gompfs._native import search as search

@@ -21,6 +21,7 @@ from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
 from gompfs.gpu.encoder import ENCODE_BATCH_BYTES, GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
+from gompfs.gpu.small_batches import MAX_BLOCKS
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gompfs.engine.base import PartSymbols
 
 _LEAST_ENCODED = 8 << 20
+_STATUSES = tuple(BlockStatus)
 
 
 class GpuEngine:
@@ -129,12 +131,28 @@ class GpuEngine:
         Heads of parts stay in device memory until newer ones need the space.
         """
         _check_process(self._process)
+        device = next(self._turns)
+        has_symbols = symbols is not None and any(each is not None for each in symbols)
+        if not has_symbols and len(blocks) <= MAX_BLOCKS and device.small_batches is not None:
+            statuses = self._decode_small_batch(device, blocks, out, sizes, verify)
+            if statuses is not None:
+                return statuses
         tables = cast("Sequence[SymbolTable | StoredHead | None] | None", symbols)
         batch = GpuBatch(blocks, out, self.num_threads, sizes, tables)
-        device = next(self._turns)
         with device.lock, cupy.cuda.Device(device.number):
             batch.decode(device, self.decode_work)
         return batch.settle(verify=verify)
+
+    def _decode_small_batch(
+        self, device: Device, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, verify: bool
+    ) -> list[BlockStatus] | None:
+        """Returns None if the batch must be decoded in another way. Its payloads do not stay in device memory."""
+        assert device.small_batches is not None
+        with device.lock:
+            statuses = device.small_batches.decode(
+                blocks, out, sizes, verify, self.num_threads, self.decode_work[self.name]
+            )
+        return None if statuses is None else [_STATUSES[status] for status in statuses]
 
 
 class GpuAccelerator:

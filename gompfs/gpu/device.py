@@ -19,6 +19,7 @@ from gompfs.gpu.cuda import compile_kernel, pinned_array
 from gompfs.gpu.head_opener import HeadOpener
 from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES
+from gompfs.gpu.small_batches import SmallBatches
 from gompfs.options import GpuOptions
 
 # in the order of the codecs' numbers
@@ -142,6 +143,7 @@ class Device:
                 for codec, kernel in KERNELS.items()
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
+            self.small_batches = SmallBatches() if SmallBatches.are_possible() else None
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:

@@ -39,6 +39,11 @@ struct BlockTask {
     u32 output_size;
 };
 
+__device__ inline BlockTask task_at(const GpuBatch& batch, u32 index) {
+    return {index, batch.compressed + batch.payload_offsets[index], batch.payload_sizes[index],
+            batch.output + batch.output_offsets[index], batch.output_sizes[index]};
+}
+
 // Lets every warp take blocks until none is left, and stores a status for each block. All lanes of
 // a warp call decode(task), which returns whether the payload is valid.
 template <class Decode>
@@ -50,10 +55,7 @@ __device__ inline void for_each_block(const GpuBatch& batch, Decode&& decode) {
         if (index >= batch.num_blocks) {
             return;
         }
-        const BlockTask task{index, batch.compressed + batch.payload_offsets[index],
-                             batch.payload_sizes[index], batch.output + batch.output_offsets[index],
-                             batch.output_sizes[index]};
-        const bool valid = decode(task);
+        const bool valid = decode(task_at(batch, index));
         if (lane == 0) {
             batch.statuses[index] = valid ? kStatusOk : kStatusBadPayload;
         }

@@ -63,30 +63,45 @@ __device__ inline TokenAndOffset load_sequence(const ByteStreams& in, u32 index)
     return {exists ? in.tokens[index] : 0u, exists ? in.offsets[index] : 0u};
 }
 
-// Decodes this lane's sequence of a row. A sequence that is not valid gets a match offset that
-// points before the start of any block, which the rows refuse.
-__device__ inline LaneSequence read_sequence(ByteStreams& in, const TokenAndOffset& loaded) {
-    const u32 below = lanes_below(lane_id());
+__device__ inline bool has_long_literals(u32 token) {
+    return (token & kByteLiteralEscape) == kByteLiteralEscape;
+}
+
+__device__ inline bool has_long_match(u32 token) {
+    return token >> kByteMatchShift == kByteMatchEscape;
+}
+
+// A sequence that the block cannot hold: its match leads before the start of any block.
+__device__ inline LaneSequence bad_sequence() { return {0, 1, kMaxBlockSize}; }
+
+// Returns a sequence whose extensions, if it has any, begin at index `extension` of the payload.
+__device__ inline LaneSequence make_sequence(const ByteStreams& in, const TokenAndOffset& loaded,
+                                             u32 extension) {
     u32 literal_length = loaded.token & kByteLiteralEscape;
     u32 match_code = loaded.token >> kByteMatchShift;
-    const bool is_long = literal_length == kByteLiteralEscape;
-    const bool has_long_match = match_code == kByteMatchEscape;
-    const u32 long_literals = __ballot_sync(kAllLanes, is_long);
-    const u32 long_matches = __ballot_sync(kAllLanes, has_long_match);
-    const u32 extension =
-        in.extension + __popc(long_literals & below) + __popc(long_matches & below);
-    in.extension += __popc(long_literals) + __popc(long_matches);
-    if (is_long) {
-        literal_length += in.payload[extension];
+    if (has_long_literals(loaded.token)) {
+        literal_length += in.payload[extension++];
     }
-    if (has_long_match) {
-        match_code += in.payload[extension + (is_long ? 1 : 0)];
+    if (has_long_match(loaded.token)) {
+        match_code += in.payload[extension];
     }
-    if (in.extension > in.extensions_end || (match_code == 0 && loaded.offset != 0)) {
-        return {literal_length, 1, kMaxBlockSize};
+    if (match_code == 0 && loaded.offset != 0) {
+        return bad_sequence();
     }
     return {literal_length, match_code == 0 ? 0 : match_code + kByteMinMatchLength - 1,
             loaded.offset};
+}
+
+// Decodes this lane's sequence of a row. If it is not valid, returns bad_sequence().
+__device__ inline LaneSequence read_sequence(ByteStreams& in, const TokenAndOffset& loaded) {
+    const u32 below = lanes_below(lane_id());
+    const u32 long_literals = __ballot_sync(kAllLanes, has_long_literals(loaded.token));
+    const u32 long_matches = __ballot_sync(kAllLanes, has_long_match(loaded.token));
+    const u32 extension =
+        in.extension + __popc(long_literals & below) + __popc(long_matches & below);
+    in.extension += __popc(long_literals) + __popc(long_matches);
+    const LaneSequence sequence = make_sequence(in, loaded, extension);
+    return in.extension > in.extensions_end ? bad_sequence() : sequence;
 }
 
 // Copies all literals to target. Each lane has four loads in flight.

@@ -22,9 +22,9 @@ struct Maximum {
     __device__ u32 operator()(u32 left, u32 right) const { return left > right ? left : right; }
 };
 
-// Combines the values of all threads before this one; 0 for the first thread. All kTileThreads
-// threads must call it. `scratch` is kWarpsPerTile words of shared memory, which can be used again
-// after the next barrier.
+// Combines the values of all threads before this one; 0 for the first thread. All threads of the
+// CTA must call it. `scratch` is a word of shared memory for each warp of the CTA (kWarpsPerTile in
+// a CTA of kTileThreads). It can be used again after the next barrier.
 template <class Combine>
 __device__ inline u32 scan_before(u32 value, u32* scratch, Combine combine) {
     const int lane = lane_id();

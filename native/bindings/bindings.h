@@ -12,6 +12,9 @@ void bind_codec_blocks(nanobind::module_& codec);
 void bind_codec_sequences(nanobind::module_& codec);
 void bind_decode_work(nanobind::module_& codec);
 
+// gompfs._native.gpu
+void bind_small_batches(nanobind::module_& gpu);
+
 // gompfs._native.grammar
 void bind_grammar(nanobind::module_& grammar);
 void bind_grammar_builder(nanobind::module_& grammar);

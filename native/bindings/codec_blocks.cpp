@@ -9,6 +9,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/block_views.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
 #include "bindings/shared_symbols.h"
@@ -20,22 +21,6 @@ using namespace nb::literals;
 
 namespace gompfs {
 namespace {
-
-// The bytes of a sequence of blocks, held as long as this object lives.
-class BlockViews {
-  public:
-    explicit BlockViews(nb::sequence blocks) {
-        views_.reserve(nb::len(blocks));
-        for (nb::handle block : blocks) {
-            blocks_.push_back(views_.emplace_back(block, PyBUF_SIMPLE).bytes());
-        }
-    }
-    std::span<const Bytes> blocks() const { return blocks_; }
-
-  private:
-    std::vector<BufferView> views_;
-    std::vector<Bytes> blocks_;
-};
 
 nb::tuple with_facts(nb::bytes block) {
     const BlockFacts facts =

@@ -1,13 +1,15 @@
 // Decodes payloads with the CUDA kernels on the host. Built with sanitizers.
 //
 // Usage: run_kernels decode CODEC < PAYLOADS
+//        run_kernels decode-wide CODEC < PAYLOADS
 //        run_kernels rounds CODEC < PAYLOADS
 //        run_kernels fuzz NUM_MUTATIONS
 //
 // PAYLOADS contains, for each payload, its size and the size of its content (u32 each), then its
-// bytes. For each payload, `decode` writes a byte (0 for a valid payload) and the content, and
-// `rounds` writes a line with the counters of multi-round resolution. `fuzz` decodes damaged
-// payloads, and fails if the kernels and the C++ core disagree on one of them.
+// bytes. For each payload, `decode` writes a byte (0 for a valid payload) and the content; so does
+// `decode-wide`, which decodes with a CTA per block. `rounds` writes a line with the counters of
+// multi-round resolution. `fuzz` decodes damaged payloads, and fails if the kernels and the C++
+// core disagree on one of them.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <array>
@@ -21,7 +23,9 @@
 #include "bit_strategies.cu"
 #include "byte_strategies.cu"
 #include "codec/decode_bit.cu"
+#include "codec/decode_bit_wide.cu"
 #include "codec/decode_byte.cu"
+#include "codec/decode_byte_wide.cu"
 #include "codec/payload.h"
 #include "mutations.h"
 
@@ -29,6 +33,7 @@ namespace {
 
 using Buffer = std::vector<std::uint8_t>;
 constexpr unsigned kNumWarps = 2;
+constexpr unsigned kNumWideWarps = 4;
 constexpr int kMutationsPerPayload = 20;
 constexpr std::size_t kPayloadPadding = 64;
 // No chain of a block is longer than the block. Each round halves it, and one finds nothing to do.
@@ -43,11 +48,23 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
-// The kernel of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016),
+// The kernels of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016),
 // and pointer jumping.
-enum Kernel { kEngine, kSequential, kMultiRound, kElimination, kJumping };
+enum Kernel { kEngine, kWide, kSequential, kMultiRound, kElimination, kJumping };
 
 using Counters = std::array<unsigned long long, gompfs::kNumCounters>;
+
+// Aborts if bytes before or after an output were written.
+void check_margins(const unsigned char* bytes, std::size_t size) {
+    for (std::size_t index = 0; index < gompfs::kChunk + size + gompfs::kChunk; ++index) {
+        const bool inside = index >= gompfs::kChunk && index < gompfs::kChunk + size;
+        if (!inside && bytes[index] != 0xee) {
+            std::fprintf(stderr, "byte %zu of the output of %zu bytes was written\n",
+                         index - gompfs::kChunk, size);
+            std::abort();
+        }
+    }
+}
 
 // Decodes one payload in one launch. The bytes before and after the output must not change.
 bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel kernel,
@@ -67,6 +84,20 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
     counters = {};
     std::vector<unsigned> parents(kernel == kJumping ? output_offset + size : 0);
     const bool bit = codec == gompfs::Codec::gompresso_bit;
+    const auto take_output = [&] {
+        check_margins(out.bytes, size);
+        std::copy_n(out.bytes + gompfs::kChunk, size, content.begin());
+        return status == gompfs::kStatusOk;
+    };
+    if (kernel == kWide) {
+        cuda_on_host::launch(
+            1, kNumWideWarps * 32, bit ? gompfs::kBitWideBytes : gompfs::kByteWideBytes, [&] {
+                (bit ? decode_bit_wide : decode_byte_wide)(in.bytes, &payload_offset, &payload_size,
+                                                           out.bytes, &output_offset, &output_size,
+                                                           &status, &next_block, 1);
+            });
+        return take_output();
+    }
     const std::size_t strategy_bytes =
         kernel == kEngine ? 0 : kNumWarps * gompfs::kStrategyBytesPerWarp;
     const std::size_t codec_bytes =
@@ -88,25 +119,16 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
         constexpr decltype(&decode_bit_sc) kStrategies[][3] = {
             {decode_byte_sc, decode_byte_mrr, decode_byte_de},
             {decode_bit_sc, decode_bit_mrr, decode_bit_de}};
-        kStrategies[bit][kernel - 1](in.bytes, &payload_offset, &payload_size, out.bytes,
-                                     &output_offset, &output_size, &status, &next_block, 1,
-                                     counters.data());
+        kStrategies[bit][kernel - kSequential](in.bytes, &payload_offset, &payload_size, out.bytes,
+                                               &output_offset, &output_size, &status, &next_block,
+                                               1, counters.data());
     });
-    for (std::size_t index = 0; index < out_size; ++index) {
-        const bool inside = index >= gompfs::kChunk && index < gompfs::kChunk + size;
-        if (!inside && out.bytes[index] != 0xee) {
-            std::fprintf(stderr, "byte %zu of the output of %zu bytes was written\n",
-                         index - gompfs::kChunk, size);
-            std::abort();
-        }
-    }
-    std::copy_n(out.bytes + gompfs::kChunk, size, content.begin());
-    return status == gompfs::kStatusOk;
+    return take_output();
 }
 
-bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content) {
+bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel kernel) {
     Counters counters;
-    return decode(codec, payload, content, kEngine, counters);
+    return decode(codec, payload, content, kernel, counters);
 }
 
 // Calls take(payload, content) for each payload of the input; content has the given size.
@@ -123,9 +145,9 @@ int for_each_payload(Take&& take) {
     return 0;
 }
 
-int decode_all(gompfs::Codec codec) {
+int decode_all(gompfs::Codec codec, Kernel kernel) {
     return for_each_payload([&](const Buffer& payload, Buffer& content) {
-        std::putchar(decode(codec, payload, content) ? 0 : 1);
+        std::putchar(decode(codec, payload, content, kernel) ? 0 : 1);
         std::fwrite(content.data(), 1, content.size(), stdout);
     });
 }
@@ -182,10 +204,12 @@ bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& 
 }
 
 bool agree(gompfs::Codec codec, const Buffer& payload, std::size_t size, bool& valid) {
-    Buffer expected(size), content(size);
+    Buffer expected(size), content(size), wide_content(size);
     valid = gompfs::decode_payload(codec, payload, expected);
-    const bool said_valid = decode(codec, payload, content);
-    return said_valid == valid && (!valid || content == expected);
+    const bool said_valid = decode(codec, payload, content, kEngine);
+    const bool wide_said_valid = decode(codec, payload, wide_content, kWide);
+    return said_valid == valid && wide_said_valid == valid &&
+           (!valid || (content == expected && wide_content == expected));
 }
 
 int fuzz(int num_mutations) {
@@ -232,7 +256,10 @@ int fuzz(int num_mutations) {
 int main(int, char** arguments) {
     const int number = std::atoi(arguments[2]);
     if (std::strcmp(arguments[1], "decode") == 0) {
-        return decode_all(static_cast<gompfs::Codec>(number));
+        return decode_all(static_cast<gompfs::Codec>(number), kEngine);
+    }
+    if (std::strcmp(arguments[1], "decode-wide") == 0) {
+        return decode_all(static_cast<gompfs::Codec>(number), kWide);
     }
     if (std::strcmp(arguments[1], "rounds") == 0) {
         return count_rounds(static_cast<gompfs::Codec>(number));

@@ -23,6 +23,7 @@ NATIVE = {
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
     "search": {"common", "grammar", "parts", "blocks"},
+    "gpu": {"common", "codec", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {
         "common",
@@ -34,6 +35,7 @@ NATIVE = {
         "sources",
         "blocks",
         "search",
+        "gpu",
         "fuse",
         "shared",
     },

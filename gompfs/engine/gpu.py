@@ -21,7 +21,6 @@ from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
 from gompfs.gpu.encoder import ENCODE_BATCH_BYTES, GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
-from gompfs.gpu.small_batches import MAX_BLOCKS
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
@@ -133,7 +132,7 @@ class GpuEngine:
         _check_process(self._process)
         device = next(self._turns)
         has_symbols = symbols is not None and any(each is not None for each in symbols)
-        if not has_symbols and len(blocks) <= MAX_BLOCKS and device.small_batches is not None:
+        if not has_symbols:
             statuses = self._decode_small_batch(device, blocks, out, sizes, verify)
             if statuses is not None:
                 return statuses
@@ -147,7 +146,8 @@ class GpuEngine:
         self, device: Device, blocks: Sequence[Buffer], out: memoryview, sizes: Sequence[int] | None, verify: bool
     ) -> list[BlockStatus] | None:
         """Returns None if the batch must be decoded in another way. Its payloads do not stay in device memory."""
-        assert device.small_batches is not None
+        if device.small_batches is None or len(blocks) > device.small_batches.max_blocks:
+            return None
         with device.lock:
             statuses = device.small_batches.decode(
                 blocks, out, sizes, verify, self.num_threads, self.decode_work[self.name]

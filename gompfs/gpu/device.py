@@ -35,11 +35,13 @@ _WARPS_PER_CTA = 4
 _LIMIT_MAX_L2_FETCH_GRANULARITY = 5  # cudaLimitMaxL2FetchGranularity, which CuPy has no name for
 _L2_FETCH_BYTES = 128  # 3% faster than 64, and 6% faster than 32
 _SLAB_BYTES = 64 << 20
-# half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, and the rest for
-# resident payloads; a quarter of what is for heads is used while the device opens them
+# half of the usable memory is for the payloads and output of the slots, an eighth for heads of parts, a sixteenth (or
+# less) for small batches, and the rest for resident payloads; a quarter of what is for heads is used while the device
+# opens them
 _SLICES_IN_MEMORY = 4 * _NUM_SLOTS
 _HEADS_SHARE = 8
 _OPENING_SHARE = 4
+_SMALL_BATCHES_SHARE = 16
 
 
 class Slot:
@@ -143,7 +145,7 @@ class Device:
                 for codec, kernel in KERNELS.items()
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
-            self.small_batches = SmallBatches() if SmallBatches.are_possible() else None
+            self.small_batches = SmallBatches(memory // _SMALL_BATCHES_SHARE) if SmallBatches.are_possible() else None
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
@@ -151,6 +153,7 @@ class Device:
         if options.resident == "off":
             return 0
         capacity = memory - self.slice_bytes * _SLICES_IN_MEMORY // 2 - memory // _HEADS_SHARE
+        capacity -= memory // _SMALL_BATCHES_SHARE
         if options.resident == "on" and options.archive_size > capacity:
             raise EngineUnavailableError(
                 f"gpu_resident=on: the archive needs {options.archive_size >> 20} MiB, "

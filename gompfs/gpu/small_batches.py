@@ -12,7 +12,7 @@ from gompfs.codec.decode_work import DecodeWork
 from gompfs.gpu.cuda import PADDING, compile_kernel, pinned_array
 from gompfs.gpu.kernels import SHARED_BYTES
 
-MAX_BLOCKS = 64
+MAX_BLOCKS = 256  # larger batches are faster in slices that overlap
 _MAX_BLOCK_SIZE = 1 << 16
 _DRIVER = "libcuda.so.1"
 _KERNELS = ("codec/decode_byte_wide", "codec/decode_bit_wide")  # in the order of the codecs' numbers
@@ -22,10 +22,11 @@ _BYTES_PER_BLOCK = 32  # of what the kernels read about a block, and of its stat
 
 
 class SmallBatches:
-    """Decodes batches of up to `MAX_BLOCKS` blocks of gompresso-byte and gompresso-bit, each of at most 64 KiB."""
+    """Decodes batches of up to `max_blocks` blocks of gompresso-byte and gompresso-bit, each of at most 64 KiB."""
 
-    def __init__(self, max_blocks: int = MAX_BLOCKS) -> None:
-        """Compiles the kernels for the current device, and allocates memory on it. See `are_possible`."""
+    def __init__(self, memory: int) -> None:
+        """Compiles the kernels for the current device, and allocates up to `memory` bytes on it; see `are_possible`."""
+        max_blocks = self.max_blocks = min(memory // (2 * _MAX_BLOCK_SIZE), MAX_BLOCKS)
         self._kernels = [
             compile_kernel(name, _THREADS_PER_CTA, size)[0] for name, size in zip(_KERNELS, _SHARED_BYTES, strict=True)
         ]

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/parallel.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
@@ -174,7 +175,7 @@ void SmallBatches::launch(const Plan& plan) const {
 
 // Copies the output to the caller's memory and waits for it. Blocks that are adjacent in both are
 // copied together.
-void SmallBatches::fetch(const Plan& plan, MutableBytes out) const {
+void SmallBatches::fetch(const Plan& plan, MutableBytes out, unsigned num_threads) const {
     const bool is_pinned = driver_.is_pinned(out.data());
     for (std::size_t first = 0; first < plan.count();) {
         std::size_t last = first + 1;
@@ -190,11 +191,11 @@ void SmallBatches::fetch(const Plan& plan, MutableBytes out) const {
         first = last;
     }
     driver_.synchronize(memory_.stream);
-    for (std::size_t index = 0; !is_pinned && index < plan.count(); ++index) {
+    parallel_for(is_pinned ? 0 : plan.count(), num_threads, [&](std::size_t index) {
         const Bytes content = memory_.pinned_output.subspan(plan.output_offsets[index],
                                                             plan.facts[index].uncompressed_size);
         std::copy(content.begin(), content.end(), out.data() + plan.out_offsets[index]);
-    }
+    });
 }
 
 std::optional<std::vector<BlockStatus>> SmallBatches::decode(
@@ -212,14 +213,16 @@ std::optional<std::vector<BlockStatus>> SmallBatches::decode(
     driver_.copy_to_device(memory_.device_input, memory_.pinned_input.data(), plan->input_size,
                            memory_.stream);
     launch(*plan);
-    fetch(*plan, out);
+    fetch(*plan, out, num_threads);
     for (std::size_t row = 0; row < plan->count(); ++row) {
-        const std::size_t index = plan->order[row];
+        BlockStatus& status = statuses[plan->order[row]];
+        if (status == BlockStatus::ok) {
+            status = static_cast<BlockStatus>(memory_.pinned_output[row]);
+        }
+    }
+    parallel_for(plan->count(), num_threads, [&](std::size_t index) {
         const MutableBytes content =
             out.subspan(plan->out_offsets[index], plan->facts[index].uncompressed_size);
-        if (statuses[index] == BlockStatus::ok) {
-            statuses[index] = static_cast<BlockStatus>(memory_.pinned_output[row]);
-        }
         if (statuses[index] == BlockStatus::ok && verify &&
             !is_content(*parse_block_header(blocks[index]), content)) {
             statuses[index] = BlockStatus::bad_content;
@@ -227,7 +230,7 @@ std::optional<std::vector<BlockStatus>> SmallBatches::decode(
         if (statuses[index] != BlockStatus::ok) {
             std::fill(content.begin(), content.end(), std::uint8_t{0});
         }
-    }
+    });
     counted.finish(plan->count(), plan->size);
     return statuses;
 }

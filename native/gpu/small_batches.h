@@ -60,7 +60,7 @@ class SmallBatches {
     void stage(const Plan& plan, std::span<const Bytes> blocks, std::vector<BlockStatus>& statuses,
                unsigned num_threads) const;
     void launch(const Plan& plan) const;
-    void fetch(const Plan& plan, MutableBytes out) const;
+    void fetch(const Plan& plan, MutableBytes out, unsigned num_threads) const;
 
     const CudaDriver& driver_;
     const std::array<WideKernel, kNumWideKernels> kernels_;

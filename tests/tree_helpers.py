@@ -150,5 +150,6 @@ def _options(options: dict[str, object]) -> PackOptions:
 def files_of_block(archive: Archive, block: int) -> list[int]:
     """Returns the inodes of the files that have bytes in a block of the stream, in ascending order."""
     start, end = block * archive.block_size, (block + 1) * archive.block_size
-    extents = [extent for rows in archive.index.all_extents() for extent in rows]
-    return sorted({ino for ino, _, first, size in extents if first < end and first + size > start})
+    fields = archive.index.all_extents()
+    extents = zip(fields[::4], fields[2::4], fields[3::4], strict=True)
+    return sorted({ino for ino, first, size in extents if first < end and first + size > start})

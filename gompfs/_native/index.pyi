@@ -23,3 +23,9 @@ def uncompressed_sizes(part_sizes: Buffer, block_size: int, num_blocks: int) -> 
 
     Raises ValueError if a part is empty, or if the parts do not have `num_blocks` blocks.
     """
+
+def integer_rows(columns: Sequence[Buffer]) -> bytes:
+    """Returns rows of integers (i64), row after row, for columns of integers as text with commas between them.
+
+    Raises ValueError if a field is no integer of 64 bits, or if the columns have different numbers of fields.
+    """

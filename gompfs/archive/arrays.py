@@ -18,7 +18,7 @@ def all_extents(archive: Archive) -> NDArray[np.int64]:
 
     int64, shape (n, 4). The rows are not checked. Raises CorruptIndexError.
     """
-    return np.concatenate([np.empty((0, 4), np.int64), *map(np.array, archive.index.all_extents())])
+    return np.array(archive.index.all_extents(), np.int64).reshape(-1, 4)
 
 
 def inode_numbers(archive: Archive) -> NDArray[np.uint64]:

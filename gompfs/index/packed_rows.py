@@ -48,6 +48,15 @@ A file without extents has one row, whose last three fields are -1.
 """
 
 
+_EXTENT_COLUMNS = ("ino", "file_offset", "stream_offset", "size")
+EXTENTS = (
+    f"SELECT COUNT(*), {', '.join(f'CAST(GROUP_CONCAT({_integer(column)}) AS BLOB)' for column in _EXTENT_COLUMNS)}"
+    f" FROM (SELECT {', '.join(_EXTENT_COLUMNS)} FROM extent"
+    " WHERE (ino, file_offset) > (?, ?) ORDER BY ino, file_offset LIMIT ?)"
+)
+"""The next extents in order, at most the third argument, after those with an inode number and a file offset."""
+
+
 def _whole(table: str, columns: str, where: str = "TRUE") -> str:
     """Returns a query for whole columns of a table in the order of its key, in which it is stored."""
     texts = ", ".join(

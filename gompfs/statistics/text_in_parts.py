@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gompfs._native import grammar as _grammar
@@ -39,6 +38,7 @@ class TextInParts(NamedTuple):
     columns_of_blocks: tuple[memoryview[int], ...]
     """Columns by block: archive offset, stored size."""
     extents: array[int]
+    """Inode number, file offset, stream offset and size of each."""
     words: memoryview | bytes
     max_word_bytes: int
     word_rule: str
@@ -101,18 +101,10 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
         columns,
         [b"" if parts.head_sizes[number] else _text(archive, segment, *ranges[number]) for number in numbers],
         (segment.places.archive_offsets, segment.places.compressed_sizes),
-        _extents(archive),
+        archive.index.all_extents(),
         *_words(archive, segment),
         word_rule,
     )
-
-
-def _extents(archive: Archive) -> array[int]:
-    """Returns all extents: inode number, file offset, stream offset and size of each."""
-    extents = array("q")
-    for rows in archive.index.all_extents():
-        extents.extend(chain.from_iterable(rows))
-    return extents
 
 
 def _words(archive: Archive, segment: Segment) -> tuple[memoryview | bytes, int]:

@@ -1,12 +1,16 @@
-// Columns of facts about blocks that follow from other columns of an index, in
-// gompfs._native.index.
+// Columns of facts about blocks that follow from other columns of an index, and rows of columns
+// that SQLite has joined, in gompfs._native.index.
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
 #include "bindings/values.h"
+#include "common/index_column.h"
 #include "index/block_columns.h"
 
 namespace nb = nanobind;
@@ -31,12 +35,37 @@ nb::bytes sizes(nb::handle part_sizes, std::uint32_t block_size, std::uint64_t n
         uncompressed_sizes(values_of<std::uint64_t>(part_sizes), block_size, num_blocks));
 }
 
+nb::bytes rows_of(nb::sequence columns) {
+    std::vector<std::int64_t> rows;
+    const std::size_t num_columns = nb::len(columns);
+    for (std::size_t number = 0; number < num_columns; ++number) {
+        const BufferView view(columns[number], PyBUF_SIMPLE);
+        IndexColumn column(
+            {reinterpret_cast<const char*>(view.bytes().data()), view.bytes().size()}, ',');
+        std::size_t at = number;
+        for (; !column.is_at_end(); at += num_columns) {
+            if (number == 0) {
+                rows.resize(rows.size() + num_columns);
+            } else if (at >= rows.size()) {
+                fail_index_entry();
+            }
+            rows[at] =
+                column.next_number(std::numeric_limits<std::int64_t>::min(), kMaxIndexInteger);
+        }
+        if (at != rows.size() + number) {
+            fail_index_entry();
+        }
+    }
+    return column_of(rows);
+}
+
 }  // namespace
 
 void bind_index_blocks(nb::module_& index) {
     index.def("consecutive_offsets", &offsets, "archive_offset"_a, "compressed_sizes"_a,
               "data_end"_a);
     index.def("uncompressed_sizes", &sizes, "part_sizes"_a, "block_size"_a, "num_blocks"_a);
+    index.def("integer_rows", &rows_of, "columns"_a);
 }
 
 }  // namespace gompfs

@@ -47,7 +47,7 @@ def use_everything(path: Path, target: Path) -> None:
         archive.paths()
         archive.index.binary_files()
         verify_archive(archive)
-        list(archive.index.all_extents())
+        archive.index.all_extents()
         for section in archive.sections:
             archive.read_section(section)
         Extractor(archive, target).extract([b""])
@@ -408,7 +408,7 @@ def test_verify_reports_all_forgeries(forge: Forge) -> None:
 
 def test_verify_lists_the_first_100_problems_of_a_kind(forge: Forge) -> None:
     with Archive(forge("UPDATE extent SET size = 0", "UPDATE inode SET nlink = 77 WHERE ino = 3")) as archive:
-        num_extents = sum(map(len, archive.index.all_extents()))
+        num_extents = len(archive.index.all_extents()) // 4
         reasons = [problem.reason for problem in verify_archive(archive).problems]
     assert sum(reason.endswith("is empty") for reason in reasons) == min(num_extents, 100)
     assert num_extents <= 100 or f"{num_extents - 100} more problems of this kind" in reasons

@@ -48,6 +48,10 @@ class Engine(Protocol):
         """The size in bytes that callers of encode_blocks should aim for if they can choose the batch size."""
 
     @property
+    def num_encode_batches(self) -> int:
+        """The number of encode_blocks calls that should run at once, each on a thread of its own."""
+
+    @property
     def num_reencoded(self) -> int:
         """The number of blocks that a device encoded to a payload with another content.
 

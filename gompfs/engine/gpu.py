@@ -19,7 +19,7 @@ from gompfs.gpu.batch import GpuBatch
 from gompfs.gpu.cuda import pinned_array
 from gompfs.gpu.cupy_text import GpuText
 from gompfs.gpu.device import Device
-from gompfs.gpu.encoder import ENCODE_BATCH_BYTES, GpuEncoder, can_encode
+from gompfs.gpu.encoder import GpuEncoder, can_encode
 from gompfs.gpu.repair import build_rules
 from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
@@ -42,7 +42,8 @@ class GpuEngine:
 
     name = "gpu"
     batch_bytes = 32 << 20
-    encode_batch_bytes = ENCODE_BATCH_BYTES
+    encode_batch_bytes = 64 << 20
+    num_encode_batches = 2
 
     def __init__(
         self,

@@ -24,6 +24,7 @@ class ReferenceEngine:
 
     name = "reference"
     batch_bytes = encode_batch_bytes = 1 << 20
+    num_encode_batches = 1
     num_reencoded = 0
     accelerator = None
     reason = "asked for"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from queue import SimpleQueue
 
 import cupy
 import numpy as np
@@ -33,7 +34,6 @@ from gompfs.gpu.encode_kernels import (
 )
 from gompfs.gpu.parser import Parser, can_parse
 
-ENCODE_BATCH_BYTES = 128 << 20
 _SLICE_BYTES = 32 << 20
 _LEAST_SLICE_BYTES = 1 << 20
 _NUM_SLOTS = 4
@@ -58,7 +58,7 @@ class _Slice:
 
 
 class GpuEncoder:
-    """Encodes with the kernels of one GPU. Several threads may use it; it works for one at a time.
+    """Encodes with the kernels of one GPU. Several threads may use it; their slices share the slots.
 
     `num_failed` counts the blocks of which a kernel made a payload with another content. The CPU encodes these again.
     """
@@ -67,10 +67,12 @@ class GpuEncoder:
         """Uses CUDA device `number`, at most `memory` bytes of it (0: half of the free memory), and host threads."""
         with cupy.cuda.Device(number) as device:
             self._arrays = GpuArrays(number, memory or device.mem_info[0] // 2, keeps_memory=True)
-            self._slots = [Slot() for _ in range(_NUM_SLOTS)]
+            self._free_slots: SimpleQueue[Slot] = SimpleQueue()
+            for _ in range(_NUM_SLOTS):
+                self._free_slots.put(Slot())
         self._number = number
         self._num_threads = num_threads
-        self._lock = threading.Lock()
+        self._shrinking = threading.Lock()
         self._slice_bytes = _SLICE_BYTES
         self.num_failed = 0
         self._parser = Parser(self._arrays)
@@ -84,46 +86,61 @@ class GpuEncoder:
         is too small even then.
         """
         content = memoryview(stream).cast("B")
-        with self._lock:
-            while True:
-                try:
-                    return self._encode_slices(content, block_size, options)
-                except cupy.cuda.memory.OutOfMemoryError as error:
-                    if self._slice_bytes == _LEAST_SLICE_BYTES:
-                        raise EngineUnavailableError(f"{self._arrays.name} has too little free memory") from error
-                    self._slice_bytes //= 2
-                    self._release()
+        while True:
+            slice_bytes = self._slice_bytes
+            try:
+                return self._encode_slices(content, slice_bytes, block_size, options)
+            except cupy.cuda.memory.OutOfMemoryError as error:
+                if slice_bytes == _LEAST_SLICE_BYTES:
+                    raise EngineUnavailableError(f"{self._arrays.name} has too little free memory") from error
+            self._halve_slices(slice_bytes)
 
-    def _release(self) -> None:
-        """Frees all device memory."""
-        for slot in self._slots:
-            slot.release()
-        self._arrays.release()
+    def _halve_slices(self, slice_bytes: int) -> None:
+        """Frees all device memory, and halves the slices unless another thread has halved them already."""
+        with self._shrinking:
+            slots = [self._free_slots.get() for _ in range(_NUM_SLOTS)]  # waits for all slices
+            self._slice_bytes = min(self._slice_bytes, slice_bytes // 2)
+            for slot in slots:
+                slot.release()
+            self._arrays.release()
+            for slot in slots:
+                self._free_slots.put(slot)
 
-    def _encode_slices(self, content: memoryview, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
-        """Passes the slices through the slots in turn."""
-        step = max(self._slice_bytes // block_size, 1) * block_size
+    def _encode_slices(
+        self, content: memoryview, slice_bytes: int, block_size: int, options: CodecOptions
+    ) -> list[EncodedBlock]:
+        """Passes slices through the slots."""
+        step = max(slice_bytes // block_size, 1) * block_size
         framed: list[Future[list[EncodedBlock]]] = []
         try:
-            with self._arrays:
-                for number, start in enumerate(range(0, len(content), step)):
-                    if number >= _NUM_SLOTS:
-                        framed[number - _NUM_SLOTS].result()
-                    slot = self._slots[number % _NUM_SLOTS]
-                    with slot.stream:
-                        started = self._start(slot, content[start : start + step], block_size, options)
-                    framed.append(self._collector.submit(self._frame, started, block_size, options))
+            for start in range(0, len(content), step):
+                slot = self._free_slots.get()
+                try:
+                    started = self._start(slot, content[start : start + step], block_size, options)
+                except BaseException:
+                    slot.stream.synchronize()
+                    self._free_slots.put(slot)
+                    raise
+                framed.append(self._collector.submit(self._finish, started, block_size, options))
         finally:
-            wait(framed)  # no slot may be reused, or freed, before
+            wait(framed)  # they use the content
         return [block for future in framed for block in future.result()]
 
     def _start(self, slot: Slot, content: memoryview, block_size: int, options: CodecOptions) -> _Slice:
         """Copies a slice to the device, and queues all its kernels."""
+        with cupy.cuda.Device(self._number):
+            staged = slot.pinned("content", len(content))
+        self._stage(content, staged)
+        with self._arrays, slot.stream:
+            return self._queue(slot, content, staged, block_size, options)
+
+    def _queue(
+        self, slot: Slot, content: memoryview, staged: NDArray[np.uint8], block_size: int, options: CodecOptions
+    ) -> _Slice:
+        """Queues the copy of a slice to the device, and all kernels."""
         size = len(content)
         on_device = slot.device("content", size + READABLE)
         scratch = slot.device("scratch", size + READABLE)
-        staged = slot.pinned("content", size)
-        self._stage(content, staged)
         on_device[:size].set(staged, slot.stream)
         batch = BlockBatch(on_device, size, block_size)
         parsed = self._parser.parse(on_device, size, block_size, options)
@@ -150,6 +167,13 @@ class GpuEncoder:
         payloads.sizes.get(slot.stream, out=sizes, blocking=False)
         payloads.statuses.get(slot.stream, out=slot.pinned("statuses", payloads.statuses.nbytes), blocking=False)
 
+    def _finish(self, encoded: _Slice, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        """Returns the blocks of a slice, and frees its slot."""
+        try:
+            return self._frame(encoded, block_size, options)
+        finally:
+            self._free_slots.put(encoded.slot)
+
     def _frame(self, encoded: _Slice, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
         """Waits for the kernels of a slice, copies its payloads back, and returns the blocks."""
         slot = encoded.slot
@@ -157,8 +181,8 @@ class GpuEncoder:
         sizes = slot.pinned("sizes", 4 * encoded.num_blocks).view(np.uint32)
         statuses = slot.pinned("statuses", encoded.num_blocks)
         total = int((-(-sizes.astype(np.int64) // ALIGNMENT) * ALIGNMENT).sum())
-        packed = slot.pinned("packed", total)
         with cupy.cuda.Device(self._number):
+            packed = slot.pinned("packed", len(encoded.content))[:total]
             slot.device("scratch", total).get(slot.stream, out=packed, blocking=False)
             slot.stream.synchronize()
         self.num_failed += int(np.count_nonzero(statuses))

@@ -14,8 +14,6 @@ from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, Encod
 from gompfs.engine import Engine
 from gompfs.model import PartKind, WrittenBlock
 
-_MAX_BATCHES = 2
-
 
 class BlockWriter:
     """Appends compressed blocks to a file, and records the position of each."""
@@ -70,7 +68,8 @@ class StreamWriter:
         self._batch_size = max(engine.encode_batch_bytes // block_size, 1) * block_size
         self._waiting: list[bytes | memoryview] = []  # less than a batch, in pieces
         self._waiting_size = 0
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-encode")
+        self._max_batches = engine.num_encode_batches + 1
+        self._executor = ThreadPoolExecutor(engine.num_encode_batches, thread_name_prefix="gompfs-encode")
         self._batches: deque[Future[list[EncodedBlock]]] = deque()
         self._blocks: list[WrittenBlock] = []
         self._part_starts: list[int] = []  # the address at which each ended part begins
@@ -153,7 +152,7 @@ class StreamWriter:
         self._executor.shutdown(cancel_futures=True)
 
     def _submit(self, batch: bytes | memoryview) -> None:
-        while len(self._batches) >= _MAX_BATCHES:
+        while len(self._batches) >= self._max_batches:
             self._collect()
         self._batches.append(
             self._executor.submit(self._engine.encode_blocks, batch, self._block_size, self._codec)

@@ -100,17 +100,37 @@ def compare(device: ArrayDevice, content: bytes, block_size: int, options: Codec
     return sum(map(bool, expected))
 
 
-def check_parsed(device: ArrayDevice) -> None:
-    """Blocks that were parsed by the kernels as well."""
-    content = contents()["text of an odd size"] * 2 + contents()["matches with runs between"] + contents()["random"]
-    for options in filter(can_parse, all_options()):
+def check_parsed(device: ArrayDevice, num_examples: int) -> None:
+    """Blocks of any bytes that the kernels parse and encode are those of the C++ core."""
+    random_settings = settings(
+        max_examples=num_examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    )
+    some_bytes = st.one_of(
+        st.binary(min_size=1, max_size=300),
+        st.tuples(st.integers(0, 255), st.integers(1, 3000)).map(lambda run: bytes(run[:1]) * run[1]),
+        st.integers(1, 2000).map(lambda size: random.Random(size).randbytes(size)),
+        st.sampled_from([contents()["text of an odd size"], contents()["matches with runs between"][:4000]]),
+    )
+
+    @random_settings
+    @given(
+        content=st.lists(some_bytes, min_size=1, max_size=6).map(b"".join),
+        block_size=st.sampled_from((1024, 4096, 1 << 14)),
+        options=st.sampled_from([options for options in all_options() if can_parse(options)]),
+    )
+    def compare_parsed(content: bytes, block_size: int, options: CodecOptions) -> None:
         array = np.frombuffer(content + bytes(READABLE), np.uint8)
-        batch = BlockBatch(device.upload(array), len(content), 4096)
-        parsed = Parser(device).parse(batch.content, batch.content_size, batch.block_size, options)
+        batch = BlockBatch(device.upload(array), len(content), block_size)
+        parsed = Parser(device).parse(batch.content, len(content), block_size, options)
         packed, sizes, statuses = encode(device, batch, parsed, options)
         assert not statuses.any()
-        blocks = blocks_of(content, batch.block_size)
-        assert split(packed, sizes) == [expected_payload(block, parse(block, options), options) for block in blocks]
+        how = (options.codec, options.level, options.dependency_elimination, 1)
+        made = _codec.frame_payloads(
+            content, block_size, *how, packed.data, sizes.data, statuses.data, options.group_size_log2
+        )
+        assert made == _codec.encode_blocks(content, block_size, *how, options.group_size_log2)
+
+    compare_parsed()
 
 
 def all_options() -> Iterator[CodecOptions]:
@@ -125,7 +145,7 @@ def check_contents(device: ArrayDevice) -> None:
     num_encoded = 0
     every_option = itertools.cycle(all_options())
     for content in contents().values():
-        for block_size in (1024, 1 << 16):
+        for block_size in (1024, 1 << 16)[: 1 + (len(content) > 1024)]:
             num_encoded += compare(device, content, block_size, next(every_option))
     text = contents()["text"] + contents()["random"]
     for options in all_options():
@@ -209,7 +229,7 @@ def check_all(device: ArrayDevice, num_examples: int) -> None:
     check_failures(device)
     check_deep_codes(device)
     check_random_sequences(device, num_examples)
-    check_parsed(device)
+    check_parsed(device, num_examples)
     check_contents(device)
 
 

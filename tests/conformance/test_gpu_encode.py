@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,16 @@ def test_too_little_memory_makes_smaller_slices(stream: bytes) -> None:
     small = select_engine("gpu", gpu=GpuOptions(memory=64 << 20))
     expected = select_engine("cpu").encode_blocks(stream * 20, 1 << 16, CodecOptions())
     assert small.encode_blocks(stream * 20, 1 << 16, CodecOptions()) == expected
+
+
+@pytest.mark.parametrize("memory", [64 << 20, None])
+def test_threads_share_an_engine(stream: bytes, memory: int | None) -> None:
+    shared = select_engine("gpu", gpu=GpuOptions(memory=memory))
+    streams = [stream[number * 1000 :] * 9 for number in range(12)]
+    options = CodecOptions(level=2)
+    with ThreadPoolExecutor(3) as executor:
+        encoded = list(executor.map(lambda each: shared.encode_blocks(each, 1 << 16, options), streams))
+    assert encoded == [select_engine("cpu").encode_blocks(each, 1 << 16, options) for each in streams]
 
 
 def test_other_levels_and_block_sizes_are_left_to_the_cpu(gpu: Engine, stream: bytes) -> None:

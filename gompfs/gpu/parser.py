@@ -18,6 +18,7 @@ _MAX_NARROW_BLOCK = 1 << 16  # these, as in kernels/shared/match_costs.h
 _NARROW_HASH_BITS = 16
 _WIDE_HASH_BITS = 17
 _SHORT_HASH_BITS = 15
+LINK_CLAIMS = 4096  # shared memory of link_positions besides a table, in bytes
 _TABLE_BYTES = 1 << 16  # of the part of a hash table that one CTA of link_positions has
 TEXT_PADDING = 32  # as in find_matches.cu
 _ITEMS_ALIGNED = 8  # as in parse_batch.cuh
@@ -117,15 +118,15 @@ class _Batch:
         dtype = np.uint16 if self._is_narrow else np.uint32
         links, short_links = self._empty(True, dtype), self._empty(self._finds_short, dtype)
         hash_bits = _NARROW_HASH_BITS if self._block_size <= _MAX_NARROW_BLOCK else _WIDE_HASH_BITS
-        table_bytes = min(_TABLE_BYTES, self._device.shared_memory)
+        table_bytes = min(_TABLE_BYTES, self._device.shared_memory - LINK_CLAIMS)
         table_bits = (table_bytes // np.dtype(dtype).itemsize).bit_length() - 1
         num_tables = 1 << max(hash_bits - table_bits, 0)
         num_short_tables = 1 << max(_SHORT_HASH_BITS - table_bits, 0) if self._finds_short else 0
         shape = (num_tables, num_short_tables, table_bits)
         self._launch(
             *("link_positions", f"link_{self._kind}", self._num_blocks * (num_tables + num_short_tables)),
-            *(Tile(1, 32, np.dtype(dtype).itemsize << table_bits), *self._content, *map(np.uint32, shape)),
-            *(links, short_links),
+            *(Tile(1, 32, LINK_CLAIMS + (np.dtype(dtype).itemsize << table_bits)), *self._content),
+            *(*map(np.uint32, shape), links, short_links),
         )
         return links, short_links
 

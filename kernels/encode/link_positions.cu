@@ -2,11 +2,14 @@
 // native/codec/position_links.h does.
 //
 // A table has the last position with each hash. One warp takes the positions of a block in order,
-// 32 at a time: a vote finds equal hashes among the 32, the table the last one before them. The
-// warp issues its loads from and stores to the table in order, but need not wait for what it
-// loaded, so several groups of 32 are under way at once. The table of a block is divided by the
-// highest bits of the hash: so it fits into shared memory, and a warp for each part works on the
-// block at the same time.
+// 32 at a time. The table gives the last position before the 32. Equal hashes among the 32 are
+// found by claims: each lane writes its number to a small table at its hash, and reads it again;
+// only if another lane's number is there, the lanes must compare their hashes. The warp issues its
+// loads and stores in order, but need not wait for what it loaded, so several groups of 32 are
+// under way at once.
+//
+// The table of a block is divided by the highest bits of the hash: so it fits into shared memory,
+// and a warp for each part works on the block at the same time.
 //
 // Launch: one CTA of a warp per block and table: num_tables tables for the hashes of four bytes,
 //   then those for the hashes of three bytes, if there are any.
@@ -14,7 +17,7 @@
 // Reads: the content of block i at content + i * block_size.
 // Writes: links[i * items_per_block(block_size) + p] for each position p of block i, and
 //   short_links.
-// Shared memory: 2^table_bits positions.
+// Shared memory: 2^table_bits positions, and kNumClaims bytes.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 7 bytes after the content are readable. The tables of a hash have as many entries
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
@@ -26,7 +29,11 @@
 namespace gompfs {
 
 // Groups of 32 positions that are under way at once.
-constexpr u32 kGroupsAhead = 4;
+constexpr u32 kGroups = 8;
+// Entries of the table in which lanes find equal hashes.
+constexpr u32 kNumClaims = 4096;
+// If more lanes may have equal hashes, a vote finds them, which takes some 70 cycles.
+constexpr int kMaxLost = 4;
 
 // One table: a part of the values of a hash.
 struct HashTable {
@@ -36,62 +43,115 @@ struct HashTable {
     u32 part;  // the highest bits of the hashes in this table
 };
 
-// A position of this lane, and which other lanes have the same hash.
-struct HashedPosition {
-    u32 position;
-    u32 slot;
-    bool is_here;  // its hash is in this table
-    u32 same;
+// The four bytes at a position of each group, as two words that contain them.
+struct GroupWords {
+    u32 low[kGroups], high[kGroups];
 };
 
-__device__ inline HashedPosition hash_position(const ParseBlock& block, const HashTable& table,
-                                               u32 position) {
-    const bool exists = position < block.num_linked;
-    const u32 word = exists ? Text(block.content).word(position) : 0;
+// Loads the bytes of the groups from position `first` on, without waiting for them.
+__device__ inline GroupWords load_groups(const ParseBlock& block, u32 first) {
+    GroupWords words{};
+    const u32* const content = reinterpret_cast<const u32*>(block.content);
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+        const u32 position = first + group * kWarpSize + lane_id();
+        if (position < block.num_linked) {
+            words.low[group] = content[position / 4];
+            words.high[group] = content[position / 4 + 1];
+        }
+    }
+    return words;
+}
+
+// The slot of this lane's position in the table; other lanes have numbers of their own.
+__device__ inline u32 slot_of(const ParseBlock& block, const HashTable& table, u32 low, u32 high,
+                              u32 position) {
+    const u32 word = __funnelshift_r(low, high, position % 4 * 8);
     const u32 hash =
         table.is_short ? hash_three(word, table.hash_bits) : hash_four(word, table.hash_bits);
-    const bool is_here = exists && hash >> table.table_bits == table.part;
-    const u32 slot = hash & ((1u << table.table_bits) - 1);
-    // Lanes without a position have numbers of their own.
-    const u32 key = is_here ? slot : ~static_cast<u32>(lane_id());
-    return {position, slot, is_here, __match_any_sync(kAllLanes, key)};
+    const bool is_here = position < block.num_linked && hash >> table.table_bits == table.part;
+    return is_here ? hash & ((1u << table.table_bits) - 1) : ~static_cast<u32>(lane_id());
 }
 
-// Links 32 positions.
-template <typename Position>
-__device__ inline void link(const HashedPosition& at, Position* last, Position* links) {
-    const int lane = lane_id();
-    const u32 below = at.same & lanes_below(lane);
-    const Position before = at.is_here ? last[at.slot] : kNoLink<Position>;
-    __syncwarp();
-    if (at.is_here && at.same >> lane == 1) {
-        last[at.slot] = static_cast<Position>(at.position);
+// The lanes with the same slot. `owner` is a lane whose slot has the same claim.
+__device__ inline u32 lanes_with(u32 slot, u32 owner) {
+    const u32 lane = lane_id();
+    u32 same = 1u << lane;
+    u32 lost = __ballot_sync(kAllLanes, owner != lane);
+    if (__popc(lost) > kMaxLost) {
+        return __match_any_sync(kAllLanes, slot);
     }
-    __syncwarp();
-    if (at.is_here) {
-        const u32 nearest = at.position - static_cast<u32>(lane) + 31 - __clz(below);
-        links[at.position] = below != 0 ? static_cast<Position>(nearest) : before;
+    while (lost != 0) {
+        const u32 slot_of_one = __shfl_sync(kAllLanes, slot, __ffs(static_cast<int>(lost)) - 1);
+        const u32 equal = __ballot_sync(kAllLanes, slot == slot_of_one);
+        same = slot == slot_of_one ? equal : same;
+        lost &= ~equal;
+    }
+    return same;
+}
+
+// Links the positions of the groups, whose first position is `first`.
+template <typename Position>
+__device__ inline void link_groups(const u32 (&slots)[kGroups], u32 num_slots, u32 first,
+                                   Position* last, u8* claims, Position* links) {
+    const u32 lane = lane_id();
+    u32 owners[kGroups], same[kGroups];
+    Position before[kGroups];
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+        u8& claim = claims[slots[group] % kNumClaims];
+        claim = static_cast<u8>(lane);
+        __syncwarp();
+        owners[group] = claim;
+        __syncwarp();
+    }
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+        same[group] = lanes_with(slots[group], owners[group]);
+    }
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+        const u32 slot = slots[group];
+        before[group] = slot < num_slots ? last[slot] : kNoLink<Position>;
+        __syncwarp();
+        if (slot < num_slots && same[group] >> lane == 1) {
+            last[slot] = static_cast<Position>(first + group * kWarpSize + lane);
+        }
+        __syncwarp();
+    }
+#pragma unroll
+    for (u32 group = 0; group < kGroups; ++group) {
+        const u32 group_first = first + group * kWarpSize;
+        const u32 below = same[group] & lanes_below(lane_id());
+        if (slots[group] < num_slots) {
+            links[group_first + lane] =
+                below != 0
+                    ? static_cast<Position>(group_first + 31 - __clz(static_cast<int>(below)))
+                    : before[group];
+        }
     }
 }
 
 template <typename Position>
-__device__ inline void link_block(const ParseBlock& block, const HashTable& table, Position* last,
+__device__ inline void link_block(const ParseBlock& block, const HashTable& table, uint4* shared,
                                   Position* links) {
-    const u32 num_vectors = (sizeof(Position) << table.table_bits) / sizeof(uint4);
+    const u32 num_slots = 1u << table.table_bits;
+    const u32 num_vectors = num_slots * sizeof(Position) / sizeof(uint4);
     for (u32 vector = lane_id(); vector < num_vectors; vector += kWarpSize) {
-        reinterpret_cast<uint4*>(last)[vector] = {~0u, ~0u, ~0u, ~0u};  // kNoLink
+        shared[vector] = {~0u, ~0u, ~0u, ~0u};  // kNoLink
     }
     __syncwarp();
-    for (u32 first = 0; first < block.num_linked; first += kGroupsAhead * kWarpSize) {
-        HashedPosition positions[kGroupsAhead];
+    GroupWords words = load_groups(block, 0);
+    for (u32 first = 0; first < block.num_linked; first += kGroups * kWarpSize) {
+        u32 slots[kGroups];
 #pragma unroll
-        for (u32 group = 0; group < kGroupsAhead; ++group) {
-            positions[group] = hash_position(block, table, first + group * kWarpSize + lane_id());
+        for (u32 group = 0; group < kGroups; ++group) {
+            slots[group] = slot_of(block, table, words.low[group], words.high[group],
+                                   first + group * kWarpSize + lane_id());
         }
-#pragma unroll
-        for (u32 group = 0; group < kGroupsAhead; ++group) {
-            link(positions[group], last, links);
-        }
+        words = load_groups(block, first + kGroups * kWarpSize);
+        link_groups(slots, num_slots, first, reinterpret_cast<Position*>(shared),
+                    reinterpret_cast<u8*>(shared + num_vectors), links);
     }
     if (table.part == 0 && block.num_linked + lane_id() < block.size) {
         links[block.num_linked + lane_id()] = kNoLink<Position>;
@@ -101,7 +161,7 @@ __device__ inline void link_block(const ParseBlock& block, const HashTable& tabl
 template <typename Position>
 __device__ inline void link_table(const u8* content, u64 content_size, u32 block_size,
                                   u32 num_tables, u32 num_short_tables, int table_bits,
-                                  Position* last, Position* links, Position* short_links) {
+                                  uint4* shared, Position* links, Position* short_links) {
     const u32 tables_per_block = num_tables + num_short_tables;
     const u32 index = blockIdx.x / tables_per_block;
     const u32 part = blockIdx.x % tables_per_block;
@@ -111,7 +171,7 @@ __device__ inline void link_table(const u8* content, u64 content_size, u32 block
                           : block.size <= kMaxNarrowBlock ? kNarrowHashBits
                                                           : kWideHashBits;
     const HashTable table{is_short, hash_bits, table_bits, is_short ? part - num_tables : part};
-    link_block(block, table, last,
+    link_block(block, table, shared,
                (is_short ? short_links : links) + index * items_per_block(block_size));
 }
 
@@ -124,8 +184,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     link_table(content, content_size, block_size, num_tables, num_short_tables,
-               static_cast<int>(table_bits), reinterpret_cast<u16*>(shared_memory), links,
-               short_links);
+               static_cast<int>(table_bits), shared_memory, links, short_links);
 }
 
 extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
@@ -135,6 +194,5 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     link_table(content, content_size, block_size, num_tables, num_short_tables,
-               static_cast<int>(table_bits), reinterpret_cast<u32*>(shared_memory), links,
-               short_links);
+               static_cast<int>(table_bits), shared_memory, links, short_links);
 }

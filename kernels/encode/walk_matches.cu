@@ -184,7 +184,7 @@ __device__ inline Match Walk<Position, kEntropyCoded>::before_group(u32 position
     }
     Match best{};
     u32 length = kHashedLength - 1;
-    for (u32 num_steps = 2 * rules_.search.chain_length;
+    for (int num_steps = min(static_cast<int>(2 * rules_.search.chain_length), kMaxBefore);
          num_steps != 0 && link != kNoLink<Position>; --num_steps, link = input_.links[link]) {
         if (position - link > rules_.search.max_match_offset) {
             break;

@@ -34,8 +34,10 @@ constexpr int kMaxLiteralCost = 11 * kCostOfBit;
 // Sums of costs are kept modulo 2^16.
 static_assert(kMaxLiteralCost * kBitMaxMatchLength < 1 << 16);
 
-// The most candidates that lie too near when a match before a given end is searched.
-constexpr int kMaxPassed = 2048;
+// When a match before a given end is searched: the most candidates that are passed because they lie
+// too near, and the most that are looked at.
+constexpr int kMaxPassed = 128;
+constexpr int kMaxBefore = 4;
 // A match of three bytes must gain more than this.
 constexpr int kMinShortGain = kCostOfBit;
 // The extra gain by which a match must beat the previous one, per literal before it: 2.5 bits.

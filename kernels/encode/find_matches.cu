@@ -6,15 +6,16 @@
 // GPUs for which shared memory is too small.
 //
 // Launch: one CTA of up to kFindThreads threads, whole warps, per block.
-// Mapping: a warp takes a contiguous range of positions; a lane takes the next one when it has
-//   finished one.
+// Mapping: a warp takes a contiguous range of positions. First a lane looks at one position, then
+// at
+//   any of the searches that are not done.
 // Reads: the content of block i at content + i * block_size; links, short_links and sums at i *
 //   items_per_block(block_size). short_links is not used unless finds_short, and sums not without
 //   entropy coding (is_bit).
 // Writes: matches[i * items_per_block(block_size) + p] for each position p of block i: a Match as
 //   pack_match packs it, or 0.
-// Shared memory: find_matches_narrow: kTextPadding bytes, then a byte and a position for each byte
-//   of a block. find_matches_wide: none.
+// Shared memory: a SearchQueue for each warp. find_matches_narrow: also kTextPadding bytes, and a
+//   byte and a position for each byte of a block.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
@@ -27,143 +28,223 @@ namespace gompfs {
 constexpr u32 kTextPadding = 32;
 constexpr int kFindThreads = 1024;
 
-// A search follows links until a candidate begins with the four bytes of the position; then it
-// compares the bytes after them. Searches take different numbers of steps. So a lane that has
-// finished takes the next position at once, and lanes that have found a candidate wait until
-// several have, because comparing takes the time of many steps.
-constexpr u32 kMinIdle = 8;
-constexpr u32 kMinHits = 12;
-constexpr u32 kSteps = 2;  // between two looks at the other lanes
-
 // The same for all positions of a block.
 template <typename Position, bool kEntropyCoded>
 struct SearchInput {
     Text text;
     const Position* links;
-    const Position* short_links;
     Costs<kEntropyCoded> costs;
     u32 size;
     SearchRules rules;
     u64* matches;
+
+    // The most bytes that a match at a position may have.
+    __device__ u32 limit_of(u32 position) const {
+        return min(size - position, rules.max_match_length);
+    }
 };
 
-template <typename Position, bool kEntropyCoded>
-class Search {
-  public:
-    __device__ explicit Search(const SearchInput<Position, kEntropyCoded>& input) : input_(input) {}
+// A search of which a part is done.
+struct Search {
+    u32 position;
+    u32 length;     // of the longest match so far; kHashedLength - 1 if there is none
+    u32 num_steps;  // candidates that may still be looked at
+    int gain;       // of the best match so far
 
-    __device__ bool is_idle() const { return state_ == State::kIdle; }
+    // The longer matches contain the four bytes that end one byte after the longest match so far.
+    // So the chain of the position that many bytes later is followed.
+    __device__ u32 shift() const { return length - (kHashedLength - 1); }
+
+    // The first link of a position is not counted, unless it is a candidate for a longer match.
+    __device__ u32 least_steps() const { return length < kHashedLength ? 1 : 0; }
+};
+
+constexpr int kSearchLengthShift = 20, kSearchStepsShift = 29, kSearchGainShift = 40;
+
+__device__ inline u64 pack_search(const Search& search) {
+    return search.position | static_cast<u64>(search.length) << kSearchLengthShift |
+           static_cast<u64>(search.num_steps) << kSearchStepsShift |
+           static_cast<u64>(search.gain) << kSearchGainShift;
+}
+
+__device__ inline Search unpack_search(u64 packed) {
+    return {static_cast<u32>(packed) & ((1u << kSearchLengthShift) - 1),
+            static_cast<u32>(packed >> kSearchLengthShift) & 511,
+            static_cast<u32>(packed >> kSearchStepsShift) & 2047,
+            static_cast<int>(packed >> kSearchGainShift)};
+}
+
+// Compares the candidate at `source`; stores the match if it is better. Returns whether the search
+// goes on with the chain of a longer match: false if it has ended, or if the candidate is not
+// longer (is_longer).
+template <typename Position, bool kEntropyCoded>
+__device__ inline bool compare(const SearchInput<Position, kEntropyCoded>& input, u32 source,
+                               Search& search, bool& is_longer) {
+    const u32 limit = input.limit_of(search.position);
+    const u32 length = input.text.common_length(source, search.position, limit, kHashedLength);
+    const u32 offset = search.position - source;
+    is_longer = length > search.length;
+    if (!is_longer || offset > input.rules.max_match_offset) {
+        is_longer |= offset > input.rules.max_match_offset;
+        return false;
+    }
+    search.length = length;
+    const int gain = input.costs.gain_of(search.position, length, offset);
+    if (gain > search.gain) {
+        search.gain = gain;
+        input.matches[search.position] = pack_match({length, offset, gain});
+    }
+    return length < min(limit, input.rules.nice_length);
+}
+
+// Searches that wait, in shared memory. A warp has its own.
+constexpr u32 kMaxQueued = 128;
+
+struct SearchQueue {
+    u64 searches[kMaxQueued];
+};
+
+// Looks at the first candidate of 32 positions, and adds searches that go on to the queue. Returns
+// the new number of searches in the queue.
+template <typename Position, bool kEntropyCoded>
+__device__ inline u32 begin_searches(const SearchInput<Position, kEntropyCoded>& input,
+                                     u32 position, u32 end, SearchQueue& queue, u32 num_waiting) {
+    Search search{position, kHashedLength - 1, input.rules.chain_length + 1, 0};
+    bool goes_on = false;
+    if (position < end) {
+        input.matches[position] = 0;
+        const u32 link = input.links[position];
+        goes_on = link != kNoLink<Position>;
+        if (goes_on && input.text.word(link) == input.text.word(position)) {
+            --search.num_steps;
+            bool is_longer = false;
+            goes_on = compare(input, link, search, is_longer);
+            if (goes_on) {
+                const u32 next = input.links[position + search.shift()];
+                goes_on = next != kNoLink<Position> && next >= search.shift();
+            }
+        }
+    }
+    const u32 all = __ballot_sync(kAllLanes, goes_on);
+    if (goes_on) {
+        queue.searches[num_waiting + __popc(all & lanes_below(lane_id()))] = pack_search(search);
+    }
+    __syncwarp();
+    return num_waiting + static_cast<u32>(__popc(all));
+}
+
+// Searches take different numbers of steps. So a lane that has finished takes a new search from the
+// queue, and lanes that have found a candidate wait until several have, because comparing takes the
+// time of many steps.
+constexpr u32 kMinFree = 8;
+constexpr u32 kMinHits = 8;
+constexpr u32 kSteps = 4;  // between two looks at the other lanes
+
+// A lane that follows links until a candidate begins with the four bytes of the position.
+template <typename Position, bool kEntropyCoded>
+class Follower {
+  public:
+    __device__ explicit Follower(const SearchInput<Position, kEntropyCoded>& input)
+        : input_(input) {}
+
+    __device__ bool is_free() const { return state_ == State::kFree; }
     __device__ bool has_hit() const { return state_ == State::kHit; }
 
-    // Begins with a position.
-    __device__ void start(u32 position) {
-        position_ = position;
-        first_word_ = input_.text.word(position);
-        link_ = input_.links[position];
-        shift_ = 0;
-        length_ = kHashedLength - 1;
-        // One more, as the first link of a position is not counted; see step.
-        num_steps_ = input_.rules.chain_length + 1;
-        found_ = Match{};
+    __device__ void take(const Search& search) {
+        search_ = search;
+        first_word_ = input_.text.word(search.position);
         state_ = State::kFollowing;
+        begin_chain();
     }
 
-    // Looks at one candidate.
     __device__ void step() {
         if (state_ != State::kFollowing) {
             return;
         }
-        const u32 least_steps = shift_ == 0 ? 1 : 0;
-        if (link_ == kNoLink<Position> || link_ < shift_ || num_steps_ == least_steps) {
-            finish();
+        const u32 shift = search_.shift();
+        if (link_ == kNoLink<Position> || link_ < shift ||
+            search_.num_steps == search_.least_steps()) {
+            state_ = State::kFree;
             return;
         }
-        --num_steps_;
-        if (input_.text.word(link_ - shift_) == first_word_) {
+        --search_.num_steps;
+        const u32 next = input_.links[link_];
+        if (input_.text.word(link_ - shift) == first_word_) {
             state_ = State::kHit;
         } else {
-            link_ = input_.links[link_];
+            link_ = next;
         }
     }
 
-    // Compares all bytes of the candidate, after a hit.
-    __device__ void compare() {
-        const u32 limit = min(input_.size - position_, input_.rules.max_match_length);
-        const u32 source = link_ - shift_;
-        const u32 longer = input_.text.common_length(source, position_, limit, kHashedLength);
-        state_ = State::kFollowing;
-        if (longer <= length_) {
+    // Compares the candidate, after a hit.
+    __device__ void compare_hit() {
+        bool is_longer = false;
+        if (compare(input_, link_ - search_.shift(), search_, is_longer)) {
+            state_ = State::kFollowing;
+            begin_chain();
+        } else if (is_longer) {
+            state_ = State::kFree;
+        } else {
+            state_ = State::kFollowing;
             link_ = input_.links[link_];
-            return;
         }
-        const u32 offset = position_ - source;
-        if (offset > input_.rules.max_match_offset) {
-            finish();
-            return;
-        }
-        length_ = longer;
-        const int gain = input_.costs.gain_of(position_, length_, offset);
-        if (gain > found_.gain) {
-            found_ = {length_, offset, gain};
-        }
-        if (length_ >= min(limit, input_.rules.nice_length)) {
-            finish();
-            return;
-        }
-        // Any longer match contains the four bytes that end one byte after this one.
-        shift_ = length_ - kHashedLength + 1;
-        link_ = input_.links[position_ + shift_];
     }
 
   private:
-    enum class State { kIdle, kFollowing, kHit };
+    enum class State { kFree, kFollowing, kHit };
 
-    __device__ void finish() {
-        if (found_.length == 0 && input_.rules.finds_short) {
-            found_ = best_short(input_.text, input_.costs, input_.short_links, position_);
-        }
-        input_.matches[position_] = pack_match(found_);
-        state_ = State::kIdle;
-    }
+    __device__ void begin_chain() { link_ = input_.links[search_.position + search_.shift()]; }
 
     const SearchInput<Position, kEntropyCoded>& input_;
-    State state_ = State::kIdle;
-    u32 position_ = 0;
-    u32 link_ = 0;   // the next candidate: its bytes from shift_ on
-    u32 shift_ = 0;  // of the chain that is followed: that of the position this much later
+    State state_ = State::kFree;
+    u32 link_ = 0;  // the next candidate: its bytes from shift() on
     u32 first_word_ = 0;
-    u32 length_ = 0;  // of the longest match so far
-    u32 num_steps_ = 0;
-    Match found_{};
+    Search search_{};
 };
 
 // Searches the positions from `next` to `end`, with all lanes of a warp.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void search_range(const SearchInput<Position, kEntropyCoded>& input, u32 next,
-                                    u32 end) {
-    Search<Position, kEntropyCoded> search(input);
+                                    u32 end, SearchQueue& queue) {
+    Follower<Position, kEntropyCoded> follower(input);
+    u32 num_waiting = 0;
     for (;;) {
-        const u32 idle = __ballot_sync(kAllLanes, search.is_idle());
-        const u32 num_idle = static_cast<u32>(__popc(idle));
-        if (next < end && num_idle >= kMinIdle) {
-            const u32 position = next + static_cast<u32>(__popc(idle & lanes_below(lane_id())));
-            if (search.is_idle() && position < end) {
-                search.start(position);
+        if (next < end && num_waiting <= kMaxQueued - kWarpSize) {
+            num_waiting = begin_searches(input, next + lane_id(), end, queue, num_waiting);
+            next += kWarpSize;
+            continue;
+        }
+        const u32 free = __ballot_sync(kAllLanes, follower.is_free());
+        if (num_waiting != 0 && static_cast<u32>(__popc(free)) >= kMinFree) {
+            const u32 rank = static_cast<u32>(__popc(free & lanes_below(lane_id())));
+            if (follower.is_free() && rank < num_waiting) {
+                follower.take(unpack_search(queue.searches[num_waiting - 1 - rank]));
             }
-            next += num_idle;
-        } else if (idle == kAllLanes) {
+            num_waiting -= min(num_waiting, static_cast<u32>(__popc(free)));
+            __syncwarp();
+        } else if (free == kAllLanes) {
             return;
         }
 #pragma unroll
         for (u32 step = 0; step < kSteps; ++step) {
-            search.step();
+            follower.step();
         }
-        const u32 hits = __ballot_sync(kAllLanes, search.has_hit());
-        const bool none_follows = __all_sync(kAllLanes, search.is_idle() || search.has_hit());
-        if (none_follows || static_cast<u32>(__popc(hits)) >= kMinHits) {
-            if (search.has_hit()) {
-                search.compare();
-            }
+        const u32 hits = __ballot_sync(kAllLanes, follower.has_hit());
+        const bool none_follows = __all_sync(kAllLanes, follower.is_free() || follower.has_hit());
+        if ((none_follows || static_cast<u32>(__popc(hits)) >= kMinHits) && follower.has_hit()) {
+            follower.compare_hit();
+        }
+    }
+}
+
+// Where there is no match, takes the nearest one of three bytes.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void add_short_matches(const SearchInput<Position, kEntropyCoded>& input,
+                                         const Position* short_links, u32 num_linked) {
+    for (u32 position = threadIdx.x; position < num_linked; position += blockDim.x) {
+        if (input.matches[position] == 0) {
+            input.matches[position] =
+                pack_match(best_short(input.text, input.costs, short_links, position));
         }
     }
 }
@@ -171,27 +252,34 @@ __device__ inline void search_range(const SearchInput<Position, kEntropyCoded>& 
 template <typename Position, bool kEntropyCoded>
 __device__ inline void search_block(const ParseBlock& block, const Text& text,
                                     const Position* links, const Position* short_links,
-                                    const u16* sums, const SearchRules& rules, u64* matches) {
-    const SearchInput<Position, kEntropyCoded> input{
-        text, links, short_links, Costs<kEntropyCoded>(sums), block.size, rules, matches};
+                                    const u16* sums, const SearchRules& rules, SearchQueue* queues,
+                                    u64* matches) {
+    const SearchInput<Position, kEntropyCoded> input{text,       links, Costs<kEntropyCoded>(sums),
+                                                     block.size, rules, matches};
     const u32 num_warps = blockDim.x / kWarpSize, warp = threadIdx.x / kWarpSize;
-    const u32 share = (block.num_linked + num_warps - 1) / num_warps;
+    const u32 share = (block.num_linked / num_warps / kWarpSize + 1) * kWarpSize;
     search_range(input, min(warp * share, block.num_linked),
-                 min((warp + 1) * share, block.num_linked));
+                 min((warp + 1) * share, block.num_linked), queues[warp]);
     for (u32 position = block.num_linked + threadIdx.x; position < block.size;
          position += blockDim.x) {
         matches[position] = 0;
+    }
+    __syncthreads();
+    if (rules.finds_short) {
+        add_short_matches(input, short_links, block.num_linked);
     }
 }
 
 template <typename Position>
 __device__ inline void search_block_of(bool is_bit, const ParseBlock& block, const Text& text,
                                        const Position* links, const Position* short_links,
-                                       const u16* sums, const SearchRules& rules, u64* matches) {
+                                       const u16* sums, const SearchRules& rules,
+                                       SearchQueue* queues, u64* matches) {
     if (is_bit) {
-        search_block<Position, true>(block, text, links, short_links, sums, rules, matches);
+        search_block<Position, true>(block, text, links, short_links, sums, rules, queues, matches);
     } else {
-        search_block<Position, false>(block, text, links, short_links, sums, rules, matches);
+        search_block<Position, false>(block, text, links, short_links, sums, rules, queues,
+                                      matches);
     }
 }
 
@@ -217,16 +305,19 @@ extern "C" __global__ void __launch_bounds__(gompfs::kFindThreads)
     const ParseBlock block = block_of(blockIdx.x, content, content_size, block_size);
     const u64 first = blockIdx.x * items_per_block(block_size);
     const u32 text_vectors = (block.size + 15) / 16;
-    uint4* const shared_links = shared_memory + text_vectors + kTextPadding / sizeof(uint4);
-    copy_to_shared(block.content, block.size, shared_memory);
+    SearchQueue* const queues = reinterpret_cast<SearchQueue*>(shared_memory);
+    uint4* const text =
+        shared_memory + blockDim.x / kWarpSize * (sizeof(SearchQueue) / sizeof(uint4));
+    uint4* const shared_links = text + text_vectors + kTextPadding / sizeof(uint4);
+    copy_to_shared(block.content, block.size, text);
     copy_to_shared(links + first, 2 * block.size, shared_links);
     __syncthreads();
     const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset,
                             finds_short != 0};
-    search_block_of(is_bit != 0, block, Text(reinterpret_cast<const u8*>(shared_memory)),
+    search_block_of(is_bit != 0, block, Text(reinterpret_cast<const u8*>(text)),
                     reinterpret_cast<const u16*>(shared_links),
                     finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules, matches + first);
+                    is_bit != 0 ? sums + first : nullptr, rules, queues, matches + first);
 }
 
 extern "C" __global__ void find_matches_wide(
@@ -236,11 +327,13 @@ extern "C" __global__ void find_matches_wide(
     unsigned int max_match_offset, unsigned int finds_short, unsigned int is_bit,
     unsigned long long* matches) {
     using namespace gompfs;
+    extern __shared__ uint4 shared_memory[];
     const ParseBlock block = block_of(blockIdx.x, content, content_size, block_size);
     const u64 first = blockIdx.x * items_per_block(block_size);
     const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset,
                             finds_short != 0};
     search_block_of(is_bit != 0, block, Text(block.content), links + first,
                     finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules, matches + first);
+                    is_bit != 0 ? sums + first : nullptr, rules,
+                    reinterpret_cast<SearchQueue*>(shared_memory), matches + first);
 }

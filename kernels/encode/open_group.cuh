@@ -42,6 +42,12 @@ class OpenGroup {
         __syncwarp();
     }
 
+    // Whether a match is legal whatever the group has.
+    __device__ bool is_surely_legal(u32 position, const Match& match) const {
+        return rule_ == SourceRule::kAny ||
+               position - match.offset + match.length <= high_water_mark_ || match.length == 0;
+    }
+
     // The length that a match may have. The bytes between the last match and `position` will be
     // literals of the group if the match is taken.
     __device__ u32 legal_length(u32 position, const Match& match) const {

@@ -80,11 +80,19 @@ class Text {
 
     // The number of equal bytes at two positions, at most `limit`, of which `length` are known.
     __device__ u32 common_length(u32 left, u32 right, u32 limit, u32 length) const {
+        const u32* left_words = words_ + (left + length) / 4;
+        const u32* right_words = words_ + (right + length) / 4;
+        const u32 left_shift = (left + length) % 4 * 8, right_shift = (right + length) % 4 * 8;
+        u32 left_word = *left_words, right_word = *right_words;
         for (; length < limit; length += 4) {
-            const u32 difference = word(left + length) ^ word(right + length);
+            const u32 next_left = *++left_words, next_right = *++right_words;
+            const u32 difference = __funnelshift_r(left_word, next_left, left_shift) ^
+                                   __funnelshift_r(right_word, next_right, right_shift);
             if (difference != 0) {
                 return min(length + (__ffs(static_cast<int>(difference)) - 1) / 8, limit);
             }
+            left_word = next_left;
+            right_word = next_right;
         }
         return limit;
     }

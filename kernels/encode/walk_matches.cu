@@ -1,14 +1,14 @@
 // Walks over the best matches of a block and cuts it into sequences, as
 // native/codec/lazy_parser.cpp does.
 //
-// The lanes look at 32 positions at once: each finds the match that the parser would take at its
-// position, under the rules of the open group and with the last offset. These stay the same until a
-// sequence is added. So the lanes agree by votes and shuffles on the first position with a match,
-// and whether a later one has a better match. Then they add a sequence, and look at the 32
-// positions after it.
+// The lanes look at 32 positions at once, each at one. They agree by votes and shuffles on the
+// first position with a match, and whether a later one has a better match. Then they add a
+// sequence, and look at the 32 positions after it.
 //
-// Where a match is not legal, the parser searches one before the open group. That is slow, so lanes
-// do it only for positions that the walk comes to.
+// What the parser takes at a position depends on the open group and the last offset. Usually it is
+// the match that find_matches found. A lane is pending if that match may not be legal, or if a
+// match may repeat the last offset. It then chooses as the CPU does, but only if the walk comes to
+// its position: that is slow, and rare.
 //
 // Launch: CTAs of kWalkThreads threads, a warp per block.
 // Mapping: lane i looks at the i-th position of a window.
@@ -109,20 +109,20 @@ class Walk {
   private:
     // What the lane knows about its position in the window.
     struct Seen {
-        Match found;      // the best match of at least four bytes as find_matches found it
-        Match near;       // the legal part of it, or the match before the group
-        Match repeat;     // the match at the last offset
-        Match any;        // the better one of these
-        Match first;      // the same, or a match of three bytes
-        bool is_pending;  // the match before the group is not known yet
+        Match first;      // the match that the parser takes if it comes here without one
+        int long_gain;    // its gain, unless it is a match of three bytes found by a hash
+        bool is_pending;  // a match that find_matches found is not legal, or one may repeat
     };
 
     __device__ Match legal(u32 position, const Match& match) const;
     __device__ Match repeat(u32 position) const;
     __device__ Match before_group(u32 position) const;
+    __device__ Match legal_or_before(u32 position, const Match& match) const;
+    __device__ bool may_repeat(u32 position) const;
     __device__ void look();
-    __device__ void choose(Match short_match);
-    __device__ void search_pending(u32 first, u32 last);
+    __device__ void vote();
+    __device__ void choose(u32 position);
+    __device__ void choose_pending(u32 first, u32 last);
     __device__ bool find_first(u32& lane);
     __device__ bool defer(u32& lane);
     __device__ void end_long_literals();
@@ -142,7 +142,7 @@ class Walk {
     u32 num_misses_ = 0;   // number of searches in a row without a match
     Seen seen_;
     u32 have_match_ = 0;  // lanes whose position has a match
-    u32 pending_ = 0;     // lanes whose match before the group is not known yet
+    u32 pending_ = 0;     // lanes that must choose their match when the walk comes to them
 };
 
 template <typename Position, bool kEntropyCoded>
@@ -156,11 +156,16 @@ __device__ inline Match Walk<Position, kEntropyCoded>::legal(u32 position,
                                             : costs_.match_of(position, length, match.offset);
 }
 
+template <typename Position, bool kEntropyCoded>
+__device__ inline bool Walk<Position, kEntropyCoded>::may_repeat(u32 position) const {
+    return kEntropyCoded && last_offset_ != 0 && last_offset_ <= position &&
+           (text_.word(position) ^ text_.word(position - last_offset_)) << 8 == 0;
+}
+
 // The match at the last offset, if it has at least three bytes.
 template <typename Position, bool kEntropyCoded>
 __device__ inline Match Walk<Position, kEntropyCoded>::repeat(u32 position) const {
-    if (!kEntropyCoded || last_offset_ == 0 || last_offset_ > position ||
-        (text_.word(position) ^ text_.word(position - last_offset_)) << 8 != 0) {
+    if (!may_repeat(position)) {
         return {};
     }
     const u32 limit = min(block_.size - position, rules_.search.max_match_length);
@@ -209,57 +214,66 @@ __device__ inline Match Walk<Position, kEntropyCoded>::before_group(u32 position
     return best;
 }
 
-// Looks at the 32 positions from position_ on.
+template <typename Position, bool kEntropyCoded>
+__device__ inline Match Walk<Position, kEntropyCoded>::legal_or_before(u32 position,
+                                                                       const Match& match) const {
+    const Match near = legal(position, match);
+    if (near.length == match.length) {
+        return near;
+    }
+    const Match before = before_group(position);
+    return before.gain > near.gain ? before : near;
+}
+
+// Looks at the 32 positions from position_ on. Only finds out which of them must choose.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::look() {
     const u32 position = position_ + lane_id();
     prefetch_matches(input_.matches + min(position + kPositionsAhead, block_.size - 1));
     seen_ = Seen{};
-    Match short_match{};
     if (position < block_.num_linked) {
-        seen_.found = unpack_match(input_.matches[position]);
-        if (seen_.found.length == kShortLength) {
-            short_match = seen_.found;
-            seen_.found = Match{};
-        }
-        seen_.near = legal(position, seen_.found);
-        seen_.is_pending = seen_.near.length != seen_.found.length;
-        seen_.repeat = legal(position, repeat(position));
+        const Match found = unpack_match(input_.matches[position]);
+        seen_ = {found, found.length == kShortLength ? 0 : found.gain,
+                 !group_.is_surely_legal(position, found) || may_repeat(position)};
     }
-    choose(short_match);
+    vote();
 }
 
-// Chooses among the matches of this lane. All lanes must call it.
 template <typename Position, bool kEntropyCoded>
-__device__ inline void Walk<Position, kEntropyCoded>::choose(Match short_match) {
-    const u32 position = position_ + lane_id();
-    seen_.any = seen_.repeat.gain > seen_.near.gain ? seen_.repeat : seen_.near;
-    seen_.first = seen_.any;
-    if (seen_.any.length == 0) {
-        // find_matches looked for a match of three bytes only where it found no longer one.
-        if (kEntropyCoded && seen_.found.length != 0 && rules_.search.finds_short) {
-            short_match = best_short(text_, costs_, input_.short_links, position);
-        }
-        seen_.first = legal(position, short_match);
-    }
+__device__ inline void Walk<Position, kEntropyCoded>::vote() {
     have_match_ = __ballot_sync(kAllLanes, seen_.first.length != 0);
     pending_ = __ballot_sync(kAllLanes, seen_.is_pending);
 }
 
-// Searches matches before the group for the lanes from `first` to `last` that need them.
+// Chooses the match of this lane, by what find_matches found.
 template <typename Position, bool kEntropyCoded>
-__device__ inline void Walk<Position, kEntropyCoded>::search_pending(u32 first, u32 last) {
-    const u32 lane = lane_id(), position = position_ + lane;
-    Match short_match{};
+__device__ inline void Walk<Position, kEntropyCoded>::choose(u32 position) {
+    const Match found = seen_.first;
+    const bool is_short = found.length == kShortLength;
+    const Match near = is_short ? Match{} : legal_or_before(position, found);
+    const Match again = legal(position, repeat(position));
+    const Match best = again.gain > near.gain ? again : near;
+    seen_ = {best, best.gain, false};
+    if (best.length != 0) {
+        return;
+    }
+    // find_matches looked for a match of three bytes only where it found no longer one.
+    Match short_match = is_short ? found : Match{};
+    if (kEntropyCoded && found.length > kShortLength && rules_.search.finds_short) {
+        short_match = best_short(text_, costs_, input_.short_links, position);
+    }
+    seen_ = {legal(position, short_match), 0, false};
+}
+
+// The lanes from `first` to `last` choose their matches, if they have not yet. All lanes must call
+// it.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::choose_pending(u32 first, u32 last) {
+    const u32 lane = lane_id();
     if (lane >= first && lane <= last && seen_.is_pending) {
-        const Match before = before_group(position);
-        seen_.near = before.gain > seen_.near.gain ? before : seen_.near;
-        seen_.is_pending = false;
+        choose(position_ + lane);
     }
-    if (seen_.any.length == 0) {
-        short_match = seen_.first;
-    }
-    choose(short_match);
+    vote();
 }
 
 // Finds the first position that the parser takes a match at: its lane in the window. Otherwise
@@ -277,7 +291,7 @@ __device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
             }
         }
         if (pending_ >> lane & 1) {
-            search_pending(lane, lane + rules_.lazy_steps);
+            choose_pending(lane, lane + rules_.lazy_steps);
         }
         if (have_match_ >> lane & 1) {
             return true;
@@ -310,14 +324,14 @@ __device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
             lane = 0;
             look();
             if (pending_ & 1) {
-                search_pending(0, rules_.lazy_steps);
+                choose_pending(0, rules_.lazy_steps);
             }
         }
         const u32 next = lane + step;
         if (pending_ >> next & 1) {
-            search_pending(next, next);
+            choose_pending(next, next);
         }
-        const int next_gain = __shfl_sync(kAllLanes, seen_.any.gain, next);
+        const int next_gain = __shfl_sync(kAllLanes, seen_.long_gain, next);
         if (next_gain > gain + kLazyBias * static_cast<int>(step)) {
             lane = next;
             return true;

@@ -43,8 +43,8 @@ constexpr int kMinShortGain = kCostOfBit;
 // The extra gain by which a match must beat the previous one, per literal before it: 2.5 bits.
 constexpr int kLazyBias = 5 * kCostOfBit / 2;
 // The parser steps one position farther for each so many positions without a match.
-constexpr int kMissesToSkipLog2 = 4;
-constexpr int kMissesToSkipSlowlyLog2 = 8;
+constexpr unsigned kMissesToSkipLog2 = 4;
+constexpr unsigned kMissesToSkipSlowlyLog2 = 8;
 // Literals of a sequence without a match in the first group, under the strict rule.
 constexpr unsigned kFirstStrictLiterals = 8;
 

@@ -212,7 +212,7 @@ void LazyParser<Position, kEntropyCoded, kHasRule>::parse(Bytes content, const P
     effort_ = effort;
     sequences.clear();
     start(content);
-    const int misses_to_skip_log2 = effort.skips ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2;
+    const unsigned misses_to_skip_log2 = effort.skips ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2;
     std::uint32_t num_misses = 0;  // number of searches in a row without a match
     CancellationPoint point;
     for (std::uint32_t position = 0; position < num_searchable_;) {

@@ -14,7 +14,7 @@ from gompfs.gpu.kernels import (
     kernel_folder,
     read_source,
 )
-from gompfs.gpu.parser import FIND_THREADS, LINK_CLAIMS, SUM_TILE, TEXT_PADDING, WALK_TILE
+from gompfs.gpu.parser import FIND_THREADS, LINK_CLAIMS, QUEUE_BYTES, SUM_TILE, TEXT_PADDING, WALK_TILE
 from gompfs.gpu.repair import TILE
 
 FOLDER = kernel_folder()
@@ -54,6 +54,7 @@ TILES = {
         && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
     "encode/link_positions": f"static_assert(gompfs::kNumClaims == {LINK_CLAIMS});",
     "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
+        && sizeof(gompfs::SearchQueue) == {QUEUE_BYTES}
         && gompfs::kFindThreads == {FIND_THREADS});""",
     "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
         && gompfs::kWalkWarps == {WALK_TILE.num_items} && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",

@@ -23,7 +23,7 @@ _TABLE_BYTES = 1 << 16  # of the part of a hash table that one CTA of link_posit
 TEXT_PADDING = 32  # as in find_matches.cu
 _ITEMS_ALIGNED = 8  # as in parse_batch.cuh
 SUM_TILE = Tile(1, num_threads=256, shared_bytes=9264)
-WALK_TILE = Tile(4, num_threads=128, shared_bytes=1024)
+WALK_TILE = Tile(4, num_threads=128, shared_bytes=1536)
 FIND_THREADS = 1024
 QUEUE_BYTES = 1024  # of a warp of find_matches
 _WIDE_FIND_THREADS = 256

@@ -24,50 +24,22 @@
 // Fails: never.
 // Oracle: native/codec/lazy_parser.cpp (tests/conformance/parse_cases.py).
 // Caller: gompfs/gpu/parser.py.
-#include "encode/open_group.cuh"
+#include "encode/choose_match.cuh"
 #include "shared/packed_sequence.h"
 
 namespace gompfs {
 
 constexpr u32 kWalkWarps = 4;
 constexpr u32 kWalkThreads = kWalkWarps * kWarpSize;
-constexpr unsigned kWalkBytes = kWalkWarps * sizeof(GroupMatches);
-
-struct WalkRules {
-    SearchRules search;
-    u32 lazy_steps;
-    u32 misses_to_skip_log2;
-    u32 max_literal_length;
-    u32 min_match_length;
-    u32 group_size_log2;
-    SourceRule source_rule;
-    bool ends_literals;  // as the strict rule demands
-};
-
-// Matches this many positions after the window are loaded into the cache.
-constexpr u32 kPositionsAhead = 64;
-
-__device__ inline void prefetch_matches(const u64* matches) {
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(matches));
-#else
-    static_cast<void>(matches);
-#endif
-}
+constexpr unsigned kWalkBytesPerWarp = 384;
+static_assert(sizeof(WalkShared<u16>) <= kWalkBytesPerWarp);
+static_assert(sizeof(WalkShared<u32>) <= kWalkBytesPerWarp);
+constexpr unsigned kWalkBytes = kWalkWarps * kWalkBytesPerWarp;
 
 // The lowest of a set of lanes, or kWarpSize if there is none.
 __device__ inline u32 first_of(u32 lanes) {
     return lanes == 0 ? kWarpSize : static_cast<u32>(__ffs(static_cast<int>(lanes))) - 1;
 }
-
-// The arrays of a block.
-template <typename Position>
-struct WalkInput {
-    const Position* links;
-    const Position* short_links;
-    const u16* sums;
-    const u64* matches;
-};
 
 // The sequences of a block so far. All lanes have the same values.
 class Sequences {
@@ -90,179 +62,76 @@ class Sequences {
     u32 count_ = 0;
 };
 
+// All lanes have the same values of all members, except for choice_ and is_pending_.
 template <typename Position, bool kEntropyCoded>
 class Walk {
   public:
-    __device__ Walk(const ParseBlock& block, const WalkInput<Position>& input,
-                    const WalkRules& rules, GroupMatches& group, u64* sequences)
-        : block_(block),
-          input_(input),
+    // `shared` has the block, its arrays and the rules.
+    __device__ Walk(WalkShared<Position>& shared, const WalkRules& rules, u64* sequences)
+        : shared_(shared),
+          size_(shared.block.size),
+          num_linked_(shared.block.num_linked),
+          matches_(shared.input.matches),
+          text_(shared.block.content),
           rules_(rules),
-          text_(block.content),
-          costs_(input.sums),
-          group_(group, rules.source_rule),
-          sequences_(sequences) {}
+          sequences_(sequences) {
+        restart_group();
+        set_last_offset(0);
+    }
 
     // Cuts the block. Returns the number of sequences.
     __device__ u32 run();
 
   private:
-    // What the lane knows about its position in the window.
-    struct Seen {
-        Match first;      // the match that the parser takes if it comes here without one
-        int long_gain;    // its gain, unless it is a match of three bytes found by a hash
-        bool is_pending;  // a match that find_matches found is not legal, or one may repeat
-    };
-
-    __device__ Match legal(u32 position, const Match& match) const;
-    __device__ Match repeat(u32 position) const;
-    __device__ Match before_group(u32 position) const;
-    __device__ Match legal_or_before(u32 position, const Match& match) const;
-    __device__ bool may_repeat(u32 position) const;
     __device__ void look();
     __device__ void vote();
-    __device__ void choose(u32 position);
     __device__ void choose_pending(u32 first, u32 last);
     __device__ bool find_first(u32& lane);
     __device__ bool defer(u32& lane);
     __device__ void end_long_literals();
     __device__ void emit(u32 position, u32 length, u32 offset);
     __device__ void push(u32 literal_length, u32 match_length, u32 match_offset);
+    __device__ void restart_group();
+    __device__ void set_last_offset(u32 offset);
 
-    ParseBlock block_;
-    WalkInput<Position> input_;
-    WalkRules rules_;
+    WalkShared<Position>& shared_;
+    u32 size_;
+    u32 num_linked_;
+    const u64* matches_;
     Text text_;
-    Costs<kEntropyCoded> costs_;
-    OpenGroup group_;
+    WalkRules rules_;
     Sequences sequences_;
-    u32 position_ = 0;     // of lane 0 in the window
-    u32 anchor_ = 0;       // start of the literals that belong to no sequence yet
-    u32 last_offset_ = 0;  // of the row's latest match; 0 if the row has none yet
-    u32 num_misses_ = 0;   // number of searches in a row without a match
-    Seen seen_;
+    u32 position_ = 0;         // of lane 0 in the window
+    u32 anchor_ = 0;           // start of the literals that belong to no sequence yet
+    u32 num_misses_ = 0;       // number of searches in a row without a match
+    u32 high_water_mark_ = 0;  // these two as in shared_
+    u32 last_offset_ = 0;
+    Choice choice_{};
+    bool is_pending_ = false;
     u32 have_match_ = 0;  // lanes whose position has a match
     u32 pending_ = 0;     // lanes that must choose their match when the walk comes to them
 };
-
-template <typename Position, bool kEntropyCoded>
-__device__ inline Match Walk<Position, kEntropyCoded>::legal(u32 position,
-                                                             const Match& match) const {
-    const u32 length = group_.legal_length(position, match);
-    if (length == match.length) {
-        return match;
-    }
-    return length < rules_.min_match_length ? Match{}
-                                            : costs_.match_of(position, length, match.offset);
-}
-
-template <typename Position, bool kEntropyCoded>
-__device__ inline bool Walk<Position, kEntropyCoded>::may_repeat(u32 position) const {
-    return kEntropyCoded && last_offset_ != 0 && last_offset_ <= position &&
-           (text_.word(position) ^ text_.word(position - last_offset_)) << 8 == 0;
-}
-
-// The match at the last offset, if it has at least three bytes.
-template <typename Position, bool kEntropyCoded>
-__device__ inline Match Walk<Position, kEntropyCoded>::repeat(u32 position) const {
-    if (!may_repeat(position)) {
-        return {};
-    }
-    const u32 limit = min(block_.size - position, rules_.search.max_match_length);
-    const u32 length = text_.common_length(position - last_offset_, position, limit, kShortLength);
-    return costs_.repeat_of(position, length, last_offset_);
-}
-
-// The best match of at least four bytes whose source lies before the group, or below the high-water
-// mark: BestMatches::best_before.
-template <typename Position, bool kEntropyCoded>
-__device__ inline Match Walk<Position, kEntropyCoded>::before_group(u32 position) const {
-    const u32 end = group_.safe_end(position);
-    const u32 limit = min(block_.size - position, rules_.search.max_match_length);
-    const u32 first_word = text_.word(position);
-    u32 link = input_.links[position];
-    for (int passed = 0; link != kNoLink<Position> && link + kHashedLength > end;
-         link = input_.links[link]) {
-        if (++passed > kMaxPassed) {
-            return {};
-        }
-    }
-    Match best{};
-    u32 length = kHashedLength - 1;
-    for (int num_steps = min(static_cast<int>(2 * rules_.search.chain_length), kMaxBefore);
-         num_steps != 0 && link != kNoLink<Position>; --num_steps, link = input_.links[link]) {
-        if (position - link > rules_.search.max_match_offset) {
-            break;
-        }
-        if (link + length >= end || text_.word(link) != first_word) {
-            continue;
-        }
-        const u32 longer =
-            text_.common_length(link, position, min(limit, end - link), kHashedLength);
-        if (longer <= length) {
-            continue;
-        }
-        length = longer;
-        const int gain = costs_.gain_of(position, length, position - link);
-        if (gain > best.gain) {
-            best = {length, position - link, gain};
-        }
-        if (length == limit) {
-            break;
-        }
-    }
-    return best;
-}
-
-template <typename Position, bool kEntropyCoded>
-__device__ inline Match Walk<Position, kEntropyCoded>::legal_or_before(u32 position,
-                                                                       const Match& match) const {
-    const Match near = legal(position, match);
-    if (near.length == match.length) {
-        return near;
-    }
-    const Match before = before_group(position);
-    return before.gain > near.gain ? before : near;
-}
 
 // Looks at the 32 positions from position_ on. Only finds out which of them must choose.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::look() {
     const u32 position = position_ + lane_id();
-    prefetch_matches(input_.matches + min(position + kPositionsAhead, block_.size - 1));
-    seen_ = Seen{};
-    if (position < block_.num_linked) {
-        const Match found = unpack_match(input_.matches[position]);
-        seen_ = {found, found.length == kShortLength ? 0 : found.gain,
-                 !group_.is_surely_legal(position, found) || may_repeat(position)};
+    choice_ = Choice{};
+    is_pending_ = false;
+    if (position < num_linked_) {
+        const Match found = unpack_match(matches_[position]);
+        choice_ = {found, found.length == kShortLength ? 0 : found.gain};
+        const bool is_legal = rules_.source_rule == SourceRule::kAny || found.length == 0 ||
+                              position - found.offset + found.length <= high_water_mark_;
+        is_pending_ = !is_legal || (kEntropyCoded && may_repeat(text_, position, last_offset_));
     }
     vote();
 }
 
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::vote() {
-    have_match_ = __ballot_sync(kAllLanes, seen_.first.length != 0);
-    pending_ = __ballot_sync(kAllLanes, seen_.is_pending);
-}
-
-// Chooses the match of this lane, by what find_matches found.
-template <typename Position, bool kEntropyCoded>
-__device__ inline void Walk<Position, kEntropyCoded>::choose(u32 position) {
-    const Match found = seen_.first;
-    const bool is_short = found.length == kShortLength;
-    const Match near = is_short ? Match{} : legal_or_before(position, found);
-    const Match again = legal(position, repeat(position));
-    const Match best = again.gain > near.gain ? again : near;
-    seen_ = {best, best.gain, false};
-    if (best.length != 0) {
-        return;
-    }
-    // find_matches looked for a match of three bytes only where it found no longer one.
-    Match short_match = is_short ? found : Match{};
-    if (kEntropyCoded && found.length > kShortLength && rules_.search.finds_short) {
-        short_match = best_short(text_, costs_, input_.short_links, position);
-    }
-    seen_ = {legal(position, short_match), 0, false};
+    have_match_ = __ballot_sync(kAllLanes, choice_.match.length != 0);
+    pending_ = __ballot_sync(kAllLanes, is_pending_);
 }
 
 // The lanes from `first` to `last` choose their matches, if they have not yet. All lanes must call
@@ -270,8 +139,9 @@ __device__ inline void Walk<Position, kEntropyCoded>::choose(u32 position) {
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::choose_pending(u32 first, u32 last) {
     const u32 lane = lane_id();
-    if (lane >= first && lane <= last && seen_.is_pending) {
-        choose(position_ + lane);
+    if (lane >= first && lane <= last && is_pending_) {
+        choice_ = choose_match<Position, kEntropyCoded>(shared_, position_ + lane, choice_.match);
+        is_pending_ = false;
     }
     vote();
 }
@@ -301,7 +171,7 @@ __device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
             break;  // the sequences that this may add change what the other lanes have seen
         }
     }
-    position_ = min(position_ + lane, block_.size);
+    position_ = min(position_ + lane, size_);
     end_long_literals();
     return false;
 }
@@ -310,13 +180,13 @@ __device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
 // to do so, it may move the window.
 template <typename Position, bool kEntropyCoded>
 __device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
-    const u32 length = __shfl_sync(kAllLanes, seen_.first.length, lane);
+    const u32 length = __shfl_sync(kAllLanes, choice_.match.length, lane);
     if (length >= rules_.search.nice_length) {
         return false;
     }
-    const int gain = __shfl_sync(kAllLanes, seen_.first.gain, lane);
+    const int gain = __shfl_sync(kAllLanes, choice_.match.gain, lane);
     for (u32 step = 1; step <= rules_.lazy_steps; ++step) {
-        if (position_ + lane + step >= block_.num_linked) {
+        if (position_ + lane + step >= num_linked_) {
             return false;
         }
         if (lane + step >= kWarpSize) {
@@ -331,7 +201,7 @@ __device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
         if (pending_ >> next & 1) {
             choose_pending(next, next);
         }
-        const int next_gain = __shfl_sync(kAllLanes, seen_.long_gain, next);
+        const int next_gain = __shfl_sync(kAllLanes, choice_.long_gain, next);
         if (next_gain > gain + kLazyBias * static_cast<int>(step)) {
             lane = next;
             return true;
@@ -340,21 +210,42 @@ __device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
     return false;
 }
 
+// These three change what all lanes read from shared memory.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::restart_group() {
+    high_water_mark_ = anchor_;
+    if (lane_id() == 0) {
+        shared_.group.restart(anchor_);
+    }
+}
+
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::set_last_offset(u32 offset) {
+    last_offset_ = offset;
+    if (lane_id() == 0) {
+        shared_.last_offset = offset;
+    }
+}
+
 // Adds a sequence that ends at anchor_.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u32 match_length,
                                                            u32 match_offset) {
     sequences_.push(literal_length, match_length, match_offset);
+    __syncwarp();  // no lane chooses any more
     if (match_length != 0) {
-        last_offset_ = match_offset;
-        group_.add(anchor_ - match_length, anchor_);
+        set_last_offset(match_offset);
+        if (lane_id() == 0) {
+            shared_.group.add(anchor_ - match_length, anchor_);
+        }
     }
     if (sequences_.count() % kNumSubBlocks == 0) {
-        last_offset_ = 0;
+        set_last_offset(0);
     }
     if (sequences_.count() % (1u << rules_.group_size_log2) == 0) {
-        group_.restart(anchor_);
+        restart_group();
     }
+    __syncwarp();
 }
 
 // Under the strict rule, a group must end before anything can be copied from it, also if it finds
@@ -362,8 +253,7 @@ __device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::end_long_literals() {
     while (rules_.ends_literals) {
-        const u32 most =
-            group_.high_water_mark() == 0 ? kFirstStrictLiterals : rules_.max_literal_length;
+        const u32 most = high_water_mark_ == 0 ? kFirstStrictLiterals : rules_.max_literal_length;
         if (position_ - anchor_ < most) {
             return;
         }
@@ -387,7 +277,7 @@ __device__ inline void Walk<Position, kEntropyCoded>::emit(u32 position, u32 len
 
 template <typename Position, bool kEntropyCoded>
 __device__ inline u32 Walk<Position, kEntropyCoded>::run() {
-    while (position_ < block_.num_linked) {
+    while (position_ < num_linked_) {
         look();
         u32 lane = 0;
         if (!find_first(lane)) {
@@ -396,22 +286,14 @@ __device__ inline u32 Walk<Position, kEntropyCoded>::run() {
         num_misses_ = 0;
         while (defer(lane)) {
         }
-        emit(position_ + lane, __shfl_sync(kAllLanes, seen_.first.length, lane),
-             __shfl_sync(kAllLanes, seen_.first.offset, lane));
+        emit(position_ + lane, __shfl_sync(kAllLanes, choice_.match.length, lane),
+             __shfl_sync(kAllLanes, choice_.match.offset, lane));
         position_ = anchor_;
     }
-    if (anchor_ < block_.size) {
-        emit(block_.size, 0, 0);
+    if (anchor_ < size_) {
+        emit(size_, 0, 0);
     }
     return sequences_.count();
-}
-
-template <typename Position>
-__device__ inline u32 walk_block(bool is_bit, const ParseBlock& block,
-                                 const WalkInput<Position>& input, const WalkRules& rules,
-                                 GroupMatches& group, u64* sequences) {
-    return is_bit ? Walk<Position, true>(block, input, rules, group, sequences).run()
-                  : Walk<Position, false>(block, input, rules, group, sequences).run();
 }
 
 // What the kernels get; the pointers are those of the batch.
@@ -428,20 +310,26 @@ struct WalkBatch {
 
 template <typename Position>
 __device__ inline void walk_batch(const WalkBatch<Position>& batch, bool is_bit,
-                                  const WalkRules& rules, GroupMatches* groups) {
+                                  const WalkRules& rules, uint4* shared_memory) {
     const u32 warp = threadIdx.x / kWarpSize;
     const u32 index = blockIdx.x * kWalkWarps + warp;
     if (static_cast<u64>(index) * batch.block_size >= batch.content_size) {
         return;
     }
+    WalkShared<Position>& shared = *reinterpret_cast<WalkShared<Position>*>(
+        shared_memory + warp * (kWalkBytesPerWarp / sizeof(uint4)));
     const u64 first = index * items_per_block(batch.block_size);
-    const WalkInput<Position> input{
-        batch.input.links + first,
-        rules.search.finds_short ? batch.input.short_links + first : nullptr,
-        is_bit ? batch.input.sums + first : nullptr, batch.input.matches + first};
-    const u32 count = walk_block(
-        is_bit, block_of(index, batch.content, batch.content_size, batch.block_size), input, rules,
-        groups[warp], batch.sequences + static_cast<u64>(index) * batch.max_sequences);
+    if (lane_id() == 0) {
+        shared.block = block_of(index, batch.content, batch.content_size, batch.block_size);
+        shared.input = {batch.input.links + first,
+                        rules.search.finds_short ? batch.input.short_links + first : nullptr,
+                        is_bit ? batch.input.sums + first : nullptr, batch.input.matches + first};
+        shared.rules = rules;
+    }
+    __syncwarp();
+    u64* const sequences = batch.sequences + static_cast<u64>(index) * batch.max_sequences;
+    const u32 count = is_bit ? Walk<Position, true>(shared, rules, sequences).run()
+                             : Walk<Position, false>(shared, rules, sequences).run();
     if (lane_id() == 0) {
         batch.num_sequences[index] = count;
     }
@@ -488,7 +376,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
                               num_sequences,
                               max_sequences},
                is_bit != 0, walk_rules(*reinterpret_cast<const WalkSettings*>(settings)),
-               reinterpret_cast<GroupMatches*>(shared_memory));
+               shared_memory);
 }
 
 extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
@@ -507,5 +395,5 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
                               num_sequences,
                               max_sequences},
                is_bit != 0, walk_rules(*reinterpret_cast<const WalkSettings*>(settings)),
-               reinterpret_cast<GroupMatches*>(shared_memory));
+               shared_memory);
 }

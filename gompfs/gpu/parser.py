@@ -125,12 +125,10 @@ class _Batch:
         table_bits = (table_bytes // np.dtype(dtype).itemsize).bit_length() - 1
         num_tables = 1 << max(hash_bits - table_bits, 0)
         num_short_tables = 1 << max(_SHORT_HASH_BITS - table_bits, 0) if self._finds_short else 0
-        shape = (num_tables, num_short_tables, table_bits)
-        self._launch(
-            *("link_positions", f"link_{self._kind}", self._num_blocks * (num_tables + num_short_tables)),
-            *(Tile(1, 32, LINK_CLAIMS + (np.dtype(dtype).itemsize << table_bits)), *self._content),
-            *(*map(np.uint32, shape), links, short_links),
-        )
+        num_ctas = self._num_blocks * (num_tables + num_short_tables)
+        tile = Tile(1, 32, LINK_CLAIMS + (np.dtype(dtype).itemsize << table_bits))
+        shape = map(np.uint32, (num_tables, num_short_tables, table_bits))
+        self._launch("link_positions", f"link_{self._kind}", num_ctas, tile, *self._content, *shape, links, short_links)
         return links, short_links
 
     def _find(self, links: Array, short_links: Array, sums: Array) -> Array:

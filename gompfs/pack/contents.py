@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import BinaryIO, NamedTuple
@@ -22,6 +23,7 @@ from gompfs.grammar import PROBE_SIZE, GrammarBuilder, GrammarCollector, is_text
 from gompfs.index.writer import IndexWriter
 from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, Extent, WrittenBlock, WrittenPart
 from gompfs.options import PackOptions
+from gompfs.pack.digest import BackgroundDigest
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, StreamWriter
@@ -98,6 +100,7 @@ class ContentWriter:
         elif options.stats:
             self._grammar = grammar_collector(options, engine)
         self._stream = StreamWriter(writer, engine, block_size, options.data_codec(), part_size)
+        self._hasher = ThreadPoolExecutor(1, thread_name_prefix="gompfs-hash")
 
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
@@ -121,6 +124,7 @@ class ContentWriter:
 
     def finish(self, segment: int) -> None:
         """Write what is left, and the rows of the segment and its sections."""
+        self._hasher.shutdown()
         blocks = self._stream.finish()
         parts = [WrittenPart(kind, size) for kind, size in self._stream.parts]
         if self._text is not None:
@@ -167,6 +171,7 @@ class ContentWriter:
 
     def abandon(self) -> None:
         """Stop all work in progress."""
+        self._hasher.shutdown(cancel_futures=True)
         self._stream.abandon()
 
     def _add_whole(self, ino: int, entry: SourceEntry) -> int:
@@ -202,7 +207,7 @@ class ContentWriter:
 
     def _add_text(self, ino: int, entry: SourceEntry, pieces: Iterator[bytes], text: TextParts) -> int:
         """Store a large file as text, piece by piece."""
-        digest = hashlib.sha256()
+        digest = BackgroundDigest(self._hasher)
         size = 0
         try:
             for piece in pieces:
@@ -222,7 +227,7 @@ class ContentWriter:
         ranges = entry.data_ranges if entry.data_ranges is not None else [(0, entry.size)]
         has_holes = sum(size for _, size in ranges) < entry.size
         extents: list[Extent] = []
-        digest = hashlib.sha256()
+        digest = BackgroundDigest(self._hasher)
         position = 0
         with self._text_of(ino, has_holes=has_holes) as grammar:
             for start, size in ranges:

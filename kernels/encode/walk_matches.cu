@@ -62,7 +62,8 @@ class Sequences {
     u32 count_ = 0;
 };
 
-// All lanes have the same values of all members, except for choice_ and is_pending_.
+// All lanes have the same values of all members, except for choice_ and is_pending_. At most two
+// positions after a match are looked at for a better one.
 template <typename Position, bool kEntropyCoded>
 class Walk {
   public:
@@ -87,7 +88,7 @@ class Walk {
     __device__ void vote();
     __device__ void choose_pending(u32 first, u32 last);
     __device__ bool find_first(u32& lane);
-    __device__ bool defer(u32& lane);
+    __device__ u32 defer(u32 lane);
     __device__ void end_long_literals();
     __device__ void emit(u32 position, u32 length, u32 offset);
     __device__ void push(u32 literal_length, u32 match_length, u32 match_offset);
@@ -108,8 +109,15 @@ class Walk {
     u32 last_offset_ = 0;
     Choice choice_{};
     bool is_pending_ = false;
-    u32 have_match_ = 0;  // lanes whose position has a match
-    u32 pending_ = 0;     // lanes that must choose their match when the walk comes to them
+    // Lanes whose position has a match; those that must choose it when the walk comes to them;
+    // those with a match that is taken at once; and those with a better match at the next position,
+    // or at the second next. Where a lane or one of these two is pending, the last two may be
+    // wrong.
+    u32 have_match_ = 0;
+    u32 pending_ = 0;
+    u32 is_nice_ = 0;
+    u32 better_next_ = 0;
+    u32 better_second_ = 0;
 };
 
 // Looks at the 32 positions from position_ on. Only finds out which of them must choose.
@@ -130,8 +138,17 @@ __device__ inline void Walk<Position, kEntropyCoded>::look() {
 
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::vote() {
-    have_match_ = __ballot_sync(kAllLanes, choice_.match.length != 0);
+    const u32 lane = lane_id();
+    const Match& match = choice_.match;
+    have_match_ = __ballot_sync(kAllLanes, match.length != 0);
     pending_ = __ballot_sync(kAllLanes, is_pending_);
+    is_nice_ = __ballot_sync(kAllLanes, match.length >= rules_.search.nice_length);
+    const int next = __shfl_sync(kAllLanes, choice_.long_gain, lane + 1);
+    better_next_ = __ballot_sync(kAllLanes, next > match.gain + kLazyBias);
+    if (rules_.lazy_steps > 1) {
+        const int second = __shfl_sync(kAllLanes, choice_.long_gain, lane + 2);
+        better_second_ = __ballot_sync(kAllLanes, second > match.gain + 2 * kLazyBias);
+    }
 }
 
 // The lanes from `first` to `last` choose their matches, if they have not yet. All lanes must call
@@ -176,38 +193,30 @@ __device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
     return false;
 }
 
-// Looks for a better match after that of `lane`. If there is one, goes on to it and returns true;
-// to do so, it may move the window.
+// Goes on from the match of `lane` to a better one after it, as long as there is one. To do so, it
+// may move the window. Returns the lane of the last one.
 template <typename Position, bool kEntropyCoded>
-__device__ inline bool Walk<Position, kEntropyCoded>::defer(u32& lane) {
-    const u32 length = __shfl_sync(kAllLanes, choice_.match.length, lane);
-    if (length >= rules_.search.nice_length) {
-        return false;
-    }
-    const int gain = __shfl_sync(kAllLanes, choice_.match.gain, lane);
-    for (u32 step = 1; step <= rules_.lazy_steps; ++step) {
-        if (position_ + lane + step >= num_linked_) {
-            return false;
-        }
-        if (lane + step >= kWarpSize) {
+__device__ inline u32 Walk<Position, kEntropyCoded>::defer(u32 lane) {
+    const u32 most = rules_.lazy_steps;
+    while (most != 0 && (is_nice_ >> lane & 1) == 0) {
+        if (lane + most >= kWarpSize) {
             position_ += lane;
             lane = 0;
             look();
             if (pending_ & 1) {
-                choose_pending(0, rules_.lazy_steps);
+                choose_pending(0, most);
             }
         }
-        const u32 next = lane + step;
-        if (pending_ >> next & 1) {
-            choose_pending(next, next);
+        if (pending_ & ((1u << most) - 1) << (lane + 1)) {
+            choose_pending(lane + 1, lane + most);
         }
-        const int next_gain = __shfl_sync(kAllLanes, choice_.long_gain, next);
-        if (next_gain > gain + kLazyBias * static_cast<int>(step)) {
-            lane = next;
-            return true;
+        const u32 step = better_next_ >> lane & 1 ? 1 : better_second_ >> lane & 1 ? 2 : 0;
+        if (step == 0) {
+            break;
         }
+        lane += step;
     }
-    return false;
+    return lane;
 }
 
 // These three change what all lanes read from shared memory.
@@ -284,8 +293,7 @@ __device__ inline u32 Walk<Position, kEntropyCoded>::run() {
             continue;
         }
         num_misses_ = 0;
-        while (defer(lane)) {
-        }
+        lane = defer(lane);
         emit(position_ + lane, __shfl_sync(kAllLanes, choice_.match.length, lane),
              __shfl_sync(kAllLanes, choice_.match.offset, lane));
         position_ = anchor_;

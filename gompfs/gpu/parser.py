@@ -72,6 +72,11 @@ class Parser:
         return _Batch(self._device, content, content_size, block_size, options).run()
 
 
+def _find_bytes(num_threads: int) -> int:
+    """Returns the shared memory of a CTA of find_matches, without the text and the links."""
+    return 16 + num_threads // 32 * QUEUE_BYTES
+
+
 class _Batch:
     """The arrays of a batch of blocks."""
 
@@ -88,13 +93,13 @@ class _Batch:
         self._block_size = block_size
         self._num_blocks = -(-content_size // block_size)
         self._num_items = self._num_blocks * (block_size // _ITEMS_ALIGNED + 1) * _ITEMS_ALIGNED
-        find_bytes = -(-block_size // 16) * 48 + TEXT_PADDING + FIND_THREADS // 32 * QUEUE_BYTES
+        find_bytes = -(-block_size // 16) * 48 + TEXT_PADDING + _find_bytes(FIND_THREADS)
         self._is_narrow = block_size <= _MAX_NARROW_BLOCK and find_bytes <= device.shared_memory
         self._kind = "narrow" if self._is_narrow else "wide"
         self._find_tile = (
             Tile(1, FIND_THREADS, find_bytes)
             if self._is_narrow
-            else Tile(1, _WIDE_FIND_THREADS, _WIDE_FIND_THREADS // 32 * QUEUE_BYTES)
+            else Tile(1, _WIDE_FIND_THREADS, _find_bytes(_WIDE_FIND_THREADS))
         )
 
     def run(self) -> ParsedBlocks:

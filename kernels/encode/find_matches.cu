@@ -6,15 +6,16 @@
 // GPUs for which shared memory is too small.
 //
 // Launch: one CTA of up to kFindThreads threads, whole warps, per block.
-// Mapping: a warp takes a contiguous range of positions. First a lane looks at one position, then
-// at
+// Mapping: a warp takes kPositionsPerShare positions at a time. First a lane looks at one position,
+// then at
 //   any of the searches that are not done.
 // Reads: the content of block i at content + i * block_size; links, short_links and sums at i *
 //   items_per_block(block_size). short_links is not used unless finds_short, and sums not without
 //   entropy coding (is_bit).
 // Writes: matches[i * items_per_block(block_size) + p] for each position p of block i: a Match as
 //   pack_match packs it, or 0.
-// Shared memory: a SearchQueue for each warp. find_matches_narrow: also kTextPadding bytes, and a
+// Shared memory: 16 bytes, and a SearchQueue for each warp. find_matches_narrow: also kTextPadding
+// bytes, and a
 //   byte and a position for each byte of a block.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 16 bytes after the content are readable.
@@ -202,19 +203,41 @@ class Follower {
     Search search_{};
 };
 
-// Searches the positions from `next` to `end`, with all lanes of a warp.
+// The warps of a CTA take this many positions at a time.
+constexpr u32 kPositionsPerShare = 256;
+
+struct FindShared {
+    alignas(16) u32 next_share;  // the first position that no warp has taken
+    alignas(16) SearchQueue queues[kFindThreads / kWarpSize];  // one for each warp of the CTA
+};
+
+// Takes the next positions that no warp has taken. Returns the first one.
+__device__ inline u32 take_share(FindShared& shared) {
+    u32 first = 0;
+    if (lane_id() == 0) {
+        first = atomicAdd(&shared.next_share, kPositionsPerShare);
+    }
+    return __shfl_sync(kAllLanes, first, 0);
+}
+
+// Searches positions below `end`, with all lanes of a warp, until all are taken.
 template <typename Position, bool kEntropyCoded>
-__device__ inline void search_range(const SearchInput<Position, kEntropyCoded>& input, u32 next,
-                                    u32 end, SearchQueue& queue) {
+__device__ inline void search_shares(const SearchInput<Position, kEntropyCoded>& input, u32 end,
+                                     FindShared& shared) {
+    SearchQueue& queue = shared.queues[threadIdx.x / kWarpSize];
     Follower<Position, kEntropyCoded> follower(input);
-    u32 num_waiting = 0;
+    u32 num_waiting = 0, free = kAllLanes;
+    u32 next = take_share(shared), share_end = next + kPositionsPerShare;
     for (;;) {
         if (next < end && num_waiting <= kMaxQueued - kWarpSize) {
             num_waiting = begin_searches(input, next + lane_id(), end, queue, num_waiting);
             next += kWarpSize;
+            if (next == share_end) {
+                next = take_share(shared);
+                share_end = next + kPositionsPerShare;
+            }
             continue;
         }
-        const u32 free = __ballot_sync(kAllLanes, follower.is_free());
         if (num_waiting != 0 && static_cast<u32>(__popc(free)) >= kMinFree) {
             const u32 rank = static_cast<u32>(__popc(free & lanes_below(lane_id())));
             if (follower.is_free() && rank < num_waiting) {
@@ -229,9 +252,10 @@ __device__ inline void search_range(const SearchInput<Position, kEntropyCoded>& 
         for (u32 step = 0; step < kSteps; ++step) {
             follower.step();
         }
+        free = __ballot_sync(kAllLanes, follower.is_free());
         const u32 hits = __ballot_sync(kAllLanes, follower.has_hit());
-        const bool none_follows = __all_sync(kAllLanes, follower.is_free() || follower.has_hit());
-        if ((none_follows || static_cast<u32>(__popc(hits)) >= kMinHits) && follower.has_hit()) {
+        if (((free | hits) == kAllLanes || static_cast<u32>(__popc(hits)) >= kMinHits) &&
+            follower.has_hit()) {
             follower.compare_hit();
         }
     }
@@ -252,14 +276,11 @@ __device__ inline void add_short_matches(const SearchInput<Position, kEntropyCod
 template <typename Position, bool kEntropyCoded>
 __device__ inline void search_block(const ParseBlock& block, const Text& text,
                                     const Position* links, const Position* short_links,
-                                    const u16* sums, const SearchRules& rules, SearchQueue* queues,
+                                    const u16* sums, const SearchRules& rules, FindShared& shared,
                                     u64* matches) {
     const SearchInput<Position, kEntropyCoded> input{text,       links, Costs<kEntropyCoded>(sums),
                                                      block.size, rules, matches};
-    const u32 num_warps = blockDim.x / kWarpSize, warp = threadIdx.x / kWarpSize;
-    const u32 share = (block.num_linked / num_warps / kWarpSize + 1) * kWarpSize;
-    search_range(input, min(warp * share, block.num_linked),
-                 min((warp + 1) * share, block.num_linked), queues[warp]);
+    search_shares(input, block.num_linked, shared);
     for (u32 position = block.num_linked + threadIdx.x; position < block.size;
          position += blockDim.x) {
         matches[position] = 0;
@@ -274,13 +295,21 @@ template <typename Position>
 __device__ inline void search_block_of(bool is_bit, const ParseBlock& block, const Text& text,
                                        const Position* links, const Position* short_links,
                                        const u16* sums, const SearchRules& rules,
-                                       SearchQueue* queues, u64* matches) {
+                                       FindShared& shared, u64* matches) {
     if (is_bit) {
-        search_block<Position, true>(block, text, links, short_links, sums, rules, queues, matches);
+        search_block<Position, true>(block, text, links, short_links, sums, rules, shared, matches);
     } else {
-        search_block<Position, false>(block, text, links, short_links, sums, rules, queues,
+        search_block<Position, false>(block, text, links, short_links, sums, rules, shared,
                                       matches);
     }
+}
+
+// Begins to use shared memory. Returns what is after the queues of the CTA's warps.
+__device__ inline uint4* start_sharing(FindShared& shared) {
+    if (threadIdx.x == 0) {
+        shared.next_share = 0;
+    }
+    return reinterpret_cast<uint4*>(&shared.queues[blockDim.x / kWarpSize]);
 }
 
 // Copies whole vectors from device to shared memory: those that `size` bytes are in.
@@ -305,9 +334,8 @@ extern "C" __global__ void __launch_bounds__(gompfs::kFindThreads)
     const ParseBlock block = block_of(blockIdx.x, content, content_size, block_size);
     const u64 first = blockIdx.x * items_per_block(block_size);
     const u32 text_vectors = (block.size + 15) / 16;
-    SearchQueue* const queues = reinterpret_cast<SearchQueue*>(shared_memory);
-    uint4* const text =
-        shared_memory + blockDim.x / kWarpSize * (sizeof(SearchQueue) / sizeof(uint4));
+    FindShared& shared = *reinterpret_cast<FindShared*>(shared_memory);
+    uint4* const text = start_sharing(shared);
     uint4* const shared_links = text + text_vectors + kTextPadding / sizeof(uint4);
     copy_to_shared(block.content, block.size, text);
     copy_to_shared(links + first, 2 * block.size, shared_links);
@@ -317,7 +345,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kFindThreads)
     search_block_of(is_bit != 0, block, Text(reinterpret_cast<const u8*>(text)),
                     reinterpret_cast<const u16*>(shared_links),
                     finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules, queues, matches + first);
+                    is_bit != 0 ? sums + first : nullptr, rules, shared, matches + first);
 }
 
 extern "C" __global__ void find_matches_wide(
@@ -330,10 +358,12 @@ extern "C" __global__ void find_matches_wide(
     extern __shared__ uint4 shared_memory[];
     const ParseBlock block = block_of(blockIdx.x, content, content_size, block_size);
     const u64 first = blockIdx.x * items_per_block(block_size);
+    FindShared& shared = *reinterpret_cast<FindShared*>(shared_memory);
+    start_sharing(shared);
+    __syncthreads();
     const SearchRules rules{chain_length, nice_length, max_match_length, max_match_offset,
                             finds_short != 0};
     search_block_of(is_bit != 0, block, Text(block.content), links + first,
                     finds_short != 0 ? short_links + first : nullptr,
-                    is_bit != 0 ? sums + first : nullptr, rules,
-                    reinterpret_cast<SearchQueue*>(shared_memory), matches + first);
+                    is_bit != 0 ? sums + first : nullptr, rules, shared, matches + first);
 }

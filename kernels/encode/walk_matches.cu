@@ -10,8 +10,8 @@
 // match may repeat the last offset. It then chooses as the CPU does, but only if the walk comes to
 // its position: that is slow, and rare.
 //
-// Launch: CTAs of kWalkThreads threads, a warp per block.
-// Mapping: lane i looks at the i-th position of a window.
+// Launch: CTAs of kWalkThreads threads, kWalkLanes of them per block.
+// Mapping: lane i of a block looks at the i-th position of a window.
 // Reads: the content of block i at content + i * block_size; links, short_links, sums and matches
 //   at i * items_per_block(block_size). short_links is not used unless finds_short, and sums not
 //   without entropy coding (is_bit).
@@ -31,39 +31,98 @@ namespace gompfs {
 
 constexpr u32 kWalkWarps = 4;
 constexpr u32 kWalkThreads = kWalkWarps * kWarpSize;
-constexpr unsigned kWalkBytesPerWarp = 384;
-static_assert(sizeof(WalkShared<u16>) <= kWalkBytesPerWarp);
-static_assert(sizeof(WalkShared<u32>) <= kWalkBytesPerWarp);
-constexpr unsigned kWalkBytes = kWalkWarps * kWalkBytesPerWarp;
+// Lanes that work on a block, and what lanes of the same warp do at once for different blocks.
+constexpr u32 kWalkLanes = 32;
+constexpr u32 kBlocksPerWarp = kWarpSize / kWalkLanes;
+constexpr unsigned kWalkBytesPerBlock = 384;
+static_assert(sizeof(WalkShared<u16>) <= kWalkBytesPerBlock);
+static_assert(sizeof(WalkShared<u32>) <= kWalkBytesPerBlock);
+constexpr unsigned kWalkBytes = kWalkWarps * kBlocksPerWarp * kWalkBytesPerBlock;
+constexpr u32 kMaxLazySteps = 2;
 
-// The lowest of a set of lanes, or kWarpSize if there is none.
-__device__ inline u32 first_of(u32 lanes) {
-    return lanes == 0 ? kWarpSize : static_cast<u32>(__ffs(static_cast<int>(lanes))) - 1;
-}
-
-// The sequences of a block so far. All lanes have the same values.
-class Sequences {
-  public:
-    __device__ explicit Sequences(u64* out) : out_(out) {}
-
-    __device__ u32 count() const { return count_; }
-
-    __device__ void push(u32 literal_length, u32 match_length, u32 match_offset) {
-        if (lane_id() == 0) {
-            out_[count_] = match_offset |
-                           static_cast<u64>(match_length) << kPackedMatchLengthShift |
-                           static_cast<u64>(literal_length) << kPackedLiteralLengthShift;
-        }
-        ++count_;
-    }
-
-  private:
-    u64* out_;
-    u32 count_ = 0;
+// What is known about the positions of a window: a bit for each.
+struct Window {
+    u32 have_match;
+    u32 pending;  // the lane must choose its match if the walk comes to its position
+    u32 is_nice;  // the match is taken at once
+    // There is a better match at the next position, or at the second next. Where one of the three
+    // is pending, this may be wrong.
+    u32 better_next;
+    u32 better_second;
 };
 
-// All lanes have the same values of all members, except for choice_ and is_pending_. At most two
-// positions after a match are looked at for a better one.
+enum class Outcome {
+    kMatch,    // the match of `lane` is taken
+    kNoMatch,  // the walk comes to the position of `lane`, which may lie after the window
+    kMove,     // the same, and there is a match, but the window ends too early to take it
+    kPending,  // the lanes `wanted` must choose
+};
+
+struct WalkStep {
+    Outcome outcome;
+    u32 lane;
+    u32 num_misses;
+    u32 wanted;
+};
+
+// The lowest of a set of lanes, or kWalkLanes if there is none.
+__device__ inline u32 first_of(u32 lanes) {
+    return lanes == 0 ? kWalkLanes : static_cast<u32>(__ffs(static_cast<int>(lanes))) - 1;
+}
+
+// Goes on from the match of `lane` to a better one after it, as long as there is one.
+__device__ inline WalkStep find_better(const Window& window, const WalkRules& rules, u32 lane) {
+    const u32 most = rules.lazy_steps;
+    while (most != 0 && (window.is_nice >> lane & 1) == 0) {
+        if (lane + most >= kWalkLanes) {
+            return {Outcome::kMove, lane, 0, 0};
+        }
+        const u32 wanted = window.pending & ((1u << most) - 1) << (lane + 1);
+        if (wanted != 0) {
+            return {Outcome::kPending, lane, 0, wanted};
+        }
+        const u32 step = window.better_next >> lane & 1     ? 1
+                         : window.better_second >> lane & 1 ? 2
+                                                            : 0;
+        if (step == 0) {
+            break;
+        }
+        lane += step;
+    }
+    return {Outcome::kMatch, lane, 0, 0};
+}
+
+// Walks through the window, to the match that the parser takes. `num_misses` is the number of
+// searches in a row without a match.
+__device__ inline WalkStep walk_window(const Window& window, const WalkRules& rules,
+                                       u32 num_misses) {
+    for (u32 lane = 0; lane < kWalkLanes;) {
+        const u32 next = first_of((window.have_match | window.pending) >> lane << lane);
+        if (!rules.ends_literals && num_misses + next - lane < 1u << rules.misses_to_skip_log2) {
+            // No position is skipped before the first with a match.
+            num_misses += next - lane;
+            lane = next;
+            if (lane == kWalkLanes) {
+                return {Outcome::kNoMatch, lane, num_misses, 0};
+            }
+        }
+        if (window.pending >> lane & 1) {
+            const u32 lanes = (2u << rules.lazy_steps) - 1;
+            return {Outcome::kPending, lane, 0, lanes << lane};
+        }
+        if (window.have_match >> lane & 1) {
+            return find_better(window, rules, lane);
+        }
+        lane += 1 + (++num_misses >> rules.misses_to_skip_log2);
+        // Under the strict rule, sequences may be added now, which change the window.
+        if (rules.ends_literals || lane >= kWalkLanes) {
+            return {Outcome::kNoMatch, lane, num_misses, 0};
+        }
+    }
+    return {};
+}
+
+// kWalkLanes lanes have the same values of all members, except for choice_ and is_pending_.
 template <typename Position, bool kEntropyCoded>
 class Walk {
   public:
@@ -80,15 +139,26 @@ class Walk {
         set_last_offset(0);
     }
 
-    // Cuts the block. Returns the number of sequences.
+    // Cuts the block. Returns the number of sequences. All lanes of the warp must call it.
     __device__ u32 run();
 
   private:
+    // The lane's number among those of the block.
+    __device__ static u32 lane() { return lane_id() % kWalkLanes; }
+    __device__ static u32 vote(bool holds) {
+        const u32 votes = __ballot_sync(kAllLanes, holds) >> (lane_id() - lane());
+        return kWalkLanes == kWarpSize ? votes : votes & ((1u << kWalkLanes % kWarpSize) - 1);
+    }
+    template <typename Value>
+    __device__ static Value value_of(Value value, u32 lane_of_block) {
+        return __shfl_sync(kAllLanes, value, lane_id() - lane() + lane_of_block % kWalkLanes);
+    }
+
+    __device__ bool is_done() const { return position_ >= num_linked_; }
     __device__ void look();
-    __device__ void vote();
-    __device__ void choose_pending(u32 first, u32 last);
-    __device__ bool find_first(u32& lane);
-    __device__ u32 defer(u32 lane);
+    __device__ Window window() const;
+    __device__ WalkStep find_step();
+    __device__ void take(const WalkStep& step, u32 length, u32 offset);
     __device__ void end_long_literals();
     __device__ void emit(u32 position, u32 length, u32 offset);
     __device__ void push(u32 literal_length, u32 match_length, u32 match_offset);
@@ -101,29 +171,21 @@ class Walk {
     const u64* matches_;
     Text text_;
     WalkRules rules_;
-    Sequences sequences_;
-    u32 position_ = 0;         // of lane 0 in the window
+    u64* sequences_;
+    u32 num_sequences_ = 0;
+    u32 position_ = 0;         // of the first lane in the window
     u32 anchor_ = 0;           // start of the literals that belong to no sequence yet
     u32 num_misses_ = 0;       // number of searches in a row without a match
     u32 high_water_mark_ = 0;  // these two as in shared_
     u32 last_offset_ = 0;
     Choice choice_{};
     bool is_pending_ = false;
-    // Lanes whose position has a match; those that must choose it when the walk comes to them;
-    // those with a match that is taken at once; and those with a better match at the next position,
-    // or at the second next. Where a lane or one of these two is pending, the last two may be
-    // wrong.
-    u32 have_match_ = 0;
-    u32 pending_ = 0;
-    u32 is_nice_ = 0;
-    u32 better_next_ = 0;
-    u32 better_second_ = 0;
 };
 
-// Looks at the 32 positions from position_ on. Only finds out which of them must choose.
+// Looks at the positions of the window. Only finds out which of them must choose.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::look() {
-    const u32 position = position_ + lane_id();
+    const u32 position = position_ + lane();
     choice_ = Choice{};
     is_pending_ = false;
     if (position < num_linked_) {
@@ -133,97 +195,44 @@ __device__ inline void Walk<Position, kEntropyCoded>::look() {
                               position - found.offset + found.length <= high_water_mark_;
         is_pending_ = !is_legal || (kEntropyCoded && may_repeat(text_, position, last_offset_));
     }
-    vote();
 }
 
 template <typename Position, bool kEntropyCoded>
-__device__ inline void Walk<Position, kEntropyCoded>::vote() {
-    const u32 lane = lane_id();
+__device__ inline Window Walk<Position, kEntropyCoded>::window() const {
     const Match& match = choice_.match;
-    have_match_ = __ballot_sync(kAllLanes, match.length != 0);
-    pending_ = __ballot_sync(kAllLanes, is_pending_);
-    is_nice_ = __ballot_sync(kAllLanes, match.length >= rules_.search.nice_length);
-    const int next = __shfl_sync(kAllLanes, choice_.long_gain, lane + 1);
-    better_next_ = __ballot_sync(kAllLanes, next > match.gain + kLazyBias);
-    if (rules_.lazy_steps > 1) {
-        const int second = __shfl_sync(kAllLanes, choice_.long_gain, lane + 2);
-        better_second_ = __ballot_sync(kAllLanes, second > match.gain + 2 * kLazyBias);
+    Window window{vote(match.length != 0), vote(is_pending_),
+                  vote(match.length >= rules_.search.nice_length), 0, 0};
+    const int next = value_of(choice_.long_gain, lane() + 1);
+    window.better_next = vote(next > match.gain + kLazyBias);
+    if (rules_.lazy_steps == kMaxLazySteps) {
+        const int second = value_of(choice_.long_gain, lane() + 2);
+        window.better_second = vote(second > match.gain + 2 * kLazyBias);
     }
+    return window;
 }
 
-// The lanes from `first` to `last` choose their matches, if they have not yet. All lanes must call
-// it.
+// Walks through the window. Lanes that are pending choose, if the walk comes to them.
 template <typename Position, bool kEntropyCoded>
-__device__ inline void Walk<Position, kEntropyCoded>::choose_pending(u32 first, u32 last) {
-    const u32 lane = lane_id();
-    if (lane >= first && lane <= last && is_pending_) {
-        choice_ = choose_match<Position, kEntropyCoded>(shared_, position_ + lane, choice_.match);
-        is_pending_ = false;
-    }
-    vote();
-}
-
-// Finds the first position that the parser takes a match at: its lane in the window. Otherwise
-// moves the window and returns false.
-template <typename Position, bool kEntropyCoded>
-__device__ inline bool Walk<Position, kEntropyCoded>::find_first(u32& lane) {
-    for (lane = 0; lane < kWarpSize;) {
-        const u32 next = first_of((have_match_ | pending_) >> lane << lane);
-        if (!rules_.ends_literals && num_misses_ + next - lane < 1u << rules_.misses_to_skip_log2) {
-            // No position is skipped before the first with a match.
-            num_misses_ += next - lane;
-            lane = next;
-            if (lane == kWarpSize) {
-                break;
-            }
+__device__ inline WalkStep Walk<Position, kEntropyCoded>::find_step() {
+    for (;;) {
+        const WalkStep step = walk_window(window(), rules_, num_misses_);
+        const bool chooses = !is_done() && is_pending_ && (step.wanted >> lane() & 1) != 0;
+        if (!__any_sync(kAllLanes, chooses)) {
+            return step;
         }
-        if (pending_ >> lane & 1) {
-            choose_pending(lane, lane + rules_.lazy_steps);
-        }
-        if (have_match_ >> lane & 1) {
-            return true;
-        }
-        lane += 1 + (++num_misses_ >> rules_.misses_to_skip_log2);
-        if (rules_.ends_literals) {
-            break;  // the sequences that this may add change what the other lanes have seen
+        if (chooses) {
+            choice_ =
+                choose_match<Position, kEntropyCoded>(shared_, position_ + lane(), choice_.match);
+            is_pending_ = false;
         }
     }
-    position_ = min(position_ + lane, size_);
-    end_long_literals();
-    return false;
 }
 
-// Goes on from the match of `lane` to a better one after it, as long as there is one. To do so, it
-// may move the window. Returns the lane of the last one.
-template <typename Position, bool kEntropyCoded>
-__device__ inline u32 Walk<Position, kEntropyCoded>::defer(u32 lane) {
-    const u32 most = rules_.lazy_steps;
-    while (most != 0 && (is_nice_ >> lane & 1) == 0) {
-        if (lane + most >= kWarpSize) {
-            position_ += lane;
-            lane = 0;
-            look();
-            if (pending_ & 1) {
-                choose_pending(0, most);
-            }
-        }
-        if (pending_ & ((1u << most) - 1) << (lane + 1)) {
-            choose_pending(lane + 1, lane + most);
-        }
-        const u32 step = better_next_ >> lane & 1 ? 1 : better_second_ >> lane & 1 ? 2 : 0;
-        if (step == 0) {
-            break;
-        }
-        lane += step;
-    }
-    return lane;
-}
-
-// These three change what all lanes read from shared memory.
+// These change what the lanes read from shared memory when they choose.
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::restart_group() {
     high_water_mark_ = anchor_;
-    if (lane_id() == 0) {
+    if (lane() == 0) {
         shared_.group.restart(anchor_);
     }
 }
@@ -231,7 +240,7 @@ __device__ inline void Walk<Position, kEntropyCoded>::restart_group() {
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::set_last_offset(u32 offset) {
     last_offset_ = offset;
-    if (lane_id() == 0) {
+    if (lane() == 0) {
         shared_.last_offset = offset;
     }
 }
@@ -240,21 +249,24 @@ __device__ inline void Walk<Position, kEntropyCoded>::set_last_offset(u32 offset
 template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u32 match_length,
                                                            u32 match_offset) {
-    sequences_.push(literal_length, match_length, match_offset);
-    __syncwarp();  // no lane chooses any more
+    if (lane() == 0) {
+        sequences_[num_sequences_] = match_offset |
+                                     static_cast<u64>(match_length) << kPackedMatchLengthShift |
+                                     static_cast<u64>(literal_length) << kPackedLiteralLengthShift;
+    }
+    ++num_sequences_;
     if (match_length != 0) {
         set_last_offset(match_offset);
-        if (lane_id() == 0) {
+        if (lane() == 0) {
             shared_.group.add(anchor_ - match_length, anchor_);
         }
     }
-    if (sequences_.count() % kNumSubBlocks == 0) {
+    if (num_sequences_ % kNumSubBlocks == 0) {
         set_last_offset(0);
     }
-    if (sequences_.count() % (1u << rules_.group_size_log2) == 0) {
+    if (num_sequences_ % (1u << rules_.group_size_log2) == 0) {
         restart_group();
     }
-    __syncwarp();
 }
 
 // Under the strict rule, a group must end before anything can be copied from it, also if it finds
@@ -284,24 +296,39 @@ __device__ inline void Walk<Position, kEntropyCoded>::emit(u32 position, u32 len
     push(literal_length, length, offset);
 }
 
+// Does a step that is not pending.
+template <typename Position, bool kEntropyCoded>
+__device__ inline void Walk<Position, kEntropyCoded>::take(const WalkStep& step, u32 length,
+                                                           u32 offset) {
+    num_misses_ = step.num_misses;
+    if (step.outcome == Outcome::kMatch) {
+        emit(position_ + step.lane, length, offset);
+        position_ = anchor_;
+        return;
+    }
+    position_ = min(position_ + step.lane, size_);
+    if (step.outcome == Outcome::kNoMatch) {
+        end_long_literals();
+    }
+}
+
 template <typename Position, bool kEntropyCoded>
 __device__ inline u32 Walk<Position, kEntropyCoded>::run() {
-    while (position_ < num_linked_) {
+    __syncwarp();
+    while (__any_sync(kAllLanes, !is_done())) {
         look();
-        u32 lane = 0;
-        if (!find_first(lane)) {
-            continue;
+        const WalkStep step = find_step();
+        const u32 length = value_of(choice_.match.length, step.lane);
+        const u32 offset = value_of(choice_.match.offset, step.lane);
+        if (!is_done()) {
+            take(step, length, offset);
         }
-        num_misses_ = 0;
-        lane = defer(lane);
-        emit(position_ + lane, __shfl_sync(kAllLanes, choice_.match.length, lane),
-             __shfl_sync(kAllLanes, choice_.match.offset, lane));
-        position_ = anchor_;
+        __syncwarp();
     }
     if (anchor_ < size_) {
         emit(size_, 0, 0);
     }
-    return sequences_.count();
+    return num_sequences_;
 }
 
 // What the kernels get; the pointers are those of the batch.
@@ -319,16 +346,15 @@ struct WalkBatch {
 template <typename Position>
 __device__ inline void walk_batch(const WalkBatch<Position>& batch, bool is_bit,
                                   const WalkRules& rules, uint4* shared_memory) {
-    const u32 warp = threadIdx.x / kWarpSize;
-    const u32 index = blockIdx.x * kWalkWarps + warp;
-    if (static_cast<u64>(index) * batch.block_size >= batch.content_size) {
-        return;
-    }
+    const u32 block_of_cta = threadIdx.x / kWalkLanes;
+    const u32 index = blockIdx.x * (kWalkThreads / kWalkLanes) + block_of_cta;
+    const bool exists = static_cast<u64>(index) * batch.block_size < batch.content_size;
     WalkShared<Position>& shared = *reinterpret_cast<WalkShared<Position>*>(
-        shared_memory + warp * (kWalkBytesPerWarp / sizeof(uint4)));
+        shared_memory + block_of_cta * (kWalkBytesPerBlock / sizeof(uint4)));
     const u64 first = index * items_per_block(batch.block_size);
-    if (lane_id() == 0) {
-        shared.block = block_of(index, batch.content, batch.content_size, batch.block_size);
+    if (threadIdx.x % kWalkLanes == 0) {
+        shared.block = exists ? block_of(index, batch.content, batch.content_size, batch.block_size)
+                              : ParseBlock{batch.content, 0, 0};
         shared.input = {batch.input.links + first,
                         rules.search.finds_short ? batch.input.short_links + first : nullptr,
                         is_bit ? batch.input.sums + first : nullptr, batch.input.matches + first};
@@ -338,7 +364,7 @@ __device__ inline void walk_batch(const WalkBatch<Position>& batch, bool is_bit,
     u64* const sequences = batch.sequences + static_cast<u64>(index) * batch.max_sequences;
     const u32 count = is_bit ? Walk<Position, true>(shared, rules, sequences).run()
                              : Walk<Position, false>(shared, rules, sequences).run();
-    if (lane_id() == 0) {
+    if (exists && threadIdx.x % kWalkLanes == 0) {
         batch.num_sequences[index] = count;
     }
 }

@@ -80,9 +80,9 @@ class Engine(Protocol):
         """
 
     def allocate(self, size: int) -> memoryview:
-        """Returns a buffer of `size` bytes for the `out` of decode_blocks.
+        """Returns a buffer of `size` bytes for the `out` of decode_blocks, or the stream of encode_blocks.
 
-        decode_blocks accepts any writable memory, but writes fastest to a buffer from here.
+        They accept any memory, but are fastest with a buffer from here.
         """
 
     def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:

@@ -1,6 +1,6 @@
 """Encodes batches of blocks on one GPU, with the bytes of the CPU engine.
 
-A batch is cut into slices. A slice is copied to pinned memory and to the device, parsed, encoded, decoded again and
+A batch is cut into slices. A slice is copied from pinned memory to the device, parsed, encoded, decoded again and
 compared, and its payloads are copied back. Then host threads add headers and checksums. Each slot has a stream: while
 one slice is parsed, which leaves much of the device idle, others are copied, parsed, encoded, or framed.
 """
@@ -20,6 +20,7 @@ from gompfs._native import codec as _codec
 from gompfs.codec import Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.cuda import is_pinned
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import Slot
 from gompfs.gpu.encode_kernels import (
@@ -128,9 +129,11 @@ class GpuEncoder:
 
     def _start(self, slot: Slot, content: memoryview, block_size: int, options: CodecOptions) -> _Slice:
         """Copies a slice to the device, and queues all its kernels."""
-        with cupy.cuda.Device(self._number):
-            staged = slot.pinned("content", len(content))
-        self._stage(content, staged)
+        staged = np.frombuffer(content, np.uint8)
+        if not is_pinned(staged):
+            with cupy.cuda.Device(self._number):
+                staged = slot.pinned("content", len(content))
+            self._stage(content, staged)
         with self._arrays, slot.stream:
             return self._queue(slot, content, staged, block_size, options)
 

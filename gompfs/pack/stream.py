@@ -66,8 +66,8 @@ class StreamWriter:
         self._codec = codec
         self._max_part_size = part_size
         self._batch_size = max(engine.encode_batch_bytes // block_size, 1) * block_size
-        self._waiting: list[bytes | memoryview] = []  # less than a batch, in pieces
-        self._waiting_size = 0
+        self._batch: memoryview | None = None  # the next batch, of which _num_filled bytes are there
+        self._num_filled = 0
         self._max_batches = engine.num_encode_batches + 1
         self._executor = ThreadPoolExecutor(engine.num_encode_batches, thread_name_prefix="gompfs-encode")
         self._batches: deque[Future[list[EncodedBlock]]] = deque()
@@ -89,7 +89,7 @@ class StreamWriter:
         return sum(size for _, size in self.parts) + self._part_size
 
     def append(self, data: bytes | memoryview) -> int:
-        """Append bytes, which must not change later. Returns the address of the first, relative to the segment."""
+        """Append bytes. Returns the address of the first, relative to the segment."""
         start = self.address
         view = memoryview(data)
         while len(view):
@@ -102,24 +102,22 @@ class StreamWriter:
 
     def _append_to_part(self, data: memoryview) -> None:
         self._part_size += len(data)
-        self._waiting.append(data)
-        self._waiting_size += len(data)
-        if self._waiting_size >= self._batch_size:
-            waiting = memoryview(b"".join(self._waiting))
-            end = len(waiting) // self._batch_size * self._batch_size
-            for start in range(0, end, self._batch_size):
-                self._submit(waiting[start : start + self._batch_size])
-            self._waiting = [bytes(waiting[end:])]
-            self._waiting_size = len(waiting) - end
+        while len(data):
+            if self._batch is None:
+                self._batch = self._engine.allocate(self._batch_size)
+            piece = data[: self._batch_size - self._num_filled]
+            self._batch[self._num_filled : self._num_filled + len(piece)] = piece
+            self._num_filled += len(piece)
+            data = data[len(piece) :]
+            if self._num_filled == self._batch_size:
+                self._submit(self._batch)
 
     def end_part(self, kind: PartKind = PartKind.DATA) -> None:
         """End the open part, if it has bytes: the next byte begins a new block."""
         if not self._part_size:
             return
-        if self._waiting_size:
-            self._submit(b"".join(self._waiting))
-            self._waiting = []
-            self._waiting_size = 0
+        if self._batch is not None:
+            self._submit(self._batch[: self._num_filled])
         self.parts.append((kind, self._part_size))
         self._part_starts.append(self._part_start)
         self._part_start += -(-self._part_size // self._block_size) * self._block_size
@@ -151,7 +149,9 @@ class StreamWriter:
         """Stop compressing. Nothing more is written."""
         self._executor.shutdown(cancel_futures=True)
 
-    def _submit(self, batch: bytes | memoryview) -> None:
+    def _submit(self, batch: memoryview) -> None:
+        self._batch = None
+        self._num_filled = 0
         while len(self._batches) >= self._max_batches:
             self._collect()
         self._batches.append(

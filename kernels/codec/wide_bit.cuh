@@ -25,18 +25,6 @@ struct BitWideShared {
     bool is_open;
 };
 
-__device__ inline u64 pack_sequence(const LaneSequence& sequence) {
-    return static_cast<u64>(sequence.literal_length) << kPackedLiteralLengthShift |
-           static_cast<u64>(sequence.match_length) << kPackedMatchLengthShift |
-           sequence.match_offset;
-}
-
-__device__ inline LaneSequence unpack_sequence(u64 packed) {
-    return {static_cast<u32>(packed >> kPackedLiteralLengthShift),
-            static_cast<u32>(packed >> kPackedMatchLengthShift) & kPackedMatchLengthMask,
-            static_cast<u32>(packed)};
-}
-
 // Copies the payload to the memory for bytes of output. Returns the number of bytes copied: 0 if it
 // is too large. Ends with a barrier.
 __device__ inline u32 copy_payload(const BlockTask& task, WideShared& shared) {
@@ -79,7 +67,8 @@ __device__ inline void decode_sequences(BitStreams& in, const BitWideShared& sha
         const LaneSequence sequence =
             decode_sequence(in, load_sequence_bits(in), shared.codes, shared.classes,
                             row + lane < in.num_sequences);
-        sequences[row - first + lane] = pack_sequence(sequence);
+        sequences[row - first + lane] =
+            pack_sequence(sequence.literal_length, sequence.match_length, sequence.match_offset);
     }
 }
 
@@ -89,8 +78,9 @@ __device__ inline bool lay_out_all(WideShared& shared, const u64* sequences, u32
                                    u32 num_literals) {
     for (u32 first = 0; first < count; first += blockDim.x) {
         const u32 index = first + threadIdx.x;
-        LaneSequence sequence =
-            index < count ? unpack_sequence(sequences[index]) : LaneSequence{0, 0, 0};
+        const UnpackedSequence unpacked = unpack_sequence(index < count ? sequences[index] : 0);
+        LaneSequence sequence{unpacked.literal_length, unpacked.match_length,
+                              unpacked.match_offset};
         repeat_offset(sequence);
         if (!lay_out(shared, sequence, size, num_literals)) {
             return false;

@@ -104,18 +104,6 @@ __device__ inline void for_each_row(const Item* items, ItemRange range, Take&& t
     }
 }
 
-struct EncodedSequence {
-    u32 literal_length;
-    u32 match_length;
-    u32 match_offset;
-};
-
-__device__ inline EncodedSequence unpack(u64 packed) {
-    return {static_cast<u32>(packed >> kPackedLiteralLengthShift),
-            static_cast<u32>(packed >> kPackedMatchLengthShift) & kPackedMatchLengthMask,
-            static_cast<u32>(packed)};
-}
-
 // The sum of a value over all lanes of the warps before this one, and over all warps.
 struct WarpSums {
     u32 before;
@@ -150,7 +138,7 @@ struct WarpStart {
 __device__ inline WarpStart find_start(const EncodeTask& task, u32* scratch) {
     u32 literals = 0, bytes = 0;
     for_each_row(task.sequences, range_of_warp(task.num_sequences), [&](u64 packed, bool) {
-        const EncodedSequence sequence = unpack(packed);
+        const UnpackedSequence sequence = unpack_sequence(packed);
         literals += sequence.literal_length;
         bytes += sequence.literal_length + sequence.match_length;
     });
@@ -163,7 +151,7 @@ __device__ inline WarpStart find_start(const EncodeTask& task, u32* scratch) {
 // the block. Lane i takes every 32nd literal of the row, whatever sequences they belong to. Moves
 // `at` to the next row.
 template <class Take>
-__device__ inline void for_each_literal(const u8* content, const EncodedSequence& sequence,
+__device__ inline void for_each_literal(const u8* content, const UnpackedSequence& sequence,
                                         WarpStart& at, Take&& take) {
     const u32 lane = lane_id();
     const u32 length = sequence.literal_length + sequence.match_length;

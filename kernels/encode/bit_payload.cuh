@@ -87,7 +87,7 @@ __device__ inline Field offset_field(u32 match_offset) {
 }
 
 // The fields of the sequence of each lane of a row. All lanes call it.
-__device__ inline SequenceFields fields_of(const EncodedSequence& sequence,
+__device__ inline SequenceFields fields_of(const UnpackedSequence& sequence,
                                            const u8* match_classes) {
     u32 literal_class = 0;
 #pragma unroll
@@ -118,7 +118,7 @@ __device__ inline SequenceFields fields_of(const EncodedSequence& sequence,
 __device__ inline void count_symbols(const EncodeTask& task, WarpStart at,
                                      BitEncodeShared& shared) {
     for_each_row(task.sequences, range_of_warp(task.num_sequences), [&](u64 packed, bool exists) {
-        const EncodedSequence sequence = unpack(packed);
+        const UnpackedSequence sequence = unpack_sequence(packed);
         const SequenceFields fields = fields_of(sequence, shared.match_class);
         if (exists) {
             atomicAdd(&shared.counts[fields.token.symbol], 1u);
@@ -165,7 +165,7 @@ static_assert(kMaxLiteralBits == kMaxTokenBits && kMaxTokenBits <= static_cast<i
 __device__ inline void measure(const EncodeTask& task, u32 num_literals, BitEncodeShared& shared) {
     u32 sequence_bits = 0, literal_bits = 0;
     for_each_row(task.sequences, range_of_warp(task.num_sequences), [&](u64 packed, bool exists) {
-        const SequenceFields fields = fields_of(unpack(packed), shared.match_class);
+        const SequenceFields fields = fields_of(unpack_sequence(packed), shared.match_class);
         if (exists) {
             sequence_bits +=
                 shared.codewords[fields.token.symbol].num_bits + fields.token.num_extra_bits +
@@ -252,7 +252,7 @@ __device__ inline void write_items(const EncodeTask& task, u32 num_literals, u32
     u32* const words = reinterpret_cast<u32*>(task.payload);
     LaneBits sequence_bits(words, sequences);
     for_each_row(task.sequences, range_of_warp(task.num_sequences), [&](u64 packed, bool exists) {
-        const SequenceFields fields = fields_of(unpack(packed), shared.match_class);
+        const SequenceFields fields = fields_of(unpack_sequence(packed), shared.match_class);
         if (exists) {
             put_field(sequence_bits, fields.token, shared.codewords);
             put_field(sequence_bits, fields.offset, shared.codewords);

@@ -19,15 +19,15 @@ namespace gompfs {
 
 constexpr unsigned kEncodeByteBytes = kEncodeWarps * sizeof(u32);
 
-__device__ inline u32 match_code(const EncodedSequence& sequence) {
+__device__ inline u32 match_code(const UnpackedSequence& sequence) {
     return sequence.match_length == 0 ? 0 : sequence.match_length - kByteMinMatchLength + 1;
 }
 
-__device__ inline bool extends_literals(const EncodedSequence& sequence) {
+__device__ inline bool extends_literals(const UnpackedSequence& sequence) {
     return sequence.literal_length >= kByteLiteralEscape;
 }
 
-__device__ inline bool extends_match(const EncodedSequence& sequence) {
+__device__ inline bool extends_match(const UnpackedSequence& sequence) {
     return match_code(sequence) >= kByteMatchEscape;
 }
 
@@ -40,7 +40,7 @@ struct StreamStarts {
 };
 
 // Writes the token, the offset and the extensions of a sequence.
-__device__ inline void write_sequence(const EncodedSequence& sequence, u32 index, u32 extension,
+__device__ inline void write_sequence(const UnpackedSequence& sequence, u32 index, u32 extension,
                                       const StreamStarts& out) {
     const u32 code = match_code(sequence);
     const u32 literal_field = min(sequence.literal_length, static_cast<u32>(kByteLiteralEscape));
@@ -62,7 +62,7 @@ __device__ inline void write_streams(const EncodeTask& task, WarpStart at, u32 e
     const ItemRange range = range_of_warp(task.num_sequences);
     u32 index = range.first + lane_id();
     for_each_row(task.sequences, range, [&](u64 packed, bool exists) {
-        const EncodedSequence sequence = unpack(packed);
+        const UnpackedSequence sequence = unpack_sequence(packed);
         const u32 own = extends_literals(sequence) + extends_match(sequence);
         const u32 through = inclusive_sum(own, lane_id());
         if (exists) {
@@ -81,7 +81,7 @@ __device__ inline u32 encode_byte_block(const EncodeBatch& batch, const EncodeTa
                                         const WarpStart& start, u32* scratch) {
     u32 own = 0;
     for_each_row(task.sequences, range_of_warp(task.num_sequences), [&](u64 packed, bool) {
-        own += extends_literals(unpack(packed)) + extends_match(unpack(packed));
+        own += extends_literals(unpack_sequence(packed)) + extends_match(unpack_sequence(packed));
     });
     const WarpSums extensions = sum_over_warps(own, scratch);
     const u32 size = kByteHeaderSize + 3 * task.num_sequences + extensions.all + start.num_literals;

@@ -250,9 +250,7 @@ template <typename Position, bool kEntropyCoded>
 __device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u32 match_length,
                                                            u32 match_offset) {
     if (lane() == 0) {
-        sequences_[num_sequences_] = match_offset |
-                                     static_cast<u64>(match_length) << kPackedMatchLengthShift |
-                                     static_cast<u64>(literal_length) << kPackedLiteralLengthShift;
+        sequences_[num_sequences_] = pack_sequence(literal_length, match_length, match_offset);
     }
     ++num_sequences_;
     if (match_length != 0) {

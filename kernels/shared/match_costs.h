@@ -6,12 +6,7 @@
 #pragma once
 
 #include "shared/format_constants.h"
-
-#if defined(__CUDACC__) || defined(__CUDACC_RTC__)
-#define GOMPFS_FUNCTION __device__ inline
-#else
-#define GOMPFS_FUNCTION constexpr
-#endif
+#include "shared/host_device.h"
 
 namespace gompfs {
 

@@ -23,14 +23,12 @@ namespace gompfs {
 namespace {
 
 std::uint64_t pack(const Sequence& sequence) {
-    return sequence.match_offset | std::uint64_t{sequence.match_length} << kPackedMatchLengthShift |
-           std::uint64_t{sequence.literal_length} << kPackedLiteralLengthShift;
+    return pack_sequence(sequence.literal_length, sequence.match_length, sequence.match_offset);
 }
 
 Sequence unpack(std::uint64_t packed) {
-    return {static_cast<std::uint32_t>(packed >> kPackedLiteralLengthShift),
-            static_cast<std::uint32_t>(packed >> kPackedMatchLengthShift) & kPackedMatchLengthMask,
-            static_cast<std::uint32_t>(packed)};
+    const UnpackedSequence sequence = unpack_sequence(packed);
+    return {sequence.literal_length, sequence.match_length, sequence.match_offset};
 }
 
 // Whether a payload of this codec can hold the sequence.

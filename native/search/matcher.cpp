@@ -22,6 +22,8 @@ constexpr std::size_t kStartsAtOnce = 4096;
 constexpr std::chrono::seconds kMaxTime{10};    // for one match in a text with long lines
 constexpr std::uint32_t kMaxSteps = 5'000'000;  // for the matches that begin at one position
 constexpr std::uint32_t kMaxHeap = 64 << 10;    // in KiB, where PCRE2 has no compiler
+// Shorter literals of a set are found too often to look for them first.
+constexpr std::size_t kShortestOfSet = 3;
 
 template <auto Free>
 struct FreeWith {
@@ -141,17 +143,10 @@ Matcher::Matcher(const PatternOptions& options) : is_multi_line_(options.is_mult
         return write_pcre(pattern, kind, options.bounds, is_multi_line_);
     };
     required_ = find_required_literals(pattern);
-    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
-                  required_.sets.front().literals.size() == 1;
-    const LiteralSet* best = nullptr;
-    for (const LiteralSet& set : required_.sets) {
-        if (set.literals.size() == 1 && (best == nullptr || set.shortest() > best->shortest())) {
-            best = &set;
-        }
-    }
-    if (best != nullptr) {
-        finder_.emplace(best->literals.front(), best->is_caseless);
-        finder_needs_ascii_ = best->has_unicode_case();
+    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any;
+    make_finder();
+    if (is_literal_) {
+        return;
     }
     if (matches_bytes(pattern)) {
         other_ = std::make_unique<CompiledPattern>(write(TextKind::bytes), false);
@@ -159,6 +154,39 @@ Matcher::Matcher(const PatternOptions& options) : is_multi_line_(options.is_mult
         ascii_ = std::make_unique<CompiledPattern>(write(TextKind::ascii), false);
         other_ = std::make_unique<CompiledPattern>(write(TextKind::utf8), true);
     }
+}
+
+// Chooses the set of literals that is probably found least often.
+void Matcher::make_finder() {
+    const LiteralSet* best = nullptr;
+    for (const LiteralSet& set : required_.sets) {
+        const bool is_single = set.literals.size() == 1;
+        if (!is_single && !is_literal_ && set.shortest() < kShortestOfSet) {
+            continue;
+        }
+        if (best == nullptr || std::pair(is_single, set.shortest()) >
+                                   std::pair(best->literals.size() == 1, best->shortest())) {
+            best = &set;
+        }
+    }
+    if (best == nullptr) {
+        return;
+    }
+    finder_needs_ascii_ = best->has_unicode_case();
+    if (best->literals.size() == 1) {
+        finder_.emplace(best->literals.front(), best->is_caseless);
+    } else {
+        set_finder_.emplace(*best);
+    }
+}
+
+std::optional<Match> Matcher::find_literal(std::string_view text, std::size_t from) const {
+    if (set_finder_) {
+        return set_finder_->find(text, from);
+    }
+    const std::size_t begin = finder_->find(text, from);
+    return begin == LiteralFinder::kNone ? std::nullopt
+                                         : std::optional(Match{begin, begin + finder_->size()});
 }
 
 Matcher::~Matcher() = default;
@@ -219,11 +247,7 @@ int MatchSession::match_in_steps(const CompiledPattern& pattern, std::string_vie
 
 std::optional<Match> MatchSession::find(std::string_view text, std::size_t from) {
     if (matcher_.is_literal_) {
-        const std::size_t begin = matcher_.finder_->find(text, from);
-        if (begin == LiteralFinder::kNone) {
-            return std::nullopt;
-        }
-        return Match{begin, begin + matcher_.finder_->size()};
+        return matcher_.find_literal(text, from);
     }
     const CompiledPattern& pattern =
         is_ascii_ && matcher_.ascii_ ? *matcher_.ascii_ : *matcher_.other_;
@@ -240,8 +264,8 @@ std::optional<Match> MatchSession::find(std::string_view text, std::size_t from)
 }
 
 std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::size_t from) {
-    const bool uses_finder =
-        matcher_.finder_ && !matcher_.is_literal_ && (is_ascii_ || !matcher_.finder_needs_ascii_);
+    const bool uses_finder = matcher_.has_finder() && !matcher_.is_literal_ &&
+                             (is_ascii_ || !matcher_.finder_needs_ascii_);
     if (!uses_finder) {
         std::optional<Match> match = find(text, from);
         // An empty match after the last line feed is in no line.
@@ -249,11 +273,11 @@ std::optional<Match> MatchSession::find_in_lines(std::string_view text, std::siz
         return is_in_line || (match && text.back() != '\n') ? match : std::nullopt;
     }
     for (;;) {
-        const std::size_t candidate = matcher_.finder_->find(text, from);
-        if (candidate == LiteralFinder::kNone) {
+        const std::optional<Match> candidate = matcher_.find_literal(text, from);
+        if (!candidate) {
             return std::nullopt;
         }
-        const Line line = line_at(text, candidate);
+        const Line line = line_at(text, candidate->begin);
         if (const auto match = find(text.substr(line.begin, line.size()))) {
             return Match{line.begin + match->begin, line.begin + match->end};
         }

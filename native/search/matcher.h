@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "search/literal_finder.h"
+#include "search/literal_set_finder.h"
+#include "search/match.h"
 #include "search/pcre_text.h"
 #include "search/required_literals.h"
 
@@ -31,10 +33,6 @@ struct PatternOptions {
     bool dot_takes_newline = false;
 };
 
-struct Match {
-    std::size_t begin, end;
-};
-
 class CompiledPattern;
 
 // Immutable, and used by any number of threads.
@@ -54,8 +52,14 @@ class Matcher {
 
     bool is_multi_line_;
     RequiredLiterals required_;
-    bool is_literal_;                      // whether the finder finds all matches
-    std::optional<LiteralFinder> finder_;  // of a literal that every match has
+    void make_finder();
+    bool has_finder() const { return finder_ || set_finder_; }
+    std::optional<Match> find_literal(std::string_view text, std::size_t from) const;
+
+    bool is_literal_;  // whether the finder finds all matches; then there is no compiled pattern
+    // Of a literal that every match has, or of several of which every match has one; or none.
+    std::optional<LiteralFinder> finder_;
+    std::optional<LiteralSetFinder> set_finder_;
     bool finder_needs_ascii_ = false;
     std::unique_ptr<CompiledPattern> ascii_, other_;  // the same pattern; no ascii_ for bytes
 };

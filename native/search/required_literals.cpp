@@ -15,8 +15,8 @@ namespace {
 
 using Kind = Node::Kind;
 
-constexpr std::size_t kMaxStrings = 64;         // of a concatenation
-constexpr std::size_t kMaxAlternatives = 4096;  // of an alternation
+constexpr std::size_t kMaxStrings = 64;            // of a concatenation
+constexpr std::size_t kMaxAlternatives = 1 << 20;  // of an alternation
 constexpr std::size_t kMaxLength = 256;
 constexpr std::size_t kMaxClass = 8;
 constexpr std::uint32_t kMaxRepeats = 16;

@@ -143,7 +143,9 @@ Matcher::Matcher(const PatternOptions& options) : is_multi_line_(options.is_mult
         return write_pcre(pattern, kind, options.bounds, is_multi_line_);
     };
     required_ = find_required_literals(pattern);
-    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any;
+    // In a search for lines, PCRE2 keeps line feeds out of matches.
+    is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
+                  (is_multi_line_ || !matches_newline(pattern));
     make_finder();
     if (is_literal_) {
         return;

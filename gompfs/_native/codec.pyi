@@ -15,6 +15,7 @@ class Codec(Enum):
     GOMPRESSO_BIT = 2
     GOMPRESSO_TADOC = 3
     HEAD = 4
+    GOMPRESSO_BIT_DICTIONARY = 5
 
 class BlockStatus(Enum):
     """The values of gompfs.codec.BlockStatus."""
@@ -61,6 +62,26 @@ class BufferPool:
     def drop_free(self) -> None:
         """Returns free memory to the system."""
 
+class Dictionary:
+    """Bytes from which matches of all blocks may copy; safe for any number of threads."""
+
+    def __init__(self, content: Buffer) -> None:
+        """Copies the bytes. Raises ValueError unless there are 1 byte to 1 MiB."""
+
+    @property
+    def content(self) -> bytes:
+        """A copy of the bytes."""
+    @property
+    def table(self) -> SymbolTable:
+        """What `decode_blocks` needs, in place of the symbols of a part."""
+
+def choose_dictionary(samples: Sequence[Buffer], size: int, num_threads: int) -> bytes:
+    """Returns at most `size` bytes of the samples that blocks of them have in common, the most useful first.
+
+    Returns fewer bytes, or none, if less occurs repeatedly. The same samples always give the same bytes. Raises
+    ValueError if `size` exceeds 1 MiB.
+    """
+
 def encode_blocks(
     stream: Buffer,
     block_size: int,
@@ -70,12 +91,15 @@ def encode_blocks(
     num_threads: int,
     group_size_log2: int = 2,
     strict_sources: bool = False,
+    dictionary: Dictionary | None = None,
 ) -> list[tuple[bytes, int, int]]:
     """Cuts `stream` into blocks and encodes each, with header. A block is stored if no payload would be smaller.
 
-    Returns each block with its codec and its uncompressed size.
+    Returns each block with its codec and its uncompressed size. With a dictionary, which the codec must be
+    gompresso-bit for, the codec is gompresso-bit-dictionary.
 
-    Raises ValueError for a block size, a level or a group size that does not exist.
+    Raises ValueError for a block size, a level or a group size that does not exist, and for a dictionary with another
+    codec.
     """
 
 def frame_payloads(
@@ -111,17 +135,18 @@ def decode_blocks(
     """Checks and decodes whole blocks one after another into `out`; returns a status (a BlockStatus) for each.
 
     With `sizes`, a block that should decode to another number of bytes has a bad header and `sizes[i]` zeros. A block
-    of gompresso-tadoc needs the symbols of its part, and no other may have them; otherwise its header is bad. Raises
-    ValueError if `out` is too small, or if there are not as many sizes or symbols as blocks.
+    of gompresso-tadoc needs the symbols of its part, one of gompresso-bit-dictionary needs its dictionary, and no other
+    may have them, except that stored blocks may have a dictionary; otherwise its header is bad. Raises ValueError if
+    `out` is too small, or if there are not as many sizes or symbols as blocks.
     """
 
 def read_headers(blocks: Sequence[Buffer], symbols: Sequence[object | None] | None = None) -> bytes:
     """Returns facts of each block, 24 bytes: four u32, then a u64.
 
     They are the status (a BlockStatus), codec, payload size, uncompressed size, and the checksum. All except the status
-    are 0 if the header cannot be read. The header of a block of gompresso-tadoc is bad without the symbols of its part,
-    and that of any other block with symbols. Raises ValueError if there are not as many symbols as blocks.
-    gompfs.codec.headers reads the facts as an array.
+    are 0 if the header cannot be read. A header is bad if the codec does not go with the symbols, see
+    `decode_blocks`. Raises ValueError if there are not as many symbols as blocks. gompfs.codec.headers reads the facts
+    as an array.
     """
 
 def are_possible_block_ranges(offsets: Buffer, sizes: Buffer, data_end: int) -> bool:

@@ -27,6 +27,8 @@ class Codec(IntEnum):
     """Text as a grammar, in format version 2. Blocks need the head of their part; other data is gompresso-bit."""
     HEAD = 4
     """The head of a part, which is no block of a stream."""
+    GOMPRESSO_BIT_DICTIONARY = 5
+    """gompresso-bit with matches from the dictionary of the archive, in format version 2."""
 
     @property
     def label(self) -> str:

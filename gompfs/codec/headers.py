@@ -22,8 +22,9 @@ def read_headers(
 ) -> NDArray[np.void]:
     """Returns one record per block, with these fields:
 
-    - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header, and for a
-      block of gompresso-tadoc without the symbols of its part, and for a block of another codec with symbols.
+    - status: a BlockStatus. It is BAD_HEADER also if the block's size differs from the size in its header, for a block
+      of gompresso-tadoc without the symbols of its part, for one of gompresso-bit-dictionary without its dictionary,
+      and for a block of another codec with them, unless it is a stored one with a dictionary.
     - codec, payload_size, uncompressed_size: sizes in bytes; 0 if there is no valid header.
     - checksum: the block_xxh3 of the header. This function does not compare it with the block.
     """

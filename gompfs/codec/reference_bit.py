@@ -1,4 +1,7 @@
-"""Readable decoder of gompresso-bit (docs/format.md; Gompresso, Sitaridi et al. 2016, section 3)."""
+"""Readable decoder of gompresso-bit (docs/format.md; Gompresso, Sitaridi et al. 2016, section 3).
+
+gompresso-bit-dictionary has more offset symbols, which stand for addresses in the dictionary (docs/format-2-codec.md).
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ from gompfs.codec.constants import (
     MAX_SIZE_WIDTH,
     MAX_TOKEN_BITS,
     MIN_GROUP_SIZE_LOG2,
+    NUM_DICTIONARY_SYMBOLS,
     NUM_LENGTH_SYMBOLS,
     NUM_LITERAL_SYMBOLS,
     NUM_MATCH_CLASSES,
@@ -37,8 +41,11 @@ from gompfs.codec.sequences import DecodedPayload, PayloadError, Sequence
 _HEADER = struct.Struct("<BBBBIIIII")
 
 
-def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
-    """Returns the sequences and literals of a payload. Raises PayloadError if it is invalid."""
+def read_bit_payload(payload: bytes, uncompressed_size: int, dictionary: bytes | None = None) -> DecodedPayload:
+    """Returns the sequences and literals of a payload, which is of gompresso-bit-dictionary if there is a dictionary.
+
+    Raises PayloadError if it is invalid.
+    """
     if len(payload) < BIT_HEADER_SIZE + BIT_PADDING:
         raise PayloadError("the payload ends inside its header")
     flags, group_size_log2, *widths, num_sequences, num_literals, base, literal_base, codes_size = (
@@ -53,7 +60,9 @@ def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
     stream_start = BIT_HEADER_SIZE + codes_size
     if stream_start > len(payload) - BIT_PADDING:
         raise PayloadError("the code lengths do not fit into the payload")
-    literal_code, token_code, offset_code = _read_codes(payload[BIT_HEADER_SIZE:stream_start])
+    literal_code, token_code, offset_code = _read_codes(
+        payload[BIT_HEADER_SIZE:stream_start], NUM_OFFSET_SYMBOLS + (NUM_DICTIONARY_SYMBOLS if dictionary else 0)
+    )
     if (num_literals and literal_code.is_empty) or (num_sequences and token_code.is_empty):
         raise PayloadError("there are items, but no codewords for them")
     stream = payload[stream_start : len(payload) - BIT_PADDING]
@@ -61,17 +70,17 @@ def read_bit_payload(payload: bytes, uncompressed_size: int) -> DecodedPayload:
     sequences = _read_sequences(sequence_blocks, num_sequences, token_code, offset_code)
     literals = bytes(literal_blocks.read_array(num_literals, literal_code.read))
     literal_blocks.check_ends()
-    return DecodedPayload(bool(flags), group_size_log2, sequences, literals)
+    return DecodedPayload(bool(flags), group_size_log2, sequences, literals, dictionary or b"")
 
 
-def _read_codes(code_lengths: bytes) -> tuple[CanonicalCode, CanonicalCode, CanonicalCode]:
+def _read_codes(code_lengths: bytes, num_offset_symbols: int) -> tuple[CanonicalCode, CanonicalCode, CanonicalCode]:
     """Returns the codes of literals, tokens and offsets.
 
     Their code lengths are stored one after another, Huffman-coded themselves.
     """
     bits = BitReader(code_lengths)
     length_code = CanonicalCode([bits.take(LENGTH_FIELD_BITS) for _ in range(NUM_LENGTH_SYMBOLS)], MAX_LENGTH_BITS)
-    count = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS + NUM_OFFSET_SYMBOLS
+    count = NUM_LITERAL_SYMBOLS + NUM_TOKEN_SYMBOLS + num_offset_symbols
     lengths: list[int] = []
     while len(lengths) < count:
         symbol = length_code.read(bits)
@@ -110,7 +119,12 @@ def _read_sequences(
             sequences.append(Sequence(literal_length, 0, 0))
             return
         match_length = MATCH_CLASS_BASE[match_class] + bits.take(MATCH_CLASS_EXTRA_BITS[match_class])
-        last_offset = _read_offset(bits, offset_code) or last_offset
+        symbol = offset_code.read(bits)
+        if symbol >= NUM_OFFSET_SYMBOLS:  # last_offset stays: it is never an address
+            address = _read_address(bits, symbol - NUM_OFFSET_SYMBOLS)
+            sequences.append(Sequence(literal_length, match_length, -1 - address))
+            return
+        last_offset = _read_offset(bits, symbol) or last_offset
         if last_offset == 0:
             raise PayloadError("the first match of a row repeats an offset")
         sequences.append(Sequence(literal_length, match_length, last_offset))
@@ -120,10 +134,15 @@ def _read_sequences(
     return sequences
 
 
-def _read_offset(bits: BitReader, code: CanonicalCode) -> int:
+def _read_offset(bits: BitReader, symbol: int) -> int:
     """Returns a match offset, or 0 if the previous offset is repeated."""
-    symbol = code.read(bits)
     if symbol == OFFSET_SYMBOL_REPEAT:
         return 0
     num_extra_bits, half = divmod(symbol - 1, 2)
     return ((2 + half) << num_extra_bits) - 1 + bits.take(num_extra_bits)
+
+
+def _read_address(bits: BitReader, symbol: int) -> int:
+    """Returns an address in the dictionary; `symbol` is counted from the first one of the dictionary."""
+    num_extra_bits, quarter = divmod(symbol, 4)
+    return ((4 + quarter) << num_extra_bits) - 4 + bits.take(num_extra_bits)

@@ -13,7 +13,8 @@ class PayloadError(ValueError):
 class Sequence(NamedTuple):
     """`literal_length` literals, then a copy of `match_length` bytes from `match_offset` bytes back in the output.
 
-    A sequence without a match has a match_length and match_offset of 0.
+    A sequence without a match has a match_length and match_offset of 0. A match from the dictionary has
+    the match_offset -1 - address.
     """
 
     literal_length: int
@@ -29,6 +30,7 @@ class DecodedPayload:
     group_size_log2: int
     sequences: list[Sequence]
     literals: bytes
+    dictionary: bytes = b""
 
     def expand(self, uncompressed_size: int) -> bytes:
         """Returns the bytes of the block. Raises PayloadError unless there are exactly `uncompressed_size` of them."""
@@ -42,6 +44,12 @@ class DecodedPayload:
             output += self.literals[next_literal : next_literal + literal_length]
             next_literal += literal_length
             if match_length == 0:
+                continue
+            if match_offset < 0:
+                address = -1 - match_offset
+                if address + match_length > len(self.dictionary):
+                    raise PayloadError("a match ends after the dictionary")
+                output += self.dictionary[address : address + match_length]
                 continue
             if not 0 < match_offset <= len(output):
                 raise PayloadError("a match begins before the block")

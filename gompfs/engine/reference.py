@@ -59,7 +59,7 @@ class ReferenceEngine:
         verify: bool = False,
     ) -> list[BlockStatus]:
         """See Engine.decode_blocks."""
-        parts = [None] * len(blocks) if symbols is None else cast("Sequence[Part | None]", symbols)
+        parts = [None] * len(blocks) if symbols is None else cast("Sequence[Part | bytes | None]", symbols)
         if len(parts) != len(blocks):
             raise ValueError("each block needs the symbols of its part")
         with self.decode_work[self.name].batch(len(blocks), len(out)):
@@ -70,7 +70,7 @@ class ReferenceEngine:
         blocks: Sequence[Buffer],
         out: memoryview,
         sizes: Sequence[int] | None,
-        parts: Sequence[Part | None],
+        parts: Sequence[Part | bytes | None],
         *,
         verify: bool,
     ) -> list[BlockStatus]:
@@ -82,9 +82,9 @@ class ReferenceEngine:
             payload = bytes(memoryview(blocks[index])[BLOCK_HEADER_SIZE:])
             try:
                 content[:] = (
-                    decode_payload(header.codec, payload, header.uncompressed_size)
-                    if part is None
-                    else decode_tadoc(payload, header.uncompressed_size, part)
+                    decode_tadoc(payload, header.uncompressed_size, part)
+                    if isinstance(part, Part)
+                    else decode_payload(header.codec, payload, header.uncompressed_size, part)
                 )
             except PayloadError:
                 statuses[index] = BlockStatus.BAD_PAYLOAD
@@ -98,7 +98,7 @@ class ReferenceEngine:
 
 
 def _check_headers(
-    blocks: Sequence[Buffer], sizes: Sequence[int] | None, parts: Sequence[Part | None]
+    blocks: Sequence[Buffer], sizes: Sequence[int] | None, parts: Sequence[Part | bytes | None]
 ) -> tuple[list[BlockHeader | None], list[BlockStatus]]:
     """Returns the header (None if unreadable) and the status of each block, after its checksum was compared."""
     if sizes is not None and len(sizes) != len(blocks):
@@ -108,15 +108,20 @@ def _check_headers(
     for index, (block, part) in enumerate(zip(blocks, parts, strict=True)):
         header, status = check_block(block)
         has_size = header is None or sizes is None or header.uncompressed_size == sizes[index]
-        # All blocks of a part that has a head are gompresso-tadoc, and no others.
-        is_allowed = header is None or (
-            header.codec <= Codec.GOMPRESSO_BIT if part is None else header.codec is Codec.GOMPRESSO_TADOC
-        )
-        if not (has_size and is_allowed):
+        if not (has_size and (header is None or _is_allowed(header.codec, part))):
             header, status = None, BlockStatus.BAD_HEADER
         headers.append(header)
         statuses.append(status)
     return headers, statuses
+
+
+def _is_allowed(codec: Codec, part: Part | bytes | None) -> bool:
+    """Returns whether a block may have the codec, with the part that has its symbols, the dictionary, or neither."""
+    if part is None:
+        return codec <= Codec.GOMPRESSO_BIT
+    if isinstance(part, Part):
+        return codec is Codec.GOMPRESSO_TADOC
+    return codec in {Codec.STORED, Codec.GOMPRESSO_BIT_DICTIONARY}
 
 
 def _cut(out: memoryview, sizes: Sequence[int]) -> list[memoryview]:

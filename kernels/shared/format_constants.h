@@ -74,6 +74,13 @@ constexpr int kBitMaxMatchLength = 171 + 255;
 // + b.
 constexpr int kOffsetSymbolRepeat = 0;
 
+// gompresso-bit-dictionary: gompresso-bit with more offset symbols, for matches from the
+// dictionary. Symbol kNumOffsetSymbols + s has s / 4 extra bits and stands for the addresses from
+// ((4 + s % 4)
+// << (s / 4)) - 4 on.
+constexpr int kNumDictionarySymbols = 73;
+constexpr int kMaxDictionarySize = 1 << 20;
+
 // Code lengths are stored under a code of their own. Its symbols 0 to 10 are lengths; the others
 // are runs.
 constexpr int kNumLengthSymbols = 14;

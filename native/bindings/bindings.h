@@ -9,6 +9,7 @@ namespace gompfs {
 // gompfs._native.codec
 void bind_buffer_pool(nanobind::module_& codec);
 void bind_codec_blocks(nanobind::module_& codec);
+void bind_codec_dictionary(nanobind::module_& codec);
 void bind_codec_sequences(nanobind::module_& codec);
 void bind_decode_work(nanobind::module_& codec);
 

@@ -14,6 +14,7 @@
 #include "bindings/interruptible.h"
 #include "bindings/shared_symbols.h"
 #include "codec/block_batch.h"
+#include "codec/dictionary.h"
 #include "codec/payload.h"
 
 namespace nb = nanobind;
@@ -30,13 +31,14 @@ nb::tuple with_facts(nb::bytes block) {
 
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
                 bool dependency_elimination, unsigned num_threads, int group_size_log2,
-                bool strict_sources) {
+                bool strict_sources, const Dictionary* dictionary) {
     const BufferView view(stream, PyBUF_SIMPLE);
-    const EncodeOptions options{codec, level, dependency_elimination, group_size_log2,
-                                strict_sources};
+    EncodeOptions options{codec, level, dependency_elimination, group_size_log2, strict_sources};
     std::vector<std::vector<std::uint8_t>> blocks;
-    run_interruptibly(
-        [&] { blocks = encode_blocks(view.bytes(), block_size, options, num_threads); });
+    run_interruptibly([&] {
+        options.dictionary = dictionary == nullptr ? nullptr : &dictionary->search();
+        blocks = encode_blocks(view.bytes(), block_size, options, num_threads);
+    });
     nb::list result;
     for (const auto& block : blocks) {
         result.append(with_facts(to_bytes(block)));
@@ -111,23 +113,32 @@ nb::bytes decode(nb::sequence blocks, nb::handle out, bool verify, unsigned num_
     return to_bytes(statuses);
 }
 
+// What `symbols` is: None, a SymbolTable, or a head that is not opened yet.
+Supplement supplement_of(nb::handle symbols) {
+    if (symbols.is_none()) {
+        return Supplement::none;
+    }
+    const SharedSymbols* shared = nullptr;
+    return nb::try_cast(symbols, shared) ? supplement_of(shared->table.get()) : Supplement::symbols;
+}
+
 nb::bytes read_headers(nb::sequence blocks, const nb::object& symbols) {
-    std::vector<bool> have_symbols(nb::len(blocks));
+    std::vector<Supplement> supplements(nb::len(blocks), Supplement::none);
     if (!symbols.is_none()) {
-        have_symbols.clear();
+        supplements.clear();
         for (const nb::handle each : nb::cast<nb::sequence>(symbols)) {
-            have_symbols.push_back(!each.is_none());
+            supplements.push_back(supplement_of(each));
         }
     }
-    if (have_symbols.size() != nb::len(blocks)) {
+    if (supplements.size() != nb::len(blocks)) {
         throw nb::value_error("each block needs the symbols of its part");
     }
     std::vector<BlockFacts> facts;
     facts.reserve(nb::len(blocks));
     for (nb::handle block : blocks) {
-        const bool has_symbols = have_symbols[facts.size()];
+        const Supplement supplement = supplements[facts.size()];
         // One view at a time: there may be 100,000 blocks.
-        facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes(), has_symbols));
+        facts.push_back(read_facts(BufferView(block, PyBUF_SIMPLE).bytes(), supplement));
     }
     return nb::bytes(facts.data(), facts.size() * sizeof(BlockFacts));
 }
@@ -181,7 +192,8 @@ void bind_codec_blocks(nb::module_& codec) {
         .value("GOMPRESSO_BYTE", Codec::gompresso_byte)
         .value("GOMPRESSO_BIT", Codec::gompresso_bit)
         .value("GOMPRESSO_TADOC", Codec::gompresso_tadoc)
-        .value("HEAD", Codec::head);
+        .value("HEAD", Codec::head)
+        .value("GOMPRESSO_BIT_DICTIONARY", Codec::gompresso_bit_dictionary);
     nb::enum_<BlockStatus>(codec, "BlockStatus")
         .value("OK", BlockStatus::ok)
         .value("BAD_HEADER", BlockStatus::bad_header)
@@ -190,7 +202,8 @@ void bind_codec_blocks(nb::module_& codec) {
         .value("BAD_CONTENT", BlockStatus::bad_content);
     codec.def("encode_blocks", &encode, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a,
-              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);
+              "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false,
+              "dictionary"_a.none() = nb::none());
     codec.def("frame_payloads", &frame, "stream"_a, "block_size"_a, "codec"_a, "level"_a,
               "dependency_elimination"_a, "num_threads"_a, "packed"_a, "sizes"_a, "failed"_a,
               "group_size_log2"_a = kDefaultGroupSizeLog2, "strict_sources"_a = false);

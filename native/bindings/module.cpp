@@ -44,10 +44,10 @@ NB_MODULE(_native, module) {
     nb::register_exception_translator(gompfs::translate_exception);
     module.def("cancel_all", [] { gompfs::Cancellation::of_process().cancel(); });
     // A class must be defined before a function whose signature names it.
-    gompfs::add_submodule(module, "codec",
-                          "Codecs: batches of blocks, encoded and decoded on several threads.",
-                          {gompfs::bind_decode_work, gompfs::bind_buffer_pool,
-                           gompfs::bind_codec_blocks, gompfs::bind_codec_sequences});
+    gompfs::add_submodule(
+        module, "codec", "Codecs: batches of blocks, encoded and decoded on several threads.",
+        {gompfs::bind_decode_work, gompfs::bind_buffer_pool, gompfs::bind_codec_dictionary,
+         gompfs::bind_codec_blocks, gompfs::bind_codec_sequences});
     gompfs::add_submodule(
         module, "grammar", "Word grammars: built, read and checked on several threads.",
         {gompfs::bind_grammar_builder, gompfs::bind_grammar, gompfs::bind_text_check});

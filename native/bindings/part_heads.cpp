@@ -82,8 +82,10 @@ nb::object expansions_of(const SharedSymbols& shared) {
 }
 
 nb::object pool_of(const SharedSymbols& shared) {
-    const auto& pool = shared.table->pool;
-    return to_view(shared, std::span(pool.data(), pool.size() - SymbolTable::kPoolMargin));
+    const SymbolTable& table = *shared.table;
+    const std::size_t size = table.is_dictionary() ? table.dictionary_size
+                                                   : table.pool.size() - SymbolTable::kPoolMargin;
+    return to_view(shared, std::span(table.pool.data(), size));
 }
 
 nb::object code_of(const SharedSymbols& shared) {

@@ -22,10 +22,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "codec/dictionary_search.h"
 #include "codec/literal_costs.h"
 #include "codec/match_length.h"
 #include "codec/parser.h"
 #include "codec/position_links.h"
+#include "shared/dictionary_addresses.h"
 #include "shared/match_costs.h"
 
 namespace gompfs {
@@ -84,6 +86,15 @@ class BestMatches {
         return gain > 0 ? Match{length, offset, gain} : Match{};
     }
 
+    // The best match of at least four bytes from a dictionary, if it gains more than `match`, else
+    // `match`. The position must be followed by DictionarySearch::kReadLength bytes.
+    Match better(std::uint32_t position, const DictionarySearch& dictionary,
+                 const Match& match) const;
+
+    void prefetch(std::uint32_t position, const DictionarySearch& dictionary) const {
+        dictionary.prefetch(bytes_ + position);
+    }
+
   private:
     static constexpr int kHashBits = sizeof(Position) == 2 ? kNarrowHashBits : kWideHashBits;
     static constexpr Position kNone = kNoLink<Position>;
@@ -101,6 +112,11 @@ class BestMatches {
             return literal_costs_.of(position, length);
         }
         return static_cast<int>(length) * kPlainLiteralCost;
+    }
+    // What an address in a dictionary costs: its symbol has a codeword, and a bit less than the
+    // bits of the address follow.
+    static int address_cost(std::uint32_t address) {
+        return kCostOfBit * (2 + bits_of(address + 4));
     }
     int gain_of(std::uint32_t position, std::uint32_t length, std::uint32_t offset) const {
         return literals_cost(position, length) - match_length_cost<kEntropyCoded>(length) -
@@ -231,6 +247,36 @@ Match BestMatches<Position, kEntropyCoded>::repeat(std::uint32_t position,
     return {
         length, offset,
         literals_cost(position, length) - match_length_cost<kEntropyCoded>(length) - kRepeatCost};
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::better(std::uint32_t position,
+                                                   const DictionarySearch& dictionary,
+                                                   const Match& match) const {
+    const std::uint8_t* const here = bytes_ + position;
+    const Bytes content = dictionary.content();
+    const std::uint32_t limit = limit_of(position);
+    Match found = match;
+    std::uint32_t length = kHashedLength - 1;
+    dictionary.for_each(here, [&](std::uint32_t address) {
+        const std::uint8_t* const source = content.data() + address;
+        const std::uint32_t longest =
+            std::min(limit, static_cast<std::uint32_t>(content.size()) - address);
+        if (length >= longest || source[length] != here[length]) {
+            return;
+        }
+        const std::uint32_t longer = common_length(source, here, longest);
+        if (longer <= length) {
+            return;
+        }
+        length = longer;
+        const int cost = match_length_cost<kEntropyCoded>(length) + address_cost(address);
+        const int gain = literals_cost(position, length) - cost;
+        if (gain > found.gain) {
+            found = {length, address | kFromDictionary, gain};
+        }
+    });
+    return found;
 }
 
 }  // namespace gompfs

@@ -7,6 +7,7 @@
 
 #include "codec/codec.h"
 #include "codec/parser.h"
+#include "codec/symbol_table.h"
 
 namespace gompfs {
 
@@ -15,7 +16,7 @@ ParserLimits bit_parser_limits(const EncodeOptions& options);
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,
                                      const ParserLimits& limits);
 
-// See decode_payload.
-bool decode_bit(Bytes payload, MutableBytes content);
+// See decode_payload. With a dictionary, decodes a payload of gompresso-bit-dictionary.
+bool decode_bit(Bytes payload, MutableBytes content, const SymbolTable* dictionary = nullptr);
 
 }  // namespace gompfs

@@ -35,7 +35,8 @@ SymbolCounts count_symbols(Bytes content, const std::vector<Sequence>& sequences
         const Sequence& sequence = sequences[index];
         last_offset = index % kNumSubBlocks == 0 ? 0 : last_offset;
         const CodedSequence fields = code_sequence(sequence, sequence.match_offset == last_offset);
-        last_offset = fields.has_match ? sequence.match_offset : last_offset;
+        last_offset =
+            fields.has_match ? last_offset_after(last_offset, sequence.match_offset) : last_offset;
         ++counts[kFirstToken + fields.token.symbol];
         counts[kFirstOffset + fields.offset.symbol] += fields.has_match;
         for (std::uint32_t left = sequence.literal_length; left > 0; --left) {
@@ -51,13 +52,16 @@ BitCosts estimate_costs(const SymbolCounts& counts) {
     BitCosts costs;
     estimate_code(all.subspan(kFirstLiteral, kNumLiteralSymbols), costs.literal.data());
     estimate_code(all.subspan(kFirstToken, kNumTokenSymbols), costs.token.data());
-    estimate_code(all.subspan(kFirstOffset, kNumOffsetSymbols), costs.offset.data());
+    estimate_code(all.subspan(kFirstOffset, kNumAllOffsetSymbols), costs.offset.data());
     for (int symbol = 0; symbol < kNumTokenSymbols; ++symbol) {
         costs.token[symbol] += kBitCost * (kLiteralClassExtraBits[symbol / kNumMatchClasses] +
                                            kMatchClassExtraBits[symbol % kNumMatchClasses]);
     }
     for (int symbol = kOffsetSymbolRepeat + 1; symbol < kNumOffsetSymbols; ++symbol) {
         costs.offset[symbol] += kBitCost * ((symbol - 1) / 2);
+    }
+    for (unsigned symbol = kFirstDictionarySymbol; symbol < kNumAllOffsetSymbols; ++symbol) {
+        costs.offset[symbol] += kBitCost * static_cast<int>(dictionary_extra_bits(symbol));
     }
     return costs;
 }

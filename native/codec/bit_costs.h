@@ -16,7 +16,7 @@ constexpr std::int32_t kBitCost = 64;  // costs are in 1/64 bit
 struct BitCosts {
     std::array<std::int32_t, kNumLiteralSymbols> literal;
     std::array<std::int32_t, kNumTokenSymbols> token;
-    std::array<std::int32_t, kNumOffsetSymbols> offset;
+    std::array<std::int32_t, kNumAllOffsetSymbols> offset;
 };
 
 // Counts the symbols that would be written for `content` if it were encoded as these sequences.

@@ -10,16 +10,22 @@
 // fields (bit_row.h), then their bytes (copy_row). Reads past the end of a sub-block are harmless,
 // because the payload ends with padding; after the last row every sub-block must have ended exactly
 // where its size says, otherwise the payload is refused.
+//
+// gompresso-bit-dictionary is the same payload with more offset symbols. Whether a match comes from
+// the dictionary cannot be predicted, so the fast loop has no branch on it: both sources are
+// computed, and a mask chooses.
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
 
 #include "codec/bit_codec.h"
+#include "codec/bit_fields.h"
 #include "codec/bit_row.h"
 #include "codec/bit_stream.h"
 #include "codec/copy.h"
 #include "codec/huffman.h"
+#include "codec/symbol_table.h"
 #include "common/little_endian.h"
 #include "shared/format_constants.h"
 
@@ -28,7 +34,7 @@ namespace {
 
 // The offset entry used if the payload has no offset code. No block is that large, so it is refused
 // as an invalid match offset.
-constexpr std::uint64_t kImpossibleOffset = ~std::uint64_t{0} << 32;
+constexpr std::uint64_t kImpossibleOffset = std::uint64_t{kFromDictionary - 1} << 32;
 
 bool is_empty(std::span<const std::uint8_t> lengths) {
     return std::all_of(lengths.begin(), lengths.end(),
@@ -41,6 +47,10 @@ constexpr std::size_t kFastLiterals = 16;
 std::uint32_t literal_length_of(std::uint64_t sequence) { return sequence & 0xffff; }
 std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) & 0xffff; }
 
+std::uint32_t offset_of(std::uint64_t sequence) {
+    return static_cast<std::uint32_t>(sequence >> 32);
+}
+
 // Copies a sequence that the fast loop cannot handle. Not inlined, so that the fast loop stays
 // small.
 [[gnu::noinline]] bool copy_slowly(std::uint64_t sequence, std::uint32_t offset,
@@ -49,6 +59,59 @@ std::uint32_t match_length_of(std::uint64_t sequence) { return (sequence >> 16) 
     return copy_sequence_checked(literal_length_of(sequence), match_length_of(sequence), offset,
                                  literals_end, content, at);
 }
+
+// Likewise for a sequence whose match comes from the dictionary.
+[[gnu::noinline]] bool copy_slowly_from(const SymbolTable& dictionary, std::uint64_t sequence,
+                                        const std::uint8_t* literals_end, MutableBytes content,
+                                        CopyCursor& at) {
+    const std::uint32_t address = offset_of(sequence) & ~kFromDictionary;
+    const std::uint32_t match_length = match_length_of(sequence);
+    if (address + match_length > dictionary.dictionary_size ||
+        !copy_slowly(sequence & 0xffff, 0, literals_end, content, at) ||
+        match_length > static_cast<std::size_t>(content.data() + content.size() - at.output)) {
+        return false;
+    }
+    at.output = std::copy_n(dictionary.pool.data() + address, match_length, at.output);
+    return true;
+}
+
+// Where the fast loop finds the sources of matches.
+class Sources {
+  public:
+    Sources(const std::uint8_t* content, const SymbolTable* dictionary)
+        : content_(content),
+          dictionary_(dictionary != nullptr ? dictionary->pool.data() : nullptr) {}
+
+    // Whether a match at `match` may have the offset. True for all addresses of the dictionary.
+    template <bool kHasDictionary>
+    [[gnu::always_inline]] bool may_have(const std::uint8_t* match, std::uint32_t offset) const {
+        const auto reach = static_cast<std::size_t>(match - content_);
+        return offset <= (kHasDictionary ? reach | from_dictionary(offset) : reach);
+    }
+
+    // The source of a match, without a branch: match - offset, or an address of the dictionary.
+    template <bool kHasDictionary>
+    [[gnu::always_inline]] const std::uint8_t* of(const std::uint8_t* match,
+                                                  std::uint32_t offset) const {
+        if constexpr (!kHasDictionary) {
+            return match - offset;
+        }
+        const std::uint64_t mask = from_dictionary(offset);
+        const auto in_content = reinterpret_cast<std::uintptr_t>(match) - offset;
+        const auto in_dictionary =
+            reinterpret_cast<std::uintptr_t>(dictionary_) + (offset & ~kFromDictionary);
+        return reinterpret_cast<const std::uint8_t*>((in_content & ~mask) | (in_dictionary & mask));
+    }
+
+    // All ones for an offset from the dictionary, else 0.
+    static std::uint64_t from_dictionary(std::uint32_t offset) {
+        return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(offset)} >> 63);
+    }
+
+  private:
+    const std::uint8_t* const content_;
+    const std::uint8_t* const dictionary_;
+};
 
 struct Decoder {
     // The decoder is reused from block to block, so that tables and scratch memory are not
@@ -64,6 +127,7 @@ struct Decoder {
     std::uint32_t num_literals;
     const std::uint8_t* stream;
     std::uint32_t stream_bits;
+    const SymbolTable* dictionary;  // null for a payload without a dictionary
 
     bool read_header(Bytes payload, std::size_t content_size);
     bool read_codes(Bytes code_lengths);
@@ -71,6 +135,10 @@ struct Decoder {
                     const std::array<int, 2>& widths);
     bool decode_literals();
     bool decode_sequences(MutableBytes content);
+    bool decode_sequences_with_dictionary(MutableBytes content);
+    template <bool kHasDictionary>
+    bool decode_rows(MutableBytes content);
+    template <bool kHasDictionary>
     bool copy_row(const std::uint64_t* fields, int count, MutableBytes content, CopyCursor& at);
 };
 
@@ -98,10 +166,13 @@ bool Decoder::read_header(Bytes payload, std::size_t content_size) {
 }
 
 bool Decoder::read_codes(Bytes code_lengths) {
-    std::array<std::uint8_t, kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols> lengths;
+    std::array<std::uint8_t, kNumSymbols> all_lengths;
+    const std::size_t num_offsets = num_offset_symbols(dictionary != nullptr);
+    const std::span<std::uint8_t> lengths =
+        std::span(all_lengths).first(kFirstOffset + num_offsets);
     const std::span<const std::uint8_t> literal(lengths.data(), kNumLiteralSymbols);
     const std::span<const std::uint8_t> token(literal.end(), kNumTokenSymbols);
-    const std::span<const std::uint8_t> offset(token.end(), kNumOffsetSymbols);
+    const std::span<const std::uint8_t> offset(token.end(), num_offsets);
     const auto literal_entry = [&](std::size_t symbol) {
         return static_cast<std::uint16_t>(symbol | literal[symbol] << 8);
     };
@@ -190,7 +261,9 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
     return all_positions == literal_ends;
 }
 
-// Copies the sequences of one row; fields[lane] is the sequence of a lane.
+// Copies the sequences of one row; fields[lane] is the sequence of a lane. The fast loop may copy
+// zeros from after the end of the dictionary: then the row is refused in the end.
+template <bool kHasDictionary>
 [[gnu::always_inline]] inline bool Decoder::copy_row(const std::uint64_t* fields, int count,
                                                      MutableBytes content, CopyCursor& at) {
     const std::uint8_t* const start = content.data();
@@ -200,7 +273,9 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
         std::min<std::size_t>(content.size(), kFastLiterals + kBitMaxMatchLength + kCopyMargin);
     const std::uint8_t* const fast_literals_end =
         literals_end - std::min<std::size_t>(num_literals, kFastLiterals);
+    const Sources sources(start, dictionary);
     std::uint32_t last_offset = 0;
+    std::uint32_t farthest = 0;  // end of a match in the dictionary; ignores offsets in the content
     for (int lane = 0; lane < count; ++lane) {
         // The fast loop uses local copies of the cursor: a cursor that is passed by reference lives
         // in memory instead of registers.
@@ -209,33 +284,45 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_literals() {
             const std::uint64_t sequence = fields[lane];
             const std::uint32_t literal_length = literal_length_of(sequence);
             const std::uint32_t match_length = match_length_of(sequence);
-            const std::uint32_t offset_field = static_cast<std::uint32_t>(sequence >> 32);
+            const std::uint32_t offset_field = offset_of(sequence);
             const std::uint32_t offset = offset_field != 0 ? offset_field : last_offset;
             std::uint8_t* const match = output + literal_length;
             if (literal_length > kFastLiterals || match_length == 0 || offset < kMinFastOffset ||
-                offset > static_cast<std::size_t>(match - start)) [[unlikely]] {
+                !sources.may_have<kHasDictionary>(match, offset)) [[unlikely]] {
                 break;
             }
             prefetch_output(output);
             copy_fixed<kFastLiterals>(output, literal);
-            copy_match_fast(match, offset, match_length);
-            last_offset = offset;
+            copy_match_fast(match, sources.of<kHasDictionary>(match, offset), match_length);
+            if constexpr (kHasDictionary) {
+                farthest = std::max(farthest, offset + match_length);
+                last_offset = is_from_dictionary(offset) ? last_offset : offset;
+            } else {
+                last_offset = offset;
+            }
             literal += literal_length;
             output = match + match_length;
         }
         at = {output, literal};
         if (lane < count) {
-            const std::uint32_t offset_field = static_cast<std::uint32_t>(fields[lane] >> 32);
+            const std::uint32_t offset_field = offset_of(fields[lane]);
+            if (kHasDictionary && is_from_dictionary(offset_field)) {
+                if (!copy_slowly_from(*dictionary, fields[lane], literals_end, content, at)) {
+                    return false;
+                }
+                continue;
+            }
             last_offset = offset_field != 0 ? offset_field : last_offset;
             if (!copy_slowly(fields[lane], last_offset, literals_end, content, at)) {
                 return false;
             }
         }
     }
-    return true;
+    return !kHasDictionary || farthest <= (kFromDictionary | dictionary->dictionary_size);
 }
 
-GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
+template <bool kHasDictionary>
+[[gnu::always_inline]] inline bool Decoder::decode_rows(MutableBytes content) {
     Positions positions = sequence_starts;
     SequenceRow row;
     const RowTables tables{stream, token_table.data(), offset_table.data()};
@@ -245,7 +332,7 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
         const int count =
             static_cast<int>(std::min<std::uint32_t>(kNumSubBlocks, num_sequences - first));
         if (decode_row(tables, positions.data(), count, row.data()) > stream_bits ||
-            !copy_row(row.data(), count, content, at)) {
+            !copy_row<kHasDictionary>(row.data(), count, content, at)) {
             return false;
         }
     }
@@ -253,13 +340,23 @@ GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
            at.literal == literals.data() + num_literals && positions == sequence_ends;
 }
 
+GOMPFS_TARGET_CLONES bool Decoder::decode_sequences(MutableBytes content) {
+    return decode_rows<false>(content);
+}
+
+GOMPFS_TARGET_CLONES bool Decoder::decode_sequences_with_dictionary(MutableBytes content) {
+    return decode_rows<true>(content);
+}
+
 }  // namespace
 
-bool decode_bit(Bytes payload, MutableBytes content) {
+bool decode_bit(Bytes payload, MutableBytes content, const SymbolTable* dictionary) {
     // A pointer: in a shared library each access to a thread_local object is a function call.
     thread_local const auto decoder = std::make_unique<Decoder>();
+    decoder->dictionary = dictionary;
     return decoder->read_header(payload, content.size()) && decoder->decode_literals() &&
-           decoder->decode_sequences(content);
+           (dictionary == nullptr ? decoder->decode_sequences(content)
+                                  : decoder->decode_sequences_with_dictionary(content));
 }
 
 }  // namespace gompfs

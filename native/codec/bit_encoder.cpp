@@ -56,7 +56,7 @@ class BitEncoder {
 
     void collect(Bytes content, const std::vector<Sequence>& sequences);
     void copy_literals(Bytes content, std::size_t position, std::size_t count);
-    void build_codes();
+    void build_codes(bool has_dictionary);
     void build_code(int first, int count, int max_bits);
     void measure();
     void write_sequences(BitWriter& out) const;
@@ -101,7 +101,7 @@ void BitEncoder::collect(Bytes content, const std::vector<Sequence>& sequences) 
         const std::uint32_t offset = fields.has_match ? kFirstOffset + fields.offset.symbol
                                                       : static_cast<std::uint32_t>(kNoOffset);
         if (fields.has_match) {
-            last_offset = sequence.match_offset;
+            last_offset = last_offset_after(last_offset, sequence.match_offset);
             ++counts_[offset];
         }
         ++counts_[token];
@@ -128,10 +128,10 @@ void BitEncoder::build_code(int first, int count, int max_bits) {
     }
 }
 
-void BitEncoder::build_codes() {
+void BitEncoder::build_codes(bool has_dictionary) {
     build_code(kFirstLiteral, kNumLiteralSymbols, kMaxLiteralBits);
     build_code(kFirstToken, kNumTokenSymbols, kMaxTokenBits);
-    build_code(kFirstOffset, kNumOffsetSymbols, kMaxOffsetBits);
+    build_code(kFirstOffset, num_offset_symbols(has_dictionary), kMaxOffsetBits);
 }
 
 // Computes the sizes of the sub-blocks.
@@ -192,10 +192,12 @@ std::size_t total_bits(const SubBlockSizes& sizes, const SizeFrame& frame) {
 
 std::vector<std::uint8_t> BitEncoder::encode(Bytes content, const std::vector<Sequence>& sequences,
                                              const ParserLimits& limits) {
+    const bool has_dictionary = limits.dictionary != nullptr;
     collect(content, sequences);
-    build_codes();
+    build_codes(has_dictionary);
     measure();
-    const std::vector<std::uint8_t> code_lengths = write_code_lengths(lengths_);
+    const std::vector<std::uint8_t> code_lengths = write_code_lengths(
+        std::span(lengths_).first(kFirstOffset + num_offset_symbols(has_dictionary)));
     const SizeFrame sequence_frame = size_frame(sequence_sizes_);
     const SizeFrame literal_frame = size_frame(literal_sizes_);
     const std::size_t stream_start = kBitHeaderSize + code_lengths.size();
@@ -224,9 +226,15 @@ std::vector<std::uint8_t> BitEncoder::encode(Bytes content, const std::vector<Se
 }  // namespace
 
 ParserLimits bit_parser_limits(const EncodeOptions& options) {
-    return {
-        kBitMinMatchLength,      kBitMaxLiteralLength,           kBitMaxMatchLength,     1u << 20,
-        options.group_size_log2, options.dependency_elimination, options.strict_sources, true};
+    return {.min_match_length = kBitMinMatchLength,
+            .max_literal_length = kBitMaxLiteralLength,
+            .max_match_length = kBitMaxMatchLength,
+            .max_match_offset = 1u << 20,
+            .group_size_log2 = options.group_size_log2,
+            .dependency_elimination = options.dependency_elimination,
+            .strict_sources = options.strict_sources,
+            .entropy_coded = true,
+            .dictionary = options.dictionary};
 }
 
 std::vector<std::uint8_t> encode_bit(Bytes content, const std::vector<Sequence>& sequences,

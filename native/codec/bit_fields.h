@@ -8,6 +8,7 @@
 
 #include "codec/bit_stream.h"
 #include "codec/parser.h"
+#include "shared/dictionary_addresses.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
@@ -16,7 +17,13 @@ namespace gompfs {
 constexpr int kFirstLiteral = 0;
 constexpr int kFirstToken = kNumLiteralSymbols;
 constexpr int kFirstOffset = kNumLiteralSymbols + kNumTokenSymbols;
-constexpr int kNumSymbols = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols;
+// The offset symbols of the dictionary come last; without a dictionary there are none of them.
+constexpr int kNumAllOffsetSymbols = kNumOffsetSymbols + kNumDictionarySymbols;
+constexpr int kNumSymbols = kNumLiteralSymbols + kNumTokenSymbols + kNumAllOffsetSymbols;
+
+constexpr int num_offset_symbols(bool has_dictionary) {
+    return has_dictionary ? kNumAllOffsetSymbols : kNumOffsetSymbols;
+}
 
 using SymbolCounts = std::array<std::uint32_t, kNumSymbols>;
 
@@ -34,12 +41,12 @@ struct CodedSequence {
     bool has_match;
 };
 
-using ClassTable = std::array<std::uint8_t, 512>;
+using ClassOfLength = std::array<std::uint8_t, 512>;
 
 // The class of each value; classes from `first` on begin at base[class].
 template <typename Base, std::size_t Size>
-constexpr ClassTable class_table(const Base (&base)[Size], std::size_t first) {
-    ClassTable table{};
+constexpr ClassOfLength class_table(const Base (&base)[Size], std::size_t first) {
+    ClassOfLength table{};
     for (std::size_t value = 0; value < table.size(); ++value) {
         std::size_t found = first;
         while (found + 1 < Size && base[found + 1] <= value) {
@@ -50,10 +57,27 @@ constexpr ClassTable class_table(const Base (&base)[Size], std::size_t first) {
     return table;
 }
 
-inline constexpr ClassTable kLiteralClassOf = class_table(kLiteralClassBase, 0);
-inline constexpr ClassTable kMatchClassOf = class_table(kMatchClassBase, 1);
+inline constexpr ClassOfLength kLiteralClassOf = class_table(kLiteralClassBase, 0);
+inline constexpr ClassOfLength kMatchClassOf = class_table(kMatchClassBase, 1);
+
+constexpr bool is_from_dictionary(std::uint32_t offset) { return (offset & kFromDictionary) != 0; }
+
+// The last match offset of a row after a match: one from the dictionary is never repeated.
+constexpr std::uint32_t last_offset_after(std::uint32_t last_offset, std::uint32_t offset) {
+    return is_from_dictionary(offset) ? last_offset : offset;
+}
+
+inline Field address_field(std::uint32_t address) {
+    const int num_extra_bits = std::bit_width(address + 4) - 3;
+    const std::uint32_t quarter = ((address + 4) >> num_extra_bits) & 3;
+    return {kFirstDictionarySymbol + 4 * static_cast<std::uint32_t>(num_extra_bits) + quarter,
+            static_cast<std::uint32_t>(low_bits(address + 4, num_extra_bits)), num_extra_bits};
+}
 
 inline Field offset_field(std::uint32_t offset, bool repeat) {
+    if (is_from_dictionary(offset)) {
+        return address_field(offset & ~kFromDictionary);
+    }
     if (repeat) {
         return {kOffsetSymbolRepeat, 0, 0};
     }

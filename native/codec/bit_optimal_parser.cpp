@@ -48,10 +48,14 @@ void guess_sequences(std::uint32_t size, const MatchTable& matches,
                      std::vector<Sequence>& sequences) {
     const auto longest = [&](std::uint32_t position) {
         const std::span<const FoundMatch> found = matches.at(position);
-        return found.empty() ? FoundMatch{0, 0} : found.back();
+        const std::span<const FoundMatch> others = matches.from_dictionary(position);
+        const FoundMatch match = found.empty() ? FoundMatch{0, 0} : found.back();
+        const FoundMatch other = others.empty() ? FoundMatch{0, 0} : others.back();
+        return other.length > match.length + 1 ? other : match;
     };
     const auto pays = [](const FoundMatch& match) {
-        return static_cast<std::uint32_t>(std::bit_width(match.offset)) + 3 <= 4 * match.length;
+        const int num_bits = std::bit_width(match.offset & ~kFromDictionary);
+        return static_cast<std::uint32_t>(num_bits) + 3 <= 4 * match.length;
     };
     sequences.clear();
     std::uint32_t anchor = 0;
@@ -85,7 +89,11 @@ void parse_bit_block_optimally(Bytes content, const ParserLimits& limits,
     const auto size = static_cast<std::uint32_t>(content.size());
     const std::uint32_t sample_begin = size - size / kSampleShare;
     auto& [matches, parser] = *workspace;
-    matches.fill(content, limits, effort);
+    ParserLimits packed_limits = limits;
+    if (limits.dictionary != nullptr) {
+        packed_limits.max_match_offset = kFirstCandidate - 1;
+    }
+    matches.fill(content, packed_limits, effort);
     guess_sequences(size, matches, sequences);
     SymbolCounts counts = count_symbols(content, sequences);
     const auto parse_from = [&](std::uint32_t first) {

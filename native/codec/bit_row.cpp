@@ -6,6 +6,7 @@
 
 #include "codec/bit_stream.h"
 #include "codec/copy.h"
+#include "shared/dictionary_addresses.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -128,6 +129,13 @@ std::uint64_t token_entry(std::size_t symbol, std::uint64_t codeword_bits) {
 std::uint64_t offset_entry(std::size_t symbol, std::uint64_t codeword_bits) {
     if (symbol == kOffsetSymbolRepeat) {
         return codeword_bits | codeword_bits << 16;
+    }
+    if (symbol >= kFirstDictionarySymbol) {
+        const auto dictionary_symbol = static_cast<unsigned>(symbol);
+        const std::uint64_t extra_bits = dictionary_extra_bits(dictionary_symbol);
+        const std::uint64_t base = kFromDictionary + first_dictionary_address(dictionary_symbol);
+        return codeword_bits | extra_bits << 8 | (codeword_bits + extra_bits) << 16 |
+               base << kOffsetShift;
     }
     const std::uint64_t extra_bits = (symbol - 1) / 2;
     const std::uint64_t base = ((2 + ((symbol - 1) & 1)) << extra_bits) - 1;

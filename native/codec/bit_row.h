@@ -14,7 +14,8 @@ namespace gompfs {
 using Positions = std::array<std::uint32_t, kNumSubBlocks>;  // in bits from the start of the stream
 
 // One sequence of each sub-block: literal_length | match_length << 16 | match_offset << 32. A
-// match_offset of 0 repeats the previous match offset.
+// match_offset of 0 repeats the previous match offset; one from a dictionary has the bit
+// kFromDictionary.
 using SequenceRow = std::array<std::uint64_t, kNumSubBlocks>;
 
 // A token entry holds, from the lowest bit: the literal base (16 bits), the match base (16 bits),

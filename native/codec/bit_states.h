@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codec/bit_fields.h"
+#include "codec/dictionary_search.h"
 #include "shared/format_constants.h"
 
 namespace gompfs {
@@ -35,6 +36,12 @@ constexpr std::uint32_t kLengthsMask[] = {15, 15, 511};
 constexpr std::int32_t pack_link(std::uint32_t match_length, std::uint32_t match_offset) {
     return static_cast<std::int32_t>(match_offset << 12 | match_length << kClassShift);
 }
+// A match from the dictionary has the number of its candidate (MatchTable::from_dictionary) in
+// place of its offset, which has no space there. The numbers begin here; with a dictionary no match
+// offset is as great.
+constexpr std::uint32_t kFirstCandidate = (1u << 20) - DictionarySearch::kMaxFound;
+constexpr bool is_candidate(std::uint32_t offset) { return offset >= kFirstCandidate; }
+
 constexpr std::uint32_t link_literal_class(std::uint32_t link) { return link & kClassMask; }
 constexpr std::uint32_t link_match_length(std::uint32_t link) { return link >> kClassShift & 511; }
 constexpr std::uint32_t link_match_offset(std::uint32_t link) { return link >> 12; }
@@ -48,7 +55,8 @@ constexpr std::uint32_t row_last_offset(std::int32_t row) {
 }
 constexpr std::int32_t row_after(std::int32_t row, std::uint32_t match_offset) {
     const std::uint32_t num_sequences = (static_cast<std::uint32_t>(row) + 1) % kNumSubBlocks;
-    const std::uint32_t last_offset = match_offset != 0 ? match_offset : row_last_offset(row);
+    const bool is_repeatable = match_offset != 0 && !is_candidate(match_offset);
+    const std::uint32_t last_offset = is_repeatable ? match_offset : row_last_offset(row);
     return pack_row(num_sequences, num_sequences == 0 ? 0 : last_offset);
 }
 static_assert(kNumSubBlocks == 1 << 5);

@@ -11,15 +11,19 @@ namespace gompfs {
 // Whether a match that begins at a position may be cheaper than what was offered to some position.
 bool BitWindowParser::worth_offering(std::uint32_t position) {
     const std::int32_t way = least_cost_ + literals_cost(position);
-    for (const FoundMatch& match : matches_->at(position)) {
-        const std::uint32_t length = std::min(match.length, end_ - position);
-        const std::int32_t cost = way + offset_cost(match.offset);
-        static_assert(kMaxUseless == 2);
-        if (may_be_cheaper(position, length, cost) || may_be_cheaper(position, length - 1, cost)) {
-            return true;
-        }
-    }
-    return false;
+    const auto is_worth = [&](const FoundMatch& match) {
+        return is_worth_offering(position, match, way);
+    };
+    return std::ranges::any_of(matches_->at(position), is_worth) ||
+           std::ranges::any_of(matches_->from_dictionary(position), is_worth);
+}
+
+bool BitWindowParser::is_worth_offering(std::uint32_t position, const FoundMatch& match,
+                                        std::int32_t way) {
+    const std::uint32_t length = std::min(match.length, end_ - position);
+    const std::int32_t cost = way + offset_cost(match.offset);
+    static_assert(kMaxUseless == 2);
+    return may_be_cheaper(position, length, cost) || may_be_cheaper(position, length - 1, cost);
 }
 
 bool BitWindowParser::may_be_cheaper(std::uint32_t position, std::uint32_t length,
@@ -71,6 +75,19 @@ void BitWindowParser::offer_matches(std::uint32_t position) {
         cost = std::min(match_cost, cost);
         const std::uint32_t nearer_length = index == 0 ? kMinMatch - 1 : legal_[index - 1].length;
         offer_lengths(position, nearer_length + 1, match.length, offset, cost);
+    }
+    offer_from_dictionary(position);
+}
+
+// Offers each match from the dictionary for the lengths that the ones before it do not have. These
+// have lower addresses.
+void BitWindowParser::offer_from_dictionary(std::uint32_t position) {
+    std::uint32_t candidate = kFirstCandidate;
+    std::uint32_t shorter = kHashedLength - 1;
+    for (const FoundMatch& match : matches_->from_dictionary(position)) {
+        const std::uint32_t length = std::min(match.length, end_ - position);
+        offer_lengths(position, shorter + 1, length, candidate++, offset_cost(match.offset));
+        shorter = length;
     }
 }
 

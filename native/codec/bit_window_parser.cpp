@@ -54,7 +54,7 @@ void BitWindowParser::start_window(const std::vector<Sequence>& sequences) {
     const auto num_in_row = static_cast<std::uint32_t>(sequences.size() % kNumSubBlocks);
     std::uint32_t last_offset = 0;
     for (std::uint32_t back = 1; back <= num_in_row && last_offset == 0; ++back) {
-        last_offset = sequences[sequences.size() - back].match_offset;
+        last_offset = last_offset_after(0, sequences[sequences.size() - back].match_offset);
     }
     States& first = at(begin_);
     first.cost[0] = 0;
@@ -206,6 +206,14 @@ void BitWindowParser::give_up_hopeless(std::uint32_t position) {
     final_below_ = has_rule_ ? static_cast<std::uint32_t>(least(final_below)) : size_;
 }
 
+// The offset of the match of a link, which begins at a position.
+std::uint32_t BitWindowParser::match_offset(std::uint32_t position, std::uint32_t link) const {
+    const std::uint32_t offset = link_match_offset(link);
+    return is_candidate(offset) && matches_->has_dictionary()
+               ? matches_->from_dictionary(position)[offset - kFirstCandidate].offset
+               : offset;
+}
+
 // Appends the cheapest way through the window, and returns where it ends. Before the end of the
 // block that is the end of the last complete group before the window's end: a match that reaches
 // the window's end may have been cut there.
@@ -233,7 +241,7 @@ std::uint32_t BitWindowParser::commit(std::vector<Sequence>& sequences) {
         const std::uint32_t match_begin = node - link_match_length(link);
         phase = phase_before(phase);
         literals = literal_length(match_begin, phase, link_literal_class(link));
-        way_.push_back({literals, node - match_begin, link_match_offset(link)});
+        way_.push_back({literals, node - match_begin, match_offset(match_begin, link)});
         node = match_begin - literals;
     }
     sequences.insert(sequences.end(), way_.rbegin(), way_.rend());

@@ -66,12 +66,14 @@ class BitWindowParser {
     void pass_literal(std::uint32_t position);
     void end_full_sequences(std::uint32_t position);
     bool worth_offering(std::uint32_t position);
+    bool is_worth_offering(std::uint32_t position, const FoundMatch& match, std::int32_t way);
     bool may_be_cheaper(std::uint32_t position, std::uint32_t length, std::int32_t cost);
     void weigh_literals(std::uint32_t position);
     void weigh_class(std::uint32_t position, int literal_class);
     void give_up_hopeless(std::uint32_t position);
     const Lanes& cheapest(int match_class);
     void offer_matches(std::uint32_t position);
+    void offer_from_dictionary(std::uint32_t position);
     void offer_lengths(std::uint32_t position, std::uint32_t first, std::uint32_t last,
                        std::uint32_t offset, std::int32_t cost);
     void offer_near(std::uint32_t position, const FoundMatch& match);
@@ -81,6 +83,7 @@ class BitWindowParser {
                       std::uint32_t num_literals);
     std::uint32_t legal_length(std::uint32_t node, std::uint32_t phase, std::uint32_t source,
                                std::uint32_t position, std::uint32_t length);
+    std::uint32_t match_offset(std::uint32_t position, std::uint32_t link) const;
     std::uint32_t commit(std::vector<Sequence>& sequences);
 
     Bytes content_;

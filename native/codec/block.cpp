@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codec/bit_codec.h"
 #include "codec/payload.h"
 #include "codec/tadoc_codec.h"
 #include "common/little_endian.h"
@@ -51,21 +52,26 @@ bool is_possible(std::uint32_t codec, const BlockHeader& header) {
     }
     const std::uint32_t margin =
         codec == static_cast<std::uint32_t>(Codec::gompresso_tadoc) ? kTadocMaxOverhead : 0;
-    return codec <= static_cast<std::uint32_t>(Codec::gompresso_tadoc) &&
+    return codec <= static_cast<std::uint32_t>(Codec::gompresso_bit_dictionary) &&
            header.uncompressed_size != 0 && header.uncompressed_size <= kMaxBlockSize &&
            header.payload_size <= header.uncompressed_size + margin;
 }
 
 bool decode_any_payload(const BlockHeader& header, Bytes payload, MutableBytes content,
                         const SymbolTable* symbols) {
-    return header.codec == Codec::gompresso_tadoc ? decode_tadoc(payload, *symbols, content)
-                                                  : decode_payload(header.codec, payload, content);
+    switch (header.codec) {
+        case Codec::gompresso_tadoc:
+            return decode_tadoc(payload, *symbols, content);
+        case Codec::gompresso_bit_dictionary:
+            return decode_bit(payload, content, symbols);
+        default:
+            return decode_payload(header.codec, payload, content);
+    }
 }
 
 BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
                            MutableBytes content, const SymbolTable* symbols) {
-    if (header.codec == Codec::head ||
-        (header.codec == Codec::gompresso_tadoc) != (symbols != nullptr)) {
+    if (!is_allowed(header.codec, supplement_of(symbols))) {
         return BlockStatus::bad_header;
     }
     const BlockStatus status = check_block(header, block);
@@ -79,6 +85,18 @@ BlockStatus decode_checked(const BlockHeader& header, Bytes block, bool verify,
 }
 
 }  // namespace
+
+bool is_allowed(Codec codec, Supplement supplement) {
+    switch (supplement) {
+        case Supplement::none:
+            return codec <= Codec::gompresso_bit;
+        case Supplement::symbols:
+            return codec == Codec::gompresso_tadoc;
+        case Supplement::dictionary:
+            return codec == Codec::stored || codec == Codec::gompresso_bit_dictionary;
+    }
+    return false;
+}
 
 std::vector<std::uint8_t> frame_block(Codec codec, Bytes payload, std::uint32_t uncompressed_size,
                                       std::uint64_t content_xxh3) {
@@ -94,9 +112,9 @@ void write_block(Codec codec, Bytes payload, Bytes content, MutableBytes block) 
 
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options) {
     const std::optional<std::vector<std::uint8_t>> encoded = encode_payload(content, options);
-    return frame_block(encoded ? options.codec : Codec::stored, encoded ? Bytes(*encoded) : content,
-                       static_cast<std::uint32_t>(content.size()),
-                       XXH3_64bits(content.data(), content.size()));
+    return frame_block(
+        encoded ? written_codec(options) : Codec::stored, encoded ? Bytes(*encoded) : content,
+        static_cast<std::uint32_t>(content.size()), XXH3_64bits(content.data(), content.size()));
 }
 
 std::optional<BlockHeader> parse_block_header(Bytes block) {

@@ -21,8 +21,21 @@ struct BlockHeader {
     std::uint64_t block_xxh3;
 };
 
+// What the decoder of a block needs besides the block.
+enum class Supplement : std::uint8_t { none, symbols, dictionary };
+
+inline Supplement supplement_of(const SymbolTable* table) {
+    return table == nullptr         ? Supplement::none
+           : table->is_dictionary() ? Supplement::dictionary
+                                    : Supplement::symbols;
+}
+
+// Whether a block may have this codec where the archive supplies this. Blocks of a part with a head
+// are gompresso-tadoc. Blocks of a part with a dictionary use it, or are stored.
+bool is_allowed(Codec codec, Supplement supplement);
+
 // Encodes one block of content, header and payload. The content is stored as it is if no payload
-// would be smaller.
+// would be smaller. With a dictionary the codec is gompresso-bit-dictionary.
 std::vector<std::uint8_t> encode_block(Bytes content, const EncodeOptions& options);
 
 // Returns a payload with a header before it.
@@ -43,9 +56,9 @@ bool is_content(const BlockHeader& header, Bytes content);
 
 // Decodes `block`, whose header is given, into `content` of header.uncompressed_size bytes. The
 // compressed bytes are checked before a decoder sees them; the decoded bytes are checked if
-// `verify` is set. If the block is damaged, fills `content` with zeros. A block of gompresso-tadoc
-// needs the symbols of its part, and no other block may have them: otherwise its codec is one that
-// the archive must not use.
+// `verify` is set. If the block is damaged, fills `content` with zeros. `symbols` are those of the
+// block's part, its dictionary, or null. A block whose codec is not allowed with them has a bad
+// header.
 BlockStatus decode_block(const BlockHeader& header, Bytes block, bool verify, MutableBytes content,
                          const SymbolTable* symbols = nullptr);
 

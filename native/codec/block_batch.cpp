@@ -202,15 +202,15 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
     return statuses;
 }
 
-BlockFacts read_facts(Bytes block, bool has_symbols) {
+BlockFacts read_facts(Bytes block, Supplement supplement) {
     const auto header = parse_block_header(block);
     if (!header) {
         return {static_cast<std::uint32_t>(BlockStatus::bad_header), 0, 0, 0, 0};
     }
     const bool has_size = block.size() == kBlockHeaderSize + std::size_t{header->payload_size};
-    const bool can_decode =
-        header->codec != Codec::head && (header->codec == Codec::gompresso_tadoc) == has_symbols;
-    const BlockStatus status = has_size && can_decode ? BlockStatus::ok : BlockStatus::bad_header;
+    const BlockStatus status = has_size && is_allowed(header->codec, supplement)
+                                   ? BlockStatus::ok
+                                   : BlockStatus::bad_header;
     return {static_cast<std::uint32_t>(status), static_cast<std::uint32_t>(header->codec),
             header->payload_size, header->uncompressed_size, header->block_xxh3};
 }

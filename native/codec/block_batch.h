@@ -58,9 +58,9 @@ class FramedBlocks {
 
 // Checks and decodes blocks one after another into `out`. Returns a status for each block. With
 // `sizes`, block i should decode to sizes[i] bytes; otherwise it has the status bad_header and that
-// many zeros. `symbols` has the symbols of each block's part, null for none; or it is empty, if no
-// block needs any. Throws std::invalid_argument if `out` is too small, or if a size or symbols are
-// missing.
+// many zeros. `symbols` has the symbols of each block's part or its dictionary, null for none; or
+// it is empty, if no block needs any. Throws std::invalid_argument if `out` is too small, or if a
+// size or symbols are missing.
 std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableBytes out,
                                        std::optional<std::span<const std::uint32_t>> sizes,
                                        std::span<const SymbolTable* const> symbols, bool verify,
@@ -68,15 +68,14 @@ std::vector<BlockStatus> decode_blocks(std::span<const Bytes> blocks, MutableByt
 
 // What the header of a block says; gompfs.codec.headers reads arrays of these records.
 struct BlockFacts {
-    // A BlockStatus: ok, or bad_header, also for a wrong size, for a head, and for a block of
-    // gompresso-tadoc without symbols.
+    // A BlockStatus: ok, or bad_header, also for a wrong size and for a codec that is not allowed.
     std::uint32_t status;
     std::uint32_t codec;
     std::uint32_t payload_size;
     std::uint32_t uncompressed_size;  // 0 if there is no valid header
     std::uint64_t checksum;
 };
-BlockFacts read_facts(Bytes block, bool has_symbols = false);
+BlockFacts read_facts(Bytes block, Supplement supplement = Supplement::none);
 
 // Checks blocks, whose BlockFacts are given, and copies the payload of each intact block to its
 // offset in `out`. Returns a status for each block: bad_header also for a payload that would not

@@ -200,7 +200,7 @@ GOMPFS_TARGET_CLONES bool decode_byte(Bytes payload, MutableBytes content) {
             }
             prefetch_output(output);
             copy_fixed<kFastLiterals>(output, literal);
-            copy_match_fast(match, offset, match_length);
+            copy_match_fast(match, match - offset, match_length);
             extension = next_extension;
             literal += literal_length;
             output = match + match_length;

@@ -90,10 +90,10 @@ inline bool copy_sequence_checked(std::size_t literal_length, std::size_t match_
     return true;
 }
 
-// Copies a match whose offset is at least kMinFastOffset. May change kCopyMargin bytes after it.
-[[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, std::uint32_t offset,
+// Copies a match whose source is at least kMinFastOffset bytes before it, or elsewhere. May read
+// and change kCopyMargin bytes after it.
+[[gnu::always_inline]] inline void copy_match_fast(std::uint8_t* target, const std::uint8_t* source,
                                                    std::uint32_t length) {
-    const std::uint8_t* source = target - offset;
     copy_fixed<16>(target, source);
     copy_fixed<16>(target + 16, source + 16);
     for (std::uint32_t done = 32; done < length; done += 32) {

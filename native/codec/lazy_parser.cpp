@@ -15,17 +15,27 @@
 // source lies below the high-water mark, where the group began, or consists of literals of the
 // group. Under the strict rule, which is the Gompresso paper's, it lies below the high-water mark;
 // the codecs allow both.
+//
+// Dictionary
+//
+// A match from a dictionary is legal everywhere. It is searched where the block has no long match,
+// but not where only a deferral is considered: that would gain 0.1%, and double the time that the
+// dictionary costs.
 #include "codec/lazy_parser.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "codec/best_match.h"
+#include "codec/bit_fields.h"
 #include "common/cancellation.h"
 #include "shared/match_costs.h"
 
 namespace gompfs {
 namespace {
+
+// The dictionary is not searched if the block has a match of this length.
+constexpr std::uint32_t kLongWithoutDictionary = 16;
 
 template <typename Position, bool kEntropyCoded, bool kHasRule>
 class LazyParser {
@@ -35,6 +45,8 @@ class LazyParser {
 
   private:
     void start(Bytes content);
+    Match better_repeat(std::uint32_t position, const Match& match) const;
+    Match find_without_dictionary(std::uint32_t position) const;
     Match find_long(std::uint32_t position) const;
     Match find(std::uint32_t position) const;
     bool defer(std::uint32_t& position, Match& match) const;
@@ -118,15 +130,38 @@ Match LazyParser<Position, kEntropyCoded, kHasRule>::legal_or_before(std::uint32
     return before.gain > near.gain ? before : near;
 }
 
-// The best match of at least four bytes, or the one that repeats the last offset.
+// The match that repeats the last offset, if it is better.
 template <typename Position, bool kEntropyCoded, bool kHasRule>
-Match LazyParser<Position, kEntropyCoded, kHasRule>::find_long(std::uint32_t position) const {
-    const Match match = legal_or_before(position, matches_.best(position));
+Match LazyParser<Position, kEntropyCoded, kHasRule>::better_repeat(std::uint32_t position,
+                                                                   const Match& match) const {
     if constexpr (kEntropyCoded) {
         const Match repeat = legal(position, matches_.repeat(position, last_offset_));
         return repeat.gain > match.gain ? repeat : match;
     }
     return match;
+}
+
+// The best match in the block of at least four bytes, or the one that repeats the last offset.
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::find_without_dictionary(
+    std::uint32_t position) const {
+    return better_repeat(position, legal_or_before(position, matches_.best(position)));
+}
+
+// Likewise, in the block or in the dictionary.
+template <typename Position, bool kEntropyCoded, bool kHasRule>
+Match LazyParser<Position, kEntropyCoded, kHasRule>::find_long(std::uint32_t position) const {
+    if constexpr (kEntropyCoded) {
+        if (limits_.dictionary != nullptr && size_ - position >= DictionarySearch::kReadLength) {
+            const DictionarySearch& dictionary = *limits_.dictionary;
+            matches_.prefetch(position, dictionary);
+            const Match match = legal_or_before(position, matches_.best(position));
+            return better_repeat(position, match.length < kLongWithoutDictionary
+                                               ? matches_.better(position, dictionary, match)
+                                               : match);
+        }
+    }
+    return find_without_dictionary(position);
 }
 
 template <typename Position, bool kEntropyCoded, bool kHasRule>
@@ -144,7 +179,7 @@ bool LazyParser<Position, kEntropyCoded, kHasRule>::defer(std::uint32_t& positio
     }
     for (std::uint32_t step = 1; step <= effort_.lazy_steps && position + step < num_searchable_;
          ++step) {
-        const Match next = find_long(position + step);
+        const Match next = find_without_dictionary(position + step);
         if (next.gain > match.gain + kLazyBias * static_cast<int>(step)) {
             position += step;
             match = next;
@@ -159,7 +194,7 @@ void LazyParser<Position, kEntropyCoded, kHasRule>::push(const Sequence& sequenc
                                                          std::vector<Sequence>& sequences) {
     sequences.push_back(sequence);
     if (sequence.match_length != 0) {
-        last_offset_ = sequence.match_offset;
+        last_offset_ = last_offset_after(last_offset_, sequence.match_offset);
         first_match_ = std::min(first_match_, anchor_ - sequence.match_length);
     }
     if (sequences.size() % kNumSubBlocks == 0) {

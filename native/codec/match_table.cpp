@@ -3,13 +3,16 @@
 // Matches of 4 bytes and more come from MatchFinder, matches of exactly 3 bytes from hash chains of
 // this file's own. Two shortcuts keep the time bounded on repetitive content: inside a match of at
 // least nice_length bytes nothing is searched, and after the start of a match of at least 24 bytes
-// only matches longer than its rest are searched.
+// only matches longer than its rest are searched. A dictionary is searched at all positions, which
+// takes the same time everywhere.
 #include "codec/match_table.h"
 
 #include <algorithm>
 
+#include "codec/dictionary_search.h"
 #include "codec/match_length.h"
 #include "common/cancellation.h"
+#include "shared/dictionary_addresses.h"
 
 namespace gompfs {
 namespace {
@@ -28,12 +31,21 @@ constexpr std::uint32_t kContinuedLength = 24;
 
 void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort) {
     content_ = content;
-    finder_.start(content, limits, effort, kFinalLengths);
-    link_three_bytes<kShortHashBits>(content, previous_);
+    find_all(limits, effort);
+    from_dictionary_.clear();
+    first_from_dictionary_.clear();
+    if (limits.dictionary != nullptr) {
+        search_dictionary(limits);
+    }
+}
+
+void MatchTable::find_all(const ParserLimits& limits, const SearchEffort& effort) {
+    finder_.start(content_, limits, effort, kFinalLengths);
+    link_three_bytes<kShortHashBits>(content_, previous_);
     matches_.clear();
     first_.clear();
     longest_ = {0, 0};
-    const auto size = static_cast<std::uint32_t>(content.size());
+    const auto size = static_cast<std::uint32_t>(content_.size());
     const auto nice_length = static_cast<std::uint32_t>(effort.nice_length);
     std::uint32_t search_from = 0;
     CancellationPoint point;
@@ -55,6 +67,34 @@ void MatchTable::fill(Bytes content, const ParserLimits& limits, const SearchEff
         }
     }
     first_.push_back(static_cast<std::uint32_t>(matches_.size()));
+}
+
+// Finds the matches from the dictionary.
+void MatchTable::search_dictionary(const ParserLimits& limits) {
+    const DictionarySearch& dictionary = *limits.dictionary;
+    const auto size = static_cast<std::uint32_t>(content_.size());
+    CancellationPoint point;
+    for (std::uint32_t position = 0; position < size; ++position) {
+        point();
+        first_from_dictionary_.push_back(static_cast<std::uint32_t>(from_dictionary_.size()));
+        if (size - position < DictionarySearch::kReadLength) {
+            continue;
+        }
+        const std::uint8_t* const here = content_.data() + position;
+        std::uint32_t longest = kHashedLength - 1;
+        dictionary.for_each(here, [&](std::uint32_t address) {
+            const std::uint32_t limit =
+                std::min({size - position, limits.max_match_length,
+                          static_cast<std::uint32_t>(dictionary.content().size()) - address});
+            const std::uint32_t length =
+                common_length(dictionary.content().data() + address, here, limit);
+            if (length > longest) {
+                longest = length;
+                from_dictionary_.push_back({address | kFromDictionary, length});
+            }
+        });
+    }
+    first_from_dictionary_.push_back(static_cast<std::uint32_t>(from_dictionary_.size()));
 }
 
 // Continues with the rest of the match of the position before.

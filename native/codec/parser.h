@@ -14,6 +14,8 @@
 namespace gompfs {
 
 // A string of literals, then one match. match_length is 0 if the sequence has no match.
+// match_offset is an address in the dictionary if it has the bit kFromDictionary
+// (shared/dictionary_addresses.h).
 struct Sequence {
     std::uint32_t literal_length;
     std::uint32_t match_length;
@@ -31,6 +33,7 @@ struct ParserLimits {
     bool strict_sources;  // with dependency elimination: no source in the open group, literals
                           // neither
     bool entropy_coded;
+    const DictionarySearch* dictionary = nullptr;  // with entropy coding; null for none
 };
 
 struct SearchEffort {

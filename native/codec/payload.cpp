@@ -25,6 +25,9 @@ void check_options(const EncodeOptions& options) {
     if (options.codec > Codec::gompresso_bit) {
         throw std::invalid_argument("this codec needs more than one block");
     }
+    if (options.dictionary != nullptr && options.codec != Codec::gompresso_bit) {
+        throw std::invalid_argument("only gompresso-bit has a dictionary");
+    }
     if (options.level < kMinLevel || options.level > kMaxLevel) {
         throw std::invalid_argument("level is out of bounds");
     }
@@ -32,6 +35,10 @@ void check_options(const EncodeOptions& options) {
         options.group_size_log2 > kMaxGroupSizeLog2) {
         throw std::invalid_argument("group_size_log2 is out of bounds");
     }
+}
+
+Codec written_codec(const EncodeOptions& options) {
+    return options.dictionary == nullptr ? options.codec : Codec::gompresso_bit_dictionary;
 }
 
 std::vector<Sequence> parse_content(Bytes content, const EncodeOptions& options) {
@@ -76,6 +83,7 @@ bool decode_payload(Codec codec, Bytes payload, MutableBytes content) {
             return decode_bit(payload, content);
         case Codec::gompresso_tadoc:
         case Codec::head:
+        case Codec::gompresso_bit_dictionary:
             break;  // these do not stand alone
     }
     return false;

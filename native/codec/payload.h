@@ -10,9 +10,12 @@
 
 namespace gompfs {
 
-// Throws std::invalid_argument for a codec that needs more than one block, and for a level or a
-// group size that does not exist.
+// Throws std::invalid_argument for a codec that needs more than one block, for a dictionary with
+// another codec than gompresso-bit, and for a level or a group size that does not exist.
 void check_options(const EncodeOptions& options);
+
+// The codec of the blocks that an encoder writes, unless it stores them.
+Codec written_codec(const EncodeOptions& options);
 
 // The two steps of encoding, for gompresso-byte and gompresso-bit: cuts the content of one block
 // into sequences, and writes sequences that reproduce the content as a payload.

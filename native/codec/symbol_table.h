@@ -1,4 +1,6 @@
-// The symbols of a part of text, as blocks of the codec gompresso-tadoc refer to them.
+// What blocks need besides their own payload: the symbols of a part of text, as blocks of the codec
+// gompresso-tadoc refer to them, or a dictionary (dictionary.h), from which blocks of
+// gompresso-bit-dictionary copy.
 #pragma once
 
 #include <atomic>
@@ -33,7 +35,7 @@ class Expansion {
     std::uint64_t bits_ = 0;
 };
 
-// The decoded head of a part.
+// The decoded head of a part, or a dictionary, which is a pool without symbols.
 struct SymbolTable {
     // After the pool there are this many bytes more, so that a copy of fixed size may begin
     // anywhere.
@@ -42,8 +44,11 @@ struct SymbolTable {
     std::vector<Expansion> expansions;  // by rank
     LargeVector<std::uint8_t> pool;     // with kPoolMargin bytes at the end
     ClassTable code;                    // of the ranks in blocks
+    std::uint32_t dictionary_size = 0;  // of a dictionary, without what follows it in the pool
     // No other table of this process has or had the same number, except copies of this one.
     std::uint64_t number = next_number();
+
+    bool is_dictionary() const { return dictionary_size != 0; }
 
     std::size_t size_in_memory() const {
         return sizeof *this + expansions.capacity() * sizeof(Expansion) + pool.capacity() +

@@ -28,6 +28,7 @@ from gompfs.codec.constants import (
     MAX_OFFSET_BITS,
     MAX_SIZE_WIDTH,
     MAX_TOKEN_BITS,
+    NUM_DICTIONARY_SYMBOLS,
     NUM_LENGTH_SYMBOLS,
     NUM_LITERAL_SYMBOLS,
     NUM_MATCH_CLASSES,
@@ -58,15 +59,22 @@ def build_byte(decoded: DecodedPayload) -> bytes:
     return b"".join((header, offsets, tokens, extensions, decoded.literals))
 
 
-def build_bit(decoded: DecodedPayload, rng: random.Random) -> bytes:
-    """Returns a gompresso-bit payload of these sequences, with random codes, runs, widths and repeated offsets."""
+def build_bit(decoded: DecodedPayload, rng: random.Random, *, must_repeat: Collection[int] = ()) -> bytes:
+    """Returns a gompresso-bit payload of these sequences, with random codes, runs, widths and repeated offsets.
+
+    If they have a dictionary, the payload is of gompresso-bit-dictionary. Sequences with numbers in `must_repeat` are
+    written as if they repeated an offset, also if they do not.
+    """
+    num_offset_symbols = NUM_OFFSET_SYMBOLS + (NUM_DICTIONARY_SYMBOLS if decoded.dictionary else 0)
     literal_code = random_code(set(decoded.literals), NUM_LITERAL_SYMBOLS, MAX_LITERAL_BITS, rng)
     fields = [sequence_fields(*sequence) for sequence in decoded.sequences]
     repeat_offsets(decoded, fields, rng)
+    for index in must_repeat:
+        fields[index] = (*fields[index][:2], OFFSET_SYMBOL_REPEAT, (0, 0))
     tokens = {token for token, _, _, _ in fields}
     offsets = {symbol for _, _, symbol, _ in fields if symbol is not None}
     token_code = random_code(tokens, NUM_TOKEN_SYMBOLS, MAX_TOKEN_BITS, rng)
-    offset_code = random_code(offsets, NUM_OFFSET_SYMBOLS, MAX_OFFSET_BITS, rng)
+    offset_code = random_code(offsets, num_offset_symbols, MAX_OFFSET_BITS, rng)
     token_words, offset_words, literal_words = map(codewords, (token_code, offset_code, literal_code))
     sequence_items: list[Bits] = []
     for token, extra, symbol, offset_extra in fields:
@@ -118,6 +126,12 @@ def sequence_fields(
     token = literal_class * NUM_MATCH_CLASSES + match_class
     if match_length == 0:
         return token, extra, None, (0, 0)
+    if match_offset < 0:
+        address = -1 - match_offset
+        num_extra_bits = (address + 4).bit_length() - 3
+        first = NUM_OFFSET_SYMBOLS + 4 * num_extra_bits
+        quarter, address_extra = divmod(address + 4, 1 << num_extra_bits)
+        return token, extra, first + quarter - 4, (address_extra, num_extra_bits)
     num_extra_bits = (match_offset + 1).bit_length() - 2
     half = (match_offset + 1 >> num_extra_bits) & 1
     offset_extra = (match_offset + 1) & ((1 << num_extra_bits) - 1)
@@ -133,7 +147,7 @@ def repeat_offsets(
         last_offset = 0 if index % NUM_SUB_BLOCKS == 0 else last_offset
         if match_length and match_offset == last_offset and rng.random() < 0.8:
             fields[index] = (*fields[index][:2], OFFSET_SYMBOL_REPEAT, (0, 0))
-        last_offset = match_offset if match_length else last_offset
+        last_offset = match_offset if match_offset > 0 else last_offset
 
 
 def random_code(used: Collection[int], num_symbols: int, max_bits: int, rng: random.Random) -> list[int]:

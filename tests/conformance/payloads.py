@@ -66,7 +66,8 @@ def breaks_of_dependency_elimination(decoded: DecodedPayload, size: int, *, stri
         if index % (1 << decoded.group_size_log2) == 0:
             high_water_mark = position
         position += literal_length
-        for source in range(position - match_offset, position - match_offset + match_length):
+        from_block = match_length if match_offset > 0 else 0  # matches from the dictionary depend on nothing
+        for source in range(position - match_offset, position - match_offset + from_block):
             breaks += source >= high_water_mark and (strict or not is_literal[source])
         position += match_length
     return breaks

@@ -1,6 +1,6 @@
 // The kernels that parse, encode and decode blocks, those for grammars and statistics, and those of
-// the experiment with mask rounds, as a library for the host. Kernels are launched by name, with
-// pointers to their arguments.
+// the experiments with mask rounds and with triples, as a library for the host. Kernels are
+// launched by name, with pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
@@ -25,6 +25,8 @@
 #include "statistics/tables.cu"
 #include "statistics/word_table.cu"
 #include "statistics/words.cu"
+#include "triples_decode.cu"
+#include "triples_encode.cu"
 
 namespace {
 
@@ -119,6 +121,18 @@ constexpr Entry kKernels[] = {
     KERNEL(write_pairs),
     KERNEL(find_new_pairs),
     KERNEL(add_equal_pairs),
+    KERNEL(find_matches),
+    KERNEL(count_predecessors),
+    KERNEL(link_chains),
+    KERNEL(find_heads),
+    KERNEL(remove_dangling),
+    KERNEL(map_tiles),
+    KERNEL(compose_maps),
+    KERNEL(mark_tiles),
+    KERNEL(write_triples),
+    KERNEL(measure_triples),
+    KERNEL(write_parents),
+    KERNEL(find_roots),
 };
 // clang-format on
 

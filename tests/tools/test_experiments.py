@@ -170,7 +170,7 @@ def test_all_experiments(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = json.loads(result.read_text())
     assert written["origin"]["gpu"] in done.stdout
-    assert len(written["tables"]) == 3 + 2 + 1 + 1 + 1
+    assert len(written["tables"]) == 3 + 2 + 1 + 1 + 1 + 2
     for table in written["tables"][:2]:
         for payload, row in table["rows"].items():
             assert row["pieces"] > row["SC"] > 0

@@ -198,6 +198,8 @@ def experiments(
 ) -> None:
     """The experiments of the Gompresso paper on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
 
+    And `wesley`: a system of LZ77 triples for GPUs, by files.
+
     Each table is printed and written as soon as it is measured.
     """
     require_gpu()

@@ -14,6 +14,7 @@ from .nesting import measure_nesting
 from .sizes import measure_sizes
 from .strategies import measure_strategies
 from .transfers import measure_transfers
+from .wesley.measure import measure_wesley
 
 
 def run_experiments(
@@ -25,6 +26,9 @@ def run_experiments(
     for name in names:
         if name == "nesting":
             yield from measure_nesting(engine, block_size, rounds)
+            continue
+        if name == "wesley":
+            yield from measure_wesley(samples, rounds)
             continue
         for sample in samples:
             if name == "strategies":

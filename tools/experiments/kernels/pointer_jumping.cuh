@@ -1,5 +1,6 @@
-// Pointer jumping, for comparison with the strategies of the Gompresso paper (K. Wesley, "A
-// parallel LZ77", Texas State University, 2022: her decoder).
+// Pointer jumping, for comparison with the strategies of the Gompresso paper (the decoder of
+// K. Wesley, "Massively Parallel LZ77 Compression and Decompression on the GPU", Texas State
+// University, 2022).
 //
 // Each byte of a block has a parent: the byte that its match copies, or, for a literal, one of 256
 // roots, which stand for the values of a byte. No byte is copied before all sequences are read.

@@ -57,7 +57,8 @@ TILES = {
         && sizeof(gompfs::SearchQueue) == {QUEUE_BYTES}
         && gompfs::kFindThreads == {FIND_THREADS});""",
     "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
-        && gompfs::kWalkThreads / gompfs::kWalkLanes == {WALK_TILE.num_items} && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",
+        && gompfs::kWalkThreads / gompfs::kWalkLanes == {WALK_TILE.num_items}
+        && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",
 }
 
 

@@ -9,7 +9,14 @@ from typing_extensions import Buffer
 from gompfs._native.grammar import WordRule
 
 class SymbolTable:
-    """The symbols of a part, which its blocks refer to. The arrays are views, which keep the symbols alive."""
+    """The symbols of a part, which its blocks refer to, or a dictionary, which is a pool without symbols.
+
+    The arrays are views, which keep the symbols alive.
+    """
+
+    @property
+    def is_dictionary(self) -> bool:
+        """Whether this is a dictionary, for blocks of gompresso-bit-dictionary."""
 
     @property
     def number(self) -> int:
@@ -25,7 +32,7 @@ class SymbolTable:
 
     @property
     def pool(self) -> NDArray[np.uint8]:
-        """The bytes of all symbols."""
+        """The bytes of all symbols, or of the dictionary."""
 
     @property
     def code(self) -> NDArray[np.uint64]:

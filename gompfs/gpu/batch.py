@@ -32,6 +32,7 @@ OUTPUT_ALIGNMENT = 32
 NUM_ROWS = 5  # of what `describe` returns; the last one has the counters
 _FIRST_SLICE_BYTES = 8 << 20  # small, so that the device starts early
 _STATUSES = tuple(BlockStatus)
+_CODECS_WITH_HEADS = {Codec.GOMPRESSO_TADOC, Codec.GOMPRESSO_BIT_DICTIONARY}
 
 
 @dataclass
@@ -345,8 +346,8 @@ def describe(
 ) -> NDArray[np.uint64]:
     """Returns what the kernels need about each block, in NUM_ROWS rows of 64 bits per block.
 
-    The rows are: payload addresses; output offsets; addresses of heads; payload sizes, then uncompressed sizes (both 32
-    bits); zeros for counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
+    The rows are: payload addresses; output offsets; addresses of heads or dictionaries; payload sizes, then
+    uncompressed sizes (both 32 bits); zeros for counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
     """
     order = np.argsort(facts["codec"], kind="stable")
     rows = np.zeros((NUM_ROWS, order.size), np.uint64)
@@ -376,7 +377,7 @@ def launch(
     for codec in KERNELS:
         end = start + int(np.count_nonzero(codecs == codec))
         if end > start:
-            heads = (rows[2 * count + start : 2 * count + end],) if codec is Codec.GOMPRESSO_TADOC else ()
+            heads = (rows[2 * count + start : 2 * count + end],) if codec in _CODECS_WITH_HEADS else ()
             device.launch(
                 codec,
                 (payloads_from, rows[start:end], sizes[start:end], output, rows[count + start : count + end],

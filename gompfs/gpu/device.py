@@ -27,6 +27,7 @@ KERNELS = {
     Codec.GOMPRESSO_BYTE: "codec/decode_byte",
     Codec.GOMPRESSO_BIT: "codec/decode_bit",
     Codec.GOMPRESSO_TADOC: "codec/decode_tadoc",
+    Codec.GOMPRESSO_BIT_DICTIONARY: "codec/decode_bit_dictionary",
 }
 LEAST_SLICE_BYTES = 1 << 20
 _SLICE_BYTES = 32 << 20

@@ -1,5 +1,8 @@
 """Heads of parts in device memory, as the kernel of gompresso-tadoc reads them (kernels/codec/tadoc_block.cuh).
 
+Dictionaries are kept like heads, as the kernel of gompresso-bit-dictionary reads them
+(kernels/codec/dictionary_rows.cuh).
+
 Symbols that the host has opened are copied to the device. Heads that are not opened yet are copied as the archive
 stores them, many at once, and the device opens them.
 """
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from gompfs.codec.stored_head import Tokens
 
 PAYLOAD_ALIGNMENT = 16
+_DICTIONARY_START = 16
+_DICTIONARY_PADDING = 256
 _WORDS_HEADER = np.dtype(
     [("num_words", "<u4"), ("num_separators", "<u4"), ("words", "<u8"), ("separator_starts", "<u8"),
      ("separators", "<u8")]
@@ -33,7 +38,15 @@ _WORDS_HEADER = np.dtype(
 
 
 def pack_head(symbols: SymbolTable) -> NDArray[np.uint8]:
-    """Returns the symbols of a part in the layout of TadocHead: fields, class code, expansions by rank, pool."""
+    """Returns the symbols of a part in the layout of TadocHead: fields, class code, expansions by rank, pool.
+
+    Returns a dictionary in the layout of GpuDictionary: its size, its bytes, and space that may be read.
+    """
+    if symbols.is_dictionary:
+        packed = np.zeros(packed_size(symbols), np.uint8)
+        packed[:4].view(np.uint32)[:] = symbols.pool.size
+        packed[_DICTIONARY_START : _DICTIONARY_START + symbols.pool.size] = symbols.pool
+        return packed
     expansions, pool, code = symbols.expansions, symbols.pool, symbols.code
     packed = np.zeros(packed_size(symbols), np.uint8)
     pool_offset = START_SIZE + expansions.nbytes
@@ -51,6 +64,8 @@ def pack_head(symbols: SymbolTable) -> NDArray[np.uint8]:
 
 def packed_size(symbols: SymbolTable) -> int:
     """Returns the size of `pack_head(symbols)` in bytes."""
+    if symbols.is_dictionary:
+        return _DICTIONARY_START + symbols.pool.size + _DICTIONARY_PADDING
     return START_SIZE + symbols.expansions.nbytes + symbols.pool.nbytes
 
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 SHARED_BYTES = {
     "codec/decode_byte": (0, 1792),
-    "codec/decode_bit": (1024, 6064),
+    "codec/decode_bit": (1024, 6144),
+    "codec/decode_bit_dictionary": (1024, 6144),
     "codec/decode_byte_wide": (217488, 0),
-    "codec/decode_bit_wide": (225744, 0),
+    "codec/decode_bit_wide": (225824, 0),
     "codec/decode_tadoc": (0, 2752),
-    "codec/open_heads": (14752, 0),
+    "codec/open_heads": (14832, 0),
     "encode/encode_bit": (19488, 0),
     "encode/encode_byte": (16, 0),
 }

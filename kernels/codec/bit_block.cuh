@@ -10,14 +10,17 @@
 //
 // Bit positions are clamped to the end of the stream before each load, so no lane reads more than a
 // few bytes past the payload (batch.cuh says how many must be readable). After the last row every
-// lane checks that its sub-blocks ended exactly where the payload says. Shared memory: the token
-// classes, once per CTA, and one BitShared per warp.
+// lane checks that its sub-blocks ended exactly where the payload says. With kHasDictionary, the
+// block is of gompresso-bit-dictionary: there are more offset symbols, for matches whose offset has
+// the bit kFromDictionary. Shared memory: the token classes, once per CTA, and one BitShared per
+// warp.
 #pragma once
 
 #include "codec/batch.cuh"
 #include "codec/huffman.cuh"
 #include "codec/row.cuh"
 #include "codec/sub_blocks.cuh"
+#include "shared/dictionary_addresses.h"
 #include "shared/format_constants.h"
 #include "shared/warp.cuh"
 
@@ -31,7 +34,7 @@ struct BitShared {
         struct {
             u16 literal_table[1 << kMaxLiteralBits];
             CodeScratch scratch;
-            u8 lengths[kNumCodeLengths];
+            u8 lengths[kMaxCodeLengths];
         } codes;
         RowShared row;
     };
@@ -86,6 +89,7 @@ __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* lit
 
 // Reads the header, the code lengths and the sub-block sizes, and builds the decode tables. Returns
 // false in all lanes if the payload is not valid.
+template <bool kHasDictionary = false>
 __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, BitStreams& in) {
     if (task.payload_size < kBitHeaderSize + kBitPadding) {
         return false;
@@ -109,8 +113,9 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
     }
     u8* const lengths = shared.codes.lengths;
     CodeScratch& scratch = shared.codes.scratch;
-    if (!read_code_lengths(in.words, kBitHeaderSize * 8, code_lengths_size, lengths, scratch,
-                           shared.token_table)) {
+    constexpr u32 kNumLengths = kHasDictionary ? kMaxCodeLengths : kNumCodeLengths;
+    if (!read_code_lengths<kNumLengths>(in.words, kBitHeaderSize * 8, code_lengths_size, lengths,
+                                        scratch, shared.token_table)) {
         return false;
     }
     const u8* const token_lengths = lengths + kNumLiteralSymbols;
@@ -119,8 +124,9 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
                                              shared.codes.literal_table) ||
         !build_decode_table<kMaxTokenBits>(token_lengths, kNumTokenSymbols, scratch,
                                            shared.token_table) ||
-        !build_decode_table<kMaxOffsetBits>(offset_lengths, kNumOffsetSymbols, scratch,
-                                            shared.offset_table) ||
+        !build_decode_table<kMaxOffsetBits>(offset_lengths,
+                                            kNumLengths - kNumLiteralSymbols - kNumTokenSymbols,
+                                            scratch, shared.offset_table) ||
         (in.num_literals != 0 && shared.codes.literal_table[0] == kNoCodeword) ||
         (in.num_sequences != 0 && shared.token_table[0] == kNoCodeword)) {
         return false;
@@ -148,6 +154,7 @@ __device__ inline u64 load_sequence_bits(const BitStreams& in) {
 // Decodes this lane's sequence of a row from `window`; an empty sequence if is_active is false. A
 // match_offset of 0 in the result means that the sequence repeats the match offset of the previous
 // sequence.
+template <bool kHasDictionary = false>
 __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const BitShared& shared,
                                                const TokenClass* classes, bool is_active) {
     LaneSequence sequence{0, 0, 0};
@@ -168,9 +175,11 @@ __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const
         window >>= offset >> 8 & 15;
         in.sequence_position += offset >> 8;
         if (symbol != kOffsetSymbolRepeat) {
-            const u32 extra_bits = (symbol - 1) / 2;
-            sequence.match_offset =
-                ((2 + (symbol - 1) % 2) << extra_bits) - 1 + low_bits(window, extra_bits);
+            const bool has_address = kHasDictionary && symbol >= kFirstDictionarySymbol;
+            const u32 extra_bits = has_address ? dictionary_extra_bits(symbol) : (symbol - 1) / 2;
+            const u32 base = has_address ? kFromDictionary + first_dictionary_address(symbol)
+                                         : ((2 + (symbol - 1) % 2) << extra_bits) - 1;
+            sequence.match_offset = base + low_bits(window, extra_bits);
             in.sequence_position += extra_bits;
         }
         if (offset == kNoCodeword) {
@@ -181,21 +190,24 @@ __device__ inline LaneSequence decode_sequence(BitStreams& in, u64 window, const
 }
 
 // Replaces a match offset of 0 by the match offset of the nearest lower lane that has one.
+// Addresses in a dictionary stay, and are not repeated.
+template <bool kHasDictionary = false>
 __device__ inline void repeat_offset(LaneSequence& sequence) {
     const int lane = lane_id();
-    const u32 own = __ballot_sync(kAllLanes, sequence.match_offset != 0);
+    const bool has_address = kHasDictionary && sequence.match_offset >= kFromDictionary;
+    const u32 own = __ballot_sync(kAllLanes, sequence.match_offset != 0 && !has_address);
     const u32 below = own & (lanes_below(lane) | 1u << lane);
     const u32 offset =
         __shfl_sync(kAllLanes, sequence.match_offset, below == 0 ? 0 : 31 - __clz(below));
-    sequence.match_offset = below == 0 ? 0 : offset;
+    sequence.match_offset = has_address ? sequence.match_offset : below == 0 ? 0 : offset;
 }
 
 // Decodes one block. `rows` writes the output (for example PieceRows).
-template <class Rows>
+template <bool kHasDictionary = false, class Rows>
 __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared,
                                         const TokenClass* classes, Rows& rows) {
     BitStreams in;
-    if (!open_payload(task, shared, in)) {
+    if (!open_payload<kHasDictionary>(task, shared, in)) {
         return false;
     }
     BlockOutput out{task.output, task.output_size};
@@ -204,10 +216,10 @@ __device__ inline bool decode_bit_block(const BlockTask& task, BitShared& shared
     rows.begin();
     u64 bits = load_sequence_bits(in);
     for (u32 first = 0; first < in.num_sequences; first += kWarpSize) {
-        LaneSequence sequence =
-            decode_sequence(in, bits, shared, classes, first + lane_id() < in.num_sequences);
+        LaneSequence sequence = decode_sequence<kHasDictionary>(
+            in, bits, shared, classes, first + lane_id() < in.num_sequences);
         bits = load_sequence_bits(in);  // of the next row, loaded while this row is written
-        repeat_offset(sequence);
+        repeat_offset<kHasDictionary>(sequence);
         if (!rows.write(out, sequence)) {
             return false;
         }

@@ -15,7 +15,9 @@
 
 namespace gompfs {
 
+// The number of code lengths of a payload, with and without the symbols of a dictionary.
 constexpr int kNumCodeLengths = kNumLiteralSymbols + kNumTokenSymbols + kNumOffsetSymbols;
+constexpr int kMaxCodeLengths = kNumCodeLengths + kNumDictionarySymbols;
 // An entry has the symbol in its low byte and the codeword's length above. kNoCodeword fills the
 // table of a code without symbols.
 constexpr u16 kNoCodeword = 0xffff;
@@ -167,16 +169,16 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
     return {entry != kNoCodeword, repeats, is_length ? symbol : 0, run, codeword_bits + extra_bits};
 }
 
-// Reads the lengths of all three codes into shared memory. The lengths are stored from bit
-// `position` on, in `size` bytes. Returns false in all lanes if they are not valid or do not end in
-// the last of these bytes. `table` has 2^kMaxLengthBits entries.
+// Reads the kNumLengths lengths of all three codes into shared memory. The lengths are stored from
+// bit `position` on, in `size` bytes. Returns false in all lanes if they are not valid or do not
+// end in the last of these bytes. `table` has 2^kMaxLengthBits entries.
 //
 // The symbols are stored one after another, and only the end of one tells where the next begins. So
 // each lane decodes the symbol that would begin at its own bit of the next 32 bits; following the
 // chain from the first bit then selects the symbols that really begin there.
-[[gnu::noinline]] __device__ inline bool read_code_lengths(const u32* words, u32 position, u32 size,
-                                                           u8* lengths, CodeScratch& scratch,
-                                                           u16* table) {
+template <u32 kNumLengths>
+[[gnu::noinline]] __device__ bool read_code_lengths(const u32* words, u32 position, u32 size,
+                                                    u8* lengths, CodeScratch& scratch, u16* table) {
     const int lane = lane_id();
     const u32 end = position + size * 8;
     if (lane < kNumLengthSymbols) {
@@ -187,13 +189,13 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
     if (!build_decode_table<kMaxLengthBits>(lengths, kNumLengthSymbols, scratch, table)) {
         return false;
     }
-    for (int index = lane; index < kNumCodeLengths; index += kWarpSize) {
+    for (u32 index = lane; index < kNumLengths; index += kWarpSize) {
         lengths[index] = 0;
     }
     __syncwarp();
     position += kNumLengthSymbols * kLengthFieldBits;
     u32 before = 0;
-    for (u32 index = 0; index < kNumCodeLengths;) {
+    for (u32 index = 0; index < kNumLengths;) {
         const u32 window = static_cast<u32>(load_bits(words, position + lane));
         LengthSymbol symbol = read_length_symbol(table, window);
         u32 begins = 0;
@@ -204,10 +206,10 @@ __device__ inline LengthSymbol read_length_symbol(const u16* table, u32 window) 
         }
         const u32 run = begins >> lane & 1 ? symbol.run : 0;
         const u32 through = index + inclusive_sum(run, lane);
-        const bool counts = run != 0 && through - run < kNumCodeLengths;
+        const bool counts = run != 0 && through - run < kNumLengths;
         const u32 counting = __ballot_sync(kAllLanes, counts);
         const bool valid =
-            symbol.exists && through <= kNumCodeLengths && position + lane + symbol.used <= end;
+            symbol.exists && through <= kNumLengths && position + lane + symbol.used <= end;
         if (__any_sync(kAllLanes, counts && !valid)) {
             return false;
         }

@@ -26,6 +26,8 @@
 // - The distance of a piece is stored plus kNoDistance, so that the stored number is positive.
 // - write() checks lengths and offsets before anything is listed, so no load or store leaves the
 //   block's output. Loads may reach kChunk bytes past its end.
+// - Sources (for example OutputSources) tell where the source of a match is. Only they know about
+//   dictionaries.
 #pragma once
 
 #include "shared/format_constants.h"
@@ -109,11 +111,11 @@ __device__ inline void copy_inside_chunk(u8* chunk, u32* values, const u32* sour
 }
 
 // Writes the next chunk.
-__device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
+template <class Sources>
+__device__ inline void copy_chunk(BlockOutput& out, RowShared& shared, const Sources& sources_of) {
     const u32 lane = lane_id();
     const u32 up_to_lane = 0xffffffffu >> (31 - lane);
     u8* const target = out.bytes + (out.made + lane);
-    const u8* const before = target - kNoDistance;
     uint4* const starts = reinterpret_cast<uint4*>(shared.starts + out.made % kWindow / kSector);
     u32 piece = out.piece;
     const uint4 low = starts[0], high = starts[1];
@@ -128,7 +130,7 @@ __device__ inline void copy_chunk(BlockOutput& out, RowShared& shared) {
         piece += __popc(words[sector]);
         // A source in the same chunk is loaded too, although its value is not valid yet: loads
         // without a condition can all be in flight at once.
-        values[sector] = (before + distance)[sector * kSector];
+        values[sector] = (sources_of.origin(target, distance) + distance)[sector * kSector];
         const u32 source = distance + (sector * kSector + lane);
         // Has the bit kNoDistance if the source is in the chunk and before this byte.
         near |= source & ~distance;
@@ -185,9 +187,10 @@ __device__ inline void add_piece(RowShared& shared, u32 piece, u32 position, u32
 }
 
 // Lists the pieces of the lanes for which is_here is true, after the pieces already listed. The
-// output of a lane's sequence begins at `start`, its literals are at `literal`.
+// output of a lane's sequence begins at `start`, its literals are at `literal`, and the source of
+// its match is to_source away from the match.
 __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequence, u32 start,
-                                   u32 literal, bool is_here, RowShared& shared) {
+                                   u32 literal, u32 to_source, bool is_here, RowShared& shared) {
     if (out.piece + 1 + out.num_waiting + kMaxPieces >= kPieceRoom) {
         move_pieces(out, shared);
     }
@@ -202,7 +205,7 @@ __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequenc
         add_piece(shared, piece++, start, literal - start);
     }
     if (has_match) {
-        add_piece(shared, piece, start + sequence.literal_length, -sequence.match_offset);
+        add_piece(shared, piece, start + sequence.literal_length, to_source);
     }
     out.num_waiting += __popc(literals) + __popc(matches);
     __syncwarp();
@@ -211,7 +214,9 @@ __device__ inline void list_pieces(BlockOutput& out, const LaneSequence& sequenc
 // Writes all chunks whose pieces are complete. If `all` is true, also writes the incomplete chunk
 // after them. That chunk is written again later; the bytes already written are then copied onto
 // themselves.
-__device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared) {
+template <class Sources>
+__device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared,
+                                   const Sources& sources) {
     const bool has_rest = all && out.position % kChunk != 0;
     if (has_rest) {
         if (lane_id() == 0) {
@@ -221,7 +226,7 @@ __device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared
     }
     const u32 end = all ? out.position : out.position / kChunk * kChunk;
     while (out.made < end) {
-        copy_chunk(out, shared);
+        copy_chunk(out, shared, sources);
     }
     if (has_rest) {
         out.made -= kChunk;
@@ -231,41 +236,66 @@ __device__ inline void copy_pieces(BlockOutput& out, bool all, RowShared& shared
     }
 }
 
+// Where a lane's match is copied from.
+struct MatchSource {
+    bool is_valid;
+    u32 distance;  // from the match to its source
+};
+
+// The sources of blocks that copy from their own output.
+struct OutputSources {
+    __device__ MatchSource of(const LaneSequence& sequence, u32 match) const {
+        // An offset of 0 is too large as well.
+        return {sequence.match_offset - 1 < match, -sequence.match_offset};
+    }
+    // The address from which a stored distance leads to the source of the byte at `target`.
+    __device__ const u8* origin(const u8* target, u32) const { return target - kNoDistance; }
+};
+
+// Takes a row of sequences and writes the chunks that are complete, or everything if the block is
+// complete. Returns false in all lanes if the block cannot hold the row.
+template <class Sources>
+__device__ inline bool write_row(BlockOutput& out, const LaneSequence& sequence, RowShared& shared,
+                                 const Sources& sources) {
+    const int lane = lane_id();
+    const u32 own_length = sequence.literal_length + sequence.match_length;
+    const u32 through = inclusive_sum(own_length << 16 | sequence.literal_length, lane);
+    const u32 literals = through & 0xffff;
+    const u32 end = out.position + (through >> 16);
+    const u32 start = end - own_length;
+    const u32 literal = out.size - out.num_literals + literals - sequence.literal_length;
+    const u32 match = start + sequence.literal_length;
+    const MatchSource source = sources.of(sequence, match);
+    const bool leads_out = sequence.match_length != 0 && !source.is_valid;
+    if (__any_sync(kAllLanes, leads_out || end > out.size || literals > out.num_literals)) {
+        return false;
+    }
+    out.num_literals -= __shfl_sync(kAllLanes, literals, kWarpSize - 1);
+    // A source far back in the block has often been evicted from the L2 cache.
+    const u32 stored = kNoDistance + source.distance;
+    prefetch(sources.origin(out.bytes + match, stored) + stored);
+    // Most rows are listed in one step; a row longer than the window is listed in several.
+    for (int first = 0; first < kWarpSize;) {
+        const int last = __popc(__ballot_sync(kAllLanes, end <= out.made + kWindow));
+        list_pieces(out, sequence, start, literal, source.distance, lane >= first && lane < last,
+                    shared);
+        out.position = __shfl_sync(kAllLanes, end, last - 1);
+        const bool all = out.num_waiting > kMaxWaiting || out.position == out.size;
+        copy_pieces(out, all, shared, sources);
+        first = last;
+    }
+    return true;
+}
+
 // Writes the bytes of a block from its rows by means of pieces.
 struct PieceRows {
     RowShared& shared;
 
     __device__ void begin() { clear_pieces(shared); }
 
-    // Takes a row of sequences and writes the chunks that are complete, or everything if the block
-    // is complete. Returns false in all lanes if the block cannot hold the row.
+    // See write_row.
     __device__ bool write(BlockOutput& out, const LaneSequence& sequence) {
-        const int lane = lane_id();
-        const u32 own_length = sequence.literal_length + sequence.match_length;
-        const u32 through = inclusive_sum(own_length << 16 | sequence.literal_length, lane);
-        const u32 literals = through & 0xffff;
-        const u32 end = out.position + (through >> 16);
-        const u32 start = end - own_length;
-        const u32 literal = out.size - out.num_literals + literals - sequence.literal_length;
-        // Also true for a match offset of 0.
-        const bool leads_before = sequence.match_length != 0 &&
-                                  sequence.match_offset - 1 >= start + sequence.literal_length;
-        if (__any_sync(kAllLanes, leads_before || end > out.size || literals > out.num_literals)) {
-            return false;
-        }
-        out.num_literals -= __shfl_sync(kAllLanes, literals, kWarpSize - 1);
-        // A source far back in the block has often been evicted from the L2 cache.
-        prefetch(out.bytes + (start + sequence.literal_length - sequence.match_offset));
-        // Most rows are listed in one step; a row longer than the window is listed in several.
-        for (int first = 0; first < kWarpSize;) {
-            const int last = __popc(__ballot_sync(kAllLanes, end <= out.made + kWindow));
-            list_pieces(out, sequence, start, literal, lane >= first && lane < last, shared);
-            out.position = __shfl_sync(kAllLanes, end, last - 1);
-            const bool all = out.num_waiting > kMaxWaiting || out.position == out.size;
-            copy_pieces(out, all, shared);
-            first = last;
-        }
-        return true;
+        return write_row(out, sequence, shared, OutputSources());
     }
 };
 

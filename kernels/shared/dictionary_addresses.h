@@ -6,6 +6,7 @@
 #pragma once
 
 #include "shared/format_constants.h"
+#include "shared/host_device.h"
 
 namespace gompfs {
 
@@ -14,17 +15,11 @@ constexpr unsigned kFromDictionary = 1u << 31;
 // The addresses that an offset symbol of the dictionary stands for: the first one, and how many
 // extra bits follow its codeword.
 constexpr unsigned kFirstDictionarySymbol = kNumOffsetSymbols;
-constexpr unsigned dictionary_extra_bits(unsigned symbol) {
+GOMPFS_FUNCTION unsigned dictionary_extra_bits(unsigned symbol) {
     return (symbol - kFirstDictionarySymbol) / 4;
 }
-constexpr unsigned first_dictionary_address(unsigned symbol) {
+GOMPFS_FUNCTION unsigned first_dictionary_address(unsigned symbol) {
     return ((4 + (symbol - kFirstDictionarySymbol) % 4) << dictionary_extra_bits(symbol)) - 4;
 }
-
-// No symbol stands for this address or a greater one. It exceeds kMaxDictionarySize, so decoders
-// must compare addresses with the size of their dictionary.
-constexpr unsigned kEndOfDictionaryAddresses =
-    first_dictionary_address(kFirstDictionarySymbol + kNumDictionarySymbols);
-static_assert(kEndOfDictionaryAddresses >= kMaxDictionarySize);
 
 }  // namespace gompfs

@@ -97,6 +97,8 @@ nb::object code_of(const SharedSymbols& shared) {
 void bind_part_heads(nb::module_& parts) {
     nb::class_<SharedSymbols>(parts, "SymbolTable")
         .def("__len__", [](const SharedSymbols& shared) { return shared.table->expansions.size(); })
+        .def_prop_ro("is_dictionary",
+                     [](const SharedSymbols& shared) { return shared.table->is_dictionary(); })
         .def_prop_ro("number", [](const SharedSymbols& shared) { return shared.table->number; })
         .def_prop_ro("expansions", &expansions_of)
         .def_prop_ro("pool", &pool_of)

@@ -19,6 +19,9 @@
 
 namespace gompfs {
 
+// No payload can name this address of a dictionary or a greater one.
+constexpr std::size_t kEndOfDictionaryAddresses =
+    first_dictionary_address(kFirstDictionarySymbol + kNumDictionarySymbols);
 constexpr std::size_t kDictionaryPoolSize =
     kEndOfDictionaryAddresses + kBitMaxMatchLength + kCopyMargin;
 static_assert(kDictionaryPoolSize >= kMaxDictionarySize + SymbolTable::kPoolMargin);

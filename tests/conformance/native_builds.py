@@ -60,6 +60,12 @@ def run_kernels_program() -> Path:
     return _link(sources, [], sanitized=True)
 
 
+def run_dictionary_kernel_program() -> Path:
+    """Returns run_dictionary_kernel.cpp, which decodes with the kernel of gompresso-bit-dictionary, likewise."""
+    sources = [*_core_sources("codec"), _CUDA_ON_HOST, Path(__file__).with_name("run_dictionary_kernel.cpp")]
+    return _link(sources, [], sanitized=True)
+
+
 def run_tadoc_kernel_program() -> Path:
     """Returns run_tadoc_kernel.cpp, which decodes with the kernel of gompresso-tadoc, with the same sanitizers."""
     return _link([_CUDA_ON_HOST, Path(__file__).with_name("run_tadoc_kernel.cpp")], [], sanitized=True)
@@ -173,6 +179,7 @@ if __name__ == "__main__":
     fake_driver()
     run_kernels_program()
     run_tadoc_kernel_program()
+    run_dictionary_kernel_program()
     run_head_kernel_program()
     fuzz_program()
     tadoc_program()

@@ -38,6 +38,9 @@ BY_HAND = [(folder, kernel, architecture) for folder, kernel in SOURCES if folde
 CHECKS = {
     "codec/decode_byte": "static_assert({common} == 0 && gompfs::kByteBytesPerWarp == {per_warp});",
     "codec/decode_bit": "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});",
+    "codec/decode_bit_dictionary": (
+        "static_assert(gompfs::kBitBytesPerCta == {common} && gompfs::kBitBytesPerWarp == {per_warp});"
+    ),
     "codec/decode_byte_wide": "static_assert(gompfs::kByteWideBytes == {common} && {per_warp} == 0);",
     "codec/decode_bit_wide": "static_assert(gompfs::kBitWideBytes == {common} && {per_warp} == 0);",
     "codec/open_heads": "static_assert(gompfs::kHeadBytesPerCta == {common} && {per_warp} == 0);",

@@ -347,7 +347,8 @@ def describe(
     """Returns what the kernels need about each block, in NUM_ROWS rows of 64 bits per block.
 
     The rows are: payload addresses; output offsets; addresses of heads or dictionaries; payload sizes, then
-    uncompressed sizes (both 32 bits); zeros for counters. Columns are sorted by codec, so that the blocks of one codec are adjacent.
+    uncompressed sizes (both 32 bits); zeros for counters. Columns are sorted by codec, so that the blocks of one codec
+    are adjacent.
     """
     order = np.argsort(facts["codec"], kind="stable")
     rows = np.zeros((NUM_ROWS, order.size), np.uint64)

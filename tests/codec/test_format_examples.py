@@ -1,16 +1,19 @@
-"""The worked examples in docs/format.md are what the encoder writes, and decode to what the document says."""
+"""The worked examples of payloads in the format's documents are what the encoder writes, and what the text says."""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from gompfs._native import codec as native
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.reference import decode_payload
 from gompfs.codec.reference_bit import read_bit_payload
 from gompfs.engine import select_engine
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+DOCUMENTS = Path(__file__).parents[2] / "docs"
+DOCUMENT = (DOCUMENTS / "format.md").read_text()
+WITH_DICTIONARY = (DOCUMENTS / "format-2-codec.md").read_text().partition("\n## 9. Blocks with a dictionary\n")[2]
 EXAMPLE = re.compile(r"^The \d+ bytes `([^`]+)`[^\n]*\n\n```payload ([\w-]+) (\d+)\n([^`]+)```", re.MULTILINE)
 REPETITIONS = {Codec.GOMPRESSO_BYTE: 2, Codec.GOMPRESSO_BIT: 12}
 
@@ -48,3 +51,39 @@ def test_sequences_of_gompresso_bit() -> None:
     assert bits == (sequences + re.sub("[` ]", "", literals[1])).ljust(len(bits), "0")
     assert len(bits) - len(sequences + literals[1].replace("`", "").replace(" ", "")) < 8
     assert decoded.literals == literals[2].encode() + b"  "
+
+
+def test_the_example_with_a_dictionary() -> None:
+    """The payload is what the encoder writes, and the table has all bits of its sequences and literals."""
+    texts = re.search(
+        r"dictionary is the (\d+) bytes `(.+?)`, where.*? The (\d+) bytes `(.+?)`, four times",
+        WITH_DICTIONARY,
+        re.DOTALL,
+    )
+    assert texts is not None
+    dictionary, repeated = (text.replace("\n", " ").replace("\N{OPEN BOX}", " ").encode() for text in texts.group(2, 4))
+    assert (len(dictionary), len(repeated)) == (int(texts[1]), int(texts[3]))
+    found = re.search(r"```payload gompresso-bit-dictionary (\d+)\n([^`]+)```", WITH_DICTIONARY)
+    assert found is not None
+    content, payload = repeated * 4, bytes.fromhex(found[2])
+    assert len(content) == int(found[1])
+    codec = Codec.GOMPRESSO_BIT_DICTIONARY
+    assert decode_payload(codec, payload, len(content), dictionary) == content
+    ((block, written, _),) = native.encode_blocks(
+        content, 1 << 16, Codec.GOMPRESSO_BIT, 6, True, 1, dictionary=native.Dictionary(dictionary)
+    )
+    assert (written, block[BLOCK_HEADER_SIZE:]) == (codec, payload)
+
+    rows = [
+        [cell.strip(" `") for cell in row.split("|")[2:-1]]
+        for row in re.findall(r"^\| \d+ \|.*\|$", WITH_DICTIONARY, re.MULTILINE)
+    ]
+    decoded = read_bit_payload(payload, len(content), dictionary)
+    assert [
+        (int(literals), int(length), -1 - int(address) if address else int(offset or 0))
+        for *_, literals, length, offset, address in rows
+    ] == decoded.sequences
+    stream = payload[24 + int.from_bytes(payload[20:24], "little") : -8]
+    bits = "".join(f"{byte:08b}"[::-1] for byte in stream)[32 * (4 + 1) :]
+    assert bits == ("".join(cell for row in rows for cell in row[:4]) + "110").ljust(len(bits), "0")
+    assert decoded.literals == b";; "

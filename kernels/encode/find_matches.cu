@@ -6,17 +6,15 @@
 // GPUs for which shared memory is too small.
 //
 // Launch: one CTA of up to kFindThreads threads, whole warps, per block.
-// Mapping: a warp takes kPositionsPerShare positions at a time. First a lane looks at one position,
-// then at
-//   any of the searches that are not done.
+// Mapping: a warp takes kPositionsPerShare positions at a time. A lane looks at the first candidate
+//   of one position, then goes on with any of the searches that are not done.
 // Reads: the content of block i at content + i * block_size; links, short_links and sums at i *
 //   items_per_block(block_size). short_links is not used unless finds_short, and sums not without
 //   entropy coding (is_bit).
 // Writes: matches[i * items_per_block(block_size) + p] for each position p of block i: a Match as
 //   pack_match packs it, or 0.
 // Shared memory: 16 bytes, and a SearchQueue for each warp. find_matches_narrow: also kTextPadding
-// bytes, and a
-//   byte and a position for each byte of a block.
+//   bytes, and a byte and a position for each byte of a block.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 16 bytes after the content are readable.
 // Fails: never.
@@ -56,7 +54,8 @@ struct Search {
     // So the chain of the position that many bytes later is followed.
     __device__ u32 shift() const { return length - (kHashedLength - 1); }
 
-    // The first link of a position is not counted, unless it is a candidate for a longer match.
+    // A search for the first match looks at chain_length candidates at most. Later ones have one
+    // more, because the first candidate is not counted; num_steps begins with chain_length + 1.
     __device__ u32 least_steps() const { return length < kHashedLength ? 1 : 0; }
 };
 
@@ -75,19 +74,22 @@ __device__ inline Search unpack_search(u64 packed) {
             static_cast<int>(packed >> kSearchGainShift)};
 }
 
-// Compares the candidate at `source`; stores the match if it is better. Returns whether the search
-// goes on with the chain of a longer match: false if it has ended, or if the candidate is not
-// longer (is_longer).
+// What a search does after a comparison: it looks at the next candidate of the same chain, follows
+// the chain of a longer match, or has ended.
+enum class Next { kCandidate, kChain, kNothing };
+
+// Compares the candidate at `source`, and stores the match if it is better. Returns what is next.
 template <typename Position, bool kEntropyCoded>
-__device__ inline bool compare(const SearchInput<Position, kEntropyCoded>& input, u32 source,
-                               Search& search, bool& is_longer) {
+__device__ inline Next compare(const SearchInput<Position, kEntropyCoded>& input, u32 source,
+                               Search& search) {
     const u32 limit = input.limit_of(search.position);
     const u32 length = input.text.common_length(source, search.position, limit, kHashedLength);
     const u32 offset = search.position - source;
-    is_longer = length > search.length;
-    if (!is_longer || offset > input.rules.max_match_offset) {
-        is_longer |= offset > input.rules.max_match_offset;
-        return false;
+    if (length <= search.length) {
+        return Next::kCandidate;
+    }
+    if (offset > input.rules.max_match_offset) {
+        return Next::kNothing;
     }
     search.length = length;
     const int gain = input.costs.gain_of(search.position, length, offset);
@@ -95,7 +97,7 @@ __device__ inline bool compare(const SearchInput<Position, kEntropyCoded>& input
         search.gain = gain;
         input.matches[search.position] = pack_match({length, offset, gain});
     }
-    return length < min(limit, input.rules.nice_length);
+    return length < min(limit, input.rules.nice_length) ? Next::kChain : Next::kNothing;
 }
 
 // Searches that wait, in shared memory. A warp has its own.
@@ -118,8 +120,7 @@ __device__ inline u32 begin_searches(const SearchInput<Position, kEntropyCoded>&
         goes_on = link != kNoLink<Position>;
         if (goes_on && input.text.word(link) == input.text.word(position)) {
             --search.num_steps;
-            bool is_longer = false;
-            goes_on = compare(input, link, search, is_longer);
+            goes_on = compare(input, link, search) == Next::kChain;
             if (goes_on) {
                 const u32 next = input.links[position + search.shift()];
                 goes_on = next != kNoLink<Position> && next >= search.shift();
@@ -179,14 +180,11 @@ class Follower {
 
     // Compares the candidate, after a hit.
     __device__ void compare_hit() {
-        bool is_longer = false;
-        if (compare(input_, link_ - search_.shift(), search_, is_longer)) {
-            state_ = State::kFollowing;
+        const Next next = compare(input_, link_ - search_.shift(), search_);
+        state_ = next == Next::kNothing ? State::kFree : State::kFollowing;
+        if (next == Next::kChain) {
             begin_chain();
-        } else if (is_longer) {
-            state_ = State::kFree;
-        } else {
-            state_ = State::kFollowing;
+        } else if (next == Next::kCandidate) {
             link_ = input_.links[link_];
         }
     }

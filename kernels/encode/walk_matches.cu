@@ -1,9 +1,9 @@
 // Walks over the best matches of a block and cuts it into sequences, as
 // native/codec/lazy_parser.cpp does.
 //
-// The lanes look at 32 positions at once, each at one. They agree by votes and shuffles on the
+// kWalkLanes lanes look at a window of as many positions, each at one. By votes they all know the
 // first position with a match, and whether a later one has a better match. Then they add a
-// sequence, and look at the 32 positions after it.
+// sequence, and look at the positions after it.
 //
 // What the parser takes at a position depends on the open group and the last offset. Usually it is
 // the match that find_matches found. A lane is pending if that match may not be legal, or if a
@@ -31,7 +31,7 @@ namespace gompfs {
 
 constexpr u32 kWalkWarps = 4;
 constexpr u32 kWalkThreads = kWalkWarps * kWarpSize;
-// Lanes that work on a block, and what lanes of the same warp do at once for different blocks.
+// Lanes that work on a block. Blocks that share a warp take their steps at the same time.
 constexpr u32 kWalkLanes = 32;
 constexpr u32 kBlocksPerWarp = kWarpSize / kWalkLanes;
 constexpr unsigned kWalkBytesPerBlock = 384;

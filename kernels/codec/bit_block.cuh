@@ -87,35 +87,66 @@ __device__ inline void decode_literals(BitStreams& in, const u16* table, u8* lit
     __syncwarp();
 }
 
-// Reads the header, the code lengths and the sub-block sizes, and builds the decode tables. Returns
-// false in all lanes if the payload is not valid.
-template <bool kHasDictionary = false>
-__device__ inline bool open_payload(const BlockTask& task, BitShared& shared, BitStreams& in) {
+// The fields of a header that are not in BitStreams.
+struct BitFields {
+    u32 sequence_width;
+    u32 literal_width;
+    u32 sequence_base;
+    u32 literal_base;
+    u32 code_lengths_size;
+};
+
+// Reads the header. Returns false if it is not valid.
+__device__ inline bool read_bit_header(const BlockTask& task, BitStreams& in, BitFields& fields) {
     if (task.payload_size < kBitHeaderSize + kBitPadding) {
         return false;
     }
     const u32* header = reinterpret_cast<const u32*>(task.payload);
     const u32 fixed = header[0];
     const u32 group_size_log2 = fixed >> 8 & 255;
-    const u32 sequence_width = fixed >> 16 & 255, literal_width = fixed >> 24;
     in.words = header;
     in.num_sequences = header[1];
     in.num_literals = header[2];
-    const u32 sequence_base = header[3], literal_base = header[4], code_lengths_size = header[5];
-    const u32 payload_bits = (task.payload_size - kBitPadding) * 8;
-    if ((fixed & 255) > kFlagDependencyElimination || group_size_log2 < kMinGroupSizeLog2 ||
-        group_size_log2 > kMaxGroupSizeLog2 || sequence_width > kMaxSizeWidth ||
-        literal_width > kMaxSizeWidth || in.num_literals > task.output_size ||
-        in.num_sequences > task.output_size + (1u << group_size_log2) ||
-        code_lengths_size > task.payload_size - kBitHeaderSize - kBitPadding ||
-        sequence_base > payload_bits || literal_base > payload_bits) {
+    in.end = (task.payload_size - kBitPadding) * 8;
+    fields = {fixed >> 16 & 255, fixed >> 24, header[3], header[4], header[5]};
+    return (fixed & 255) <= kFlagDependencyElimination && group_size_log2 >= kMinGroupSizeLog2 &&
+           group_size_log2 <= kMaxGroupSizeLog2 && fields.sequence_width <= kMaxSizeWidth &&
+           fields.literal_width <= kMaxSizeWidth && in.num_literals <= task.output_size &&
+           in.num_sequences <= task.output_size + (1u << group_size_log2) &&
+           fields.code_lengths_size <= task.payload_size - kBitHeaderSize - kBitPadding &&
+           fields.sequence_base <= in.end && fields.literal_base <= in.end;
+}
+
+// Finds the sub-blocks of the lanes of a warp. Returns false in all lanes if they are not valid.
+__device__ inline bool locate_streams(const BitFields& fields, BitStreams& in) {
+    const u32 sizes = (kBitHeaderSize + fields.code_lengths_size) * 8;
+    const u32 start = sizes + kNumSubBlocks * (fields.sequence_width + fields.literal_width);
+    if (start > in.end) {
+        return false;
+    }
+    const u32 middle =
+        locate_sub_blocks(in.words, sizes, fields.sequence_width, fields.sequence_base, start,
+                          in.sequence_position, in.sequence_end);
+    const u32 end = locate_sub_blocks(in.words, sizes + kNumSubBlocks * fields.sequence_width,
+                                      fields.literal_width, fields.literal_base, middle,
+                                      in.literal_position, in.literal_end);
+    const bool ordered = in.sequence_end <= in.end && in.literal_end <= in.end;
+    return __all_sync(kAllLanes, ordered) && in.end - end < 8;
+}
+
+// Reads the header, the code lengths and the sub-block sizes, and builds the decode tables. Returns
+// false in all lanes if the payload is not valid.
+template <bool kHasDictionary = false>
+__device__ inline bool open_payload(const BlockTask& task, BitShared& shared, BitStreams& in) {
+    BitFields fields;
+    if (!read_bit_header(task, in, fields)) {
         return false;
     }
     u8* const lengths = shared.codes.lengths;
     CodeScratch& scratch = shared.codes.scratch;
     constexpr u32 kNumLengths = kHasDictionary ? kMaxCodeLengths : kNumCodeLengths;
-    if (!read_code_lengths<kNumLengths>(in.words, kBitHeaderSize * 8, code_lengths_size, lengths,
-                                        scratch, shared.token_table)) {
+    if (!read_code_lengths<kNumLengths>(in.words, kBitHeaderSize * 8, fields.code_lengths_size,
+                                        lengths, scratch, shared.token_table)) {
         return false;
     }
     const u8* const token_lengths = lengths + kNumLiteralSymbols;
@@ -131,19 +162,7 @@ __device__ inline bool open_payload(const BlockTask& task, BitShared& shared, Bi
         (in.num_sequences != 0 && shared.token_table[0] == kNoCodeword)) {
         return false;
     }
-    const u32 fields = (kBitHeaderSize + code_lengths_size) * 8;
-    in.end = payload_bits;
-    if (fields + kNumSubBlocks * (sequence_width + literal_width) > in.end) {
-        return false;
-    }
-    const u32 start = fields + kNumSubBlocks * (sequence_width + literal_width);
-    const u32 middle = locate_sub_blocks(in.words, fields, sequence_width, sequence_base, start,
-                                         in.sequence_position, in.sequence_end);
-    const u32 end =
-        locate_sub_blocks(in.words, fields + kNumSubBlocks * sequence_width, literal_width,
-                          literal_base, middle, in.literal_position, in.literal_end);
-    const bool ordered = in.sequence_end <= in.end && in.literal_end <= in.end;
-    return __all_sync(kAllLanes, ordered) && in.end - end < 8;
+    return locate_streams(fields, in);
 }
 
 // The next 64 bits of this lane's sequence sub-block.

@@ -1,7 +1,7 @@
 // Decodes blocks of gompresso-bit of at most 64 KiB, one CTA per block (wide_bit.cuh). For small
 // batches: a block takes a fraction of the time that decode_bit takes, but many blocks take longer.
 //
-// Launch: any number of CTAs of 2 to 32 warps; the engine launches CTAs of 32 warps, one per block.
+// Launch: any number of CTAs of 4 to 32 warps; the engine launches CTAs of 32 warps, one per block.
 // Mapping: a CTA takes blocks from next_block until none is left. All its threads share the
 //   sequences, and then the bytes, of the block.
 // Reads, writes: as decode_bit.
@@ -20,7 +20,6 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWideThreads)
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     BitWideShared& shared = *reinterpret_cast<BitWideShared*>(shared_memory);
-    fill_token_classes(shared.classes);
     const GpuBatch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
                          output_sizes, statuses,        next_block,    num_blocks};
     for_each_block_of_cta(batch, shared.block.block, [&](const BlockTask& task) {

@@ -2,7 +2,7 @@
 // batches: a block takes a fraction of the time that decode_byte takes, but many blocks take
 // longer.
 //
-// Launch: any number of CTAs of 2 to 32 warps; the engine launches CTAs of 32 warps, one per block.
+// Launch: any number of CTAs of 4 to 32 warps; the engine launches CTAs of 32 warps, one per block.
 // Mapping: a CTA takes blocks from next_block until none is left. All its threads share the
 //   sequences, and then the bytes, of the block.
 // Reads, writes: as decode_byte.

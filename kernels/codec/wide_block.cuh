@@ -1,29 +1,31 @@
-// Decodes one block with a whole CTA, in shared memory, by pointer jumping (K. Wesley, "A parallel
-// LZ77", Texas State University, 2022: her decoder). One warp per block (row.cuh) decodes many
-// blocks faster, but a few blocks leave most of the device idle; here a block takes a fraction of
-// that time.
+// Decodes one block with a whole CTA, in shared memory, by pointer jumping (the decoder of K.
+// Wesley, "Massively Parallel LZ77 Compression and Decompression on the GPU", Texas State
+// University, 2022). One warp per block (row.cuh) decodes many blocks faster, but a few blocks
+// leave most of the device idle; here a block takes a fraction of that time.
 //
 // Algorithm
 //
-// 1. The sequences of the block are laid out, one per thread (lay_out): prefix sums over their
+// 1. The sequences of the block are laid out, a few per thread (lay_out): prefix sums over their
 //    lengths tell where each literal string and each match begins. A bit marks that position, and
-//    `distances` holds there the match offset, or the index of the string's first literal.
-// 2. Each byte finds the piece that it belongs to, the last marked position up to its own
-//    (expand_pieces). A byte of a match gets the match offset as its distance: its parent is the
-//    byte at that distance before it. A literal gets its value and the distance 0: it is a root.
-// 3. Each byte adds the distance of its parent to its own, again and again, until its parent is a
-//    root (jump_to_roots). A byte at the end of a chain of n matches takes log2(n) rounds.
-// 4. Each byte takes the value of its root (store_bytes).
+//    `stored` holds there the match offset, or the index of the string's first literal.
+// 2. The block is written in segments, in order (write_segment). Each byte of a segment finds the
+//    piece that it belongs to, the last marked position up to its own. A literal takes its value. A
+//    byte of a match has the match offset as its distance: its parent is the byte at that distance
+//    before it. If that byte lies before the segment, its value is known, and so is this one.
+// 3. Each byte whose value is not known adds the distance of its parent to its own, again and
+//    again, until the value of its parent is known. The n-th byte of a chain of matches takes
+//    log2(n) rounds.
 //
-// Nothing depends on the order of the matches, so dependency elimination plays no part.
+// In the thesis, all bytes of a text jump at once. Segments leave less to do: most matches copy
+// from an earlier segment. Nothing depends on the order of the matches within a segment, so
+// dependency elimination plays no part.
 //
 // Invariants
 //
 // - lay_out checks lengths and offsets before it writes anything, so no index leaves the block.
-// - A byte and its parent have distances that together lead to another byte of the block: sums
-//   never exceed the byte's position, so 16 bits are enough for all of them.
-// - Between two barriers, no thread reads what another writes, but for the marks at which pieces
-//   begin: those are not written again until all bytes have read them.
+// - The distances of a byte and of its parent together lead to another byte of the block: their sum
+//   never exceeds the byte's position, so 16 bits are enough for all of them.
+// - Between two barriers, no thread reads what another writes.
 #pragma once
 
 #include "codec/batch.cuh"
@@ -36,19 +38,29 @@ namespace gompfs {
 constexpr u32 kWideBlockSize = 65536;  // the largest block that these kernels decode
 constexpr u32 kWideWords = kWideBlockSize / kWarpSize;
 constexpr int kWideThreads = 1024;
-constexpr u32 kWideBatch = 8;  // number of bytes that a thread has in registers at once
+constexpr u32 kWideBytes = 8;      // bytes of a segment per thread
+constexpr u32 kWideSequences = 4;  // sequences per thread that are laid out at once
+constexpr u32 kWideSums = kWideSequences * kWarpSize;
+
+// Which of 32 bytes begin a piece, and which of these a literal string: a bit per byte.
+struct PieceMarks {
+    u32 starts;
+    u32 literals;
+};
 
 struct WideShared {
-    u16 distances[kWideBlockSize];
-    u8 bytes[kWideBlockSize];     // of the output; before that, memory for the codec
-    u32 starts[kWideWords];       // a bit per byte: a piece begins there; later: its parent is not
-                                  // known to be a root
-    u32 literals[kWideWords];     // a bit per byte: a literal string begins there
-    u16 last_starts[kWideWords];  // where the last piece begins that begins before this word's byte
-    u32 sums[2][kWarpSize];       // scratch memory of prefix sums
-    u32 position;                 // number of bytes laid out
-    u32 num_literals;             // number of literals laid out
-    u32 block;                    // index of the CTA's next block
+    // At the start of a piece: its match offset, or the index of its first literal. In the segment
+    // that is being written: the distance of each byte, or 0 if its value is known.
+    u16 stored[kWideBlockSize];
+    u8 bytes[kWideBlockSize];  // of the output; before that, memory for the codec
+    PieceMarks marks[kWideWords];
+    u16 last_starts[kWideWords];  // where the last piece begins that begins before these bytes
+    u32 length_sums[kWideSums];   // of the sequences of each warp
+    u32 literal_sums[kWideSums];
+    u32 position;      // number of bytes laid out
+    u32 num_literals;  // number of literals laid out
+    u32 crossing;      // what `stored` held for the piece that began before the segment
+    u32 block;         // index of the CTA's next block
 };
 
 // As for_each_block, but a CTA takes the blocks. All threads of the CTA call decode(task).
@@ -75,8 +87,7 @@ __device__ inline void for_each_block_of_cta(const GpuBatch& batch, u32& next, D
 // Prepares the memory for a block. Ends with a barrier.
 __device__ inline void begin_block(WideShared& shared) {
     for (u32 word = threadIdx.x; word < kWideWords; word += blockDim.x) {
-        shared.starts[word] = 0;
-        shared.literals[word] = 0;
+        shared.marks[word] = {0, 0};
     }
     if (threadIdx.x == 0) {
         shared.position = 0;
@@ -85,39 +96,93 @@ __device__ inline void begin_block(WideShared& shared) {
     __syncthreads();
 }
 
-__device__ inline void mark(u32* bits, u32 position) {
-    atomicOr(&bits[position / kWarpSize], 1u << position % kWarpSize);
+// Replaces `count` numbers by the sum of those before each. One warp; at most kWideSums numbers.
+__device__ inline void sum_before(u32* numbers, u32 count) {
+    constexpr u32 kPerLane = kWideSums / kWarpSize;
+    const u32 first = lane_id() * kPerLane;
+    u32 own[kPerLane];
+    u32 sum = 0;
+#pragma unroll
+    for (u32 index = 0; index < kPerLane; ++index) {
+        own[index] = first + index < count ? numbers[first + index] : 0;
+        sum += own[index];
+    }
+    u32 before = inclusive_sum(sum, lane_id()) - sum;
+#pragma unroll
+    for (u32 index = 0; index < kPerLane; ++index) {
+        if (first + index < count) {
+            numbers[first + index] = before;
+        }
+        before += own[index];
+    }
+    __syncwarp();
 }
 
-// Lays out the next sequences, one per thread in their order; threads without one have an empty
-// sequence. Returns false in all threads if the block cannot hold them, or a match leads before the
-// block. Ends with a barrier.
-__device__ inline bool lay_out(WideShared& shared, const LaneSequence& sequence, u32 size,
-                               u32 num_literals) {
-    const u32 own_length = sequence.literal_length + sequence.match_length;
-    const u32 start = shared.position + scan_before(own_length, shared.sums[0], Sum{});
-    const u32 literal =
-        shared.num_literals + scan_before(sequence.literal_length, shared.sums[1], Sum{});
-    const u32 match = start + sequence.literal_length;
-    // Also true for a match offset of 0.
-    const bool leads_before = sequence.match_length != 0 && sequence.match_offset - 1 >= match;
-    const bool is_bad = leads_before || start + own_length > size ||
-                        literal + sequence.literal_length > num_literals;
+__device__ inline void mark_start(WideShared& shared, u32 position, u32 stored, bool is_literal) {
+    shared.stored[position] = static_cast<u16>(stored);
+    PieceMarks& marks = shared.marks[position / kWarpSize];
+    atomicOr(&marks.starts, 1u << position % kWarpSize);
+    if (is_literal) {
+        atomicOr(&marks.literals, 1u << position % kWarpSize);
+    }
+}
+
+// Lays out the next sequences: sequence i of thread t is number i * blockDim.x + t of them. Those
+// that do not exist are empty. Returns false in all threads if the block cannot hold them, or if a
+// match leads before the block. Ends with a barrier.
+__device__ inline bool lay_out(WideShared& shared, const LaneSequence (&sequences)[kWideSequences],
+                               u32 size, u32 num_literals) {
+    const u32 lane = lane_id(), warp = threadIdx.x / kWarpSize;
+    const u32 num_warps = blockDim.x / kWarpSize;
+    u32 through[kWideSequences];  // lengths in the high half, literals in the low half
+#pragma unroll
+    for (u32 index = 0; index < kWideSequences; ++index) {
+        const LaneSequence& sequence = sequences[index];
+        const u32 own_length = sequence.literal_length + sequence.match_length;
+        through[index] = inclusive_sum(own_length << 16 | sequence.literal_length, lane);
+        if (lane == kWarpSize - 1) {
+            shared.length_sums[index * num_warps + warp] = through[index] >> 16;
+            shared.literal_sums[index * num_warps + warp] = through[index] & 0xffff;
+        }
+    }
+    __syncthreads();
+    if (warp < 2) {
+        sum_before(warp == 0 ? shared.length_sums : shared.literal_sums,
+                   kWideSequences * num_warps);
+    }
+    __syncthreads();
+    u32 ends[kWideSequences], literal_ends[kWideSequences];
+    bool is_bad = false;
+#pragma unroll
+    for (u32 index = 0; index < kWideSequences; ++index) {
+        const LaneSequence& sequence = sequences[index];
+        const u32 before = index * num_warps + warp;
+        ends[index] = shared.position + shared.length_sums[before] + (through[index] >> 16);
+        literal_ends[index] =
+            shared.num_literals + shared.literal_sums[before] + (through[index] & 0xffff);
+        // Also true for a match offset of 0.
+        const bool leads_before = sequence.match_length != 0 &&
+                                  sequence.match_offset - 1 >= ends[index] - sequence.match_length;
+        is_bad = is_bad || leads_before || ends[index] > size || literal_ends[index] > num_literals;
+    }
     if (__syncthreads_or(is_bad)) {
         return false;
     }
-    if (sequence.literal_length != 0) {
-        shared.distances[start] = static_cast<u16>(literal);
-        mark(shared.starts, start);
-        mark(shared.literals, start);
-    }
-    if (sequence.match_length != 0) {
-        shared.distances[match] = static_cast<u16>(sequence.match_offset);
-        mark(shared.starts, match);
+#pragma unroll
+    for (u32 index = 0; index < kWideSequences; ++index) {
+        const LaneSequence& sequence = sequences[index];
+        const u32 match = ends[index] - sequence.match_length;
+        if (sequence.literal_length != 0) {
+            mark_start(shared, match - sequence.literal_length,
+                       literal_ends[index] - sequence.literal_length, true);
+        }
+        if (sequence.match_length != 0) {
+            mark_start(shared, match, sequence.match_offset, false);
+        }
     }
     if (threadIdx.x == blockDim.x - 1) {
-        shared.position = start + own_length;
-        shared.num_literals = literal + sequence.literal_length;
+        shared.position = ends[kWideSequences - 1];
+        shared.num_literals = literal_ends[kWideSequences - 1];
     }
     __syncthreads();
     return true;
@@ -131,140 +196,125 @@ __device__ inline void find_last_starts(WideShared& shared, u32 size) {
     const u32 end = min(first + per_thread, num_words);
     u32 last = 0;  // plus 1, so that 0 means none
     for (u32 word = first; word < end; ++word) {
-        const u32 bits = shared.starts[word];
+        const u32 bits = shared.marks[word].starts;
         last = bits == 0 ? last : word * kWarpSize + 32 - __clz(bits);
     }
-    u32 before = scan_before(last, shared.sums[0], Maximum{});
+    u32 before = scan_before(last, shared.length_sums, Maximum{});
     for (u32 word = first; word < end; ++word) {
-        const u32 bits = shared.starts[word];
+        const u32 bits = shared.marks[word].starts;
         shared.last_starts[word] = static_cast<u16>(before - 1);
         before = bits == 0 ? before : word * kWarpSize + 32 - __clz(bits);
     }
     __syncthreads();
 }
 
-// What a byte takes from its piece: a distance, or the value of a literal.
-struct ByteSource {
-    u32 distance;  // 0 for a literal
-    u8 value;
+// The piece of a byte: where it begins, and what `stored` holds there.
+struct BytePiece {
+    u32 start;
+    u32 stored;
+    bool is_literal;
 };
 
-__device__ inline ByteSource find_source(const WideShared& shared, u32 word, const u8* literals) {
+__device__ inline BytePiece find_piece(const WideShared& shared, u32 segment, u32 word) {
     const u32 lane = lane_id();
-    const u32 position = word * kWarpSize + lane;
-    const u32 up_to_lane = shared.starts[word] & 0xffffffffu >> (31 - lane);
-    const u32 start =
-        up_to_lane == 0 ? shared.last_starts[word] : word * kWarpSize + 31 - __clz(up_to_lane);
-    const u32 stored = shared.distances[start];
-    const bool is_literal = shared.literals[start / kWarpSize] >> start % kWarpSize & 1;
-    return {is_literal ? 0 : stored, is_literal ? literals[stored + position - start] : u8{0}};
+    const PieceMarks marks = shared.marks[word];
+    const u32 up_to_lane = marks.starts & 0xffffffffu >> (31 - lane);
+    if (up_to_lane != 0) {
+        const u32 bit = 31 - __clz(up_to_lane);
+        const u32 start = word * kWarpSize + bit;
+        return {start, shared.stored[start], (marks.literals >> bit & 1) != 0};
+    }
+    const u32 start = shared.last_starts[word];
+    const u32 literals = shared.marks[start / kWarpSize].literals;
+    return {start, start < segment ? shared.crossing : shared.stored[start],
+            (literals >> start % kWarpSize & 1) != 0};
 }
 
-// Sets the distance of each byte, and the value of each literal. The bits of `starts` become: the
-// byte is not a literal. `literals` are all literals of the block. Ends with a barrier.
-__device__ inline void expand_pieces(WideShared& shared, u32 size, const u8* literals) {
-    const u32 lane = lane_id();
+// The bytes of a segment that a thread writes: byte i is in word first_word + i * num_warps.
+struct SegmentBytes {
+    u32 distances[kWideBytes];  // 0 if the value is known
+    u32 values[kWideBytes];
+};
+
+// Looks up the pieces of this thread's bytes. Returns what `stored` holds for the last of them.
+__device__ inline u32 find_sources(const WideShared& shared, u32 segment, u32 size,
+                                   const u8* literals, SegmentBytes& own) {
     const u32 num_warps = blockDim.x / kWarpSize;
-    for (u32 first = threadIdx.x / kWarpSize; first * kWarpSize < size;
-         first += num_warps * kWideBatch) {
-        ByteSource sources[kWideBatch];
+    const u32 first_word = segment / kWarpSize + threadIdx.x / kWarpSize;
+    u32 last = 0;
 #pragma unroll
-        for (u32 index = 0; index < kWideBatch; ++index) {
-            const u32 word = first + index * num_warps;
-            sources[index] = word * kWarpSize + lane < size ? find_source(shared, word, literals)
-                                                            : ByteSource{0, 0};
-        }
-#pragma unroll
-        for (u32 index = 0; index < kWideBatch; ++index) {
-            const u32 word = first + index * num_warps;
-            const u32 position = word * kWarpSize + lane;
-            const bool is_match = sources[index].distance != 0;
-            const u32 matches = __ballot_sync(kAllLanes, is_match);
-            if (word * kWarpSize >= size) {
-                continue;
-            }
-            // The distance where a piece begins is read by other threads; a match has it already.
-            const bool begins = shared.starts[word] >> lane & 1;
-            if (is_match && !begins) {
-                shared.distances[position] = static_cast<u16>(sources[index].distance);
-            } else if (!is_match) {
-                shared.bytes[position] = sources[index].value;
-            }
-            __syncwarp();
-            if (lane == 0) {
-                shared.starts[word] = matches;
+    for (u32 index = 0; index < kWideBytes; ++index) {
+        const u32 word = first_word + index * num_warps;
+        const u32 position = word * kWarpSize + lane_id();
+        own.distances[index] = own.values[index] = 0;
+        if (position < size) {
+            const BytePiece piece = find_piece(shared, segment, word);
+            last = piece.stored;
+            if (piece.is_literal) {
+                own.values[index] = literals[piece.stored + position - piece.start];
+            } else if (position - piece.stored < segment) {
+                own.values[index] = shared.bytes[position - piece.stored];
+            } else {
+                own.distances[index] = piece.stored;
             }
         }
     }
-    __syncthreads();
-    for (u32 position = threadIdx.x; position / kWarpSize * kWarpSize < size;
-         position += blockDim.x) {
-        if ((shared.starts[position / kWarpSize] >> lane & 1) == 0) {
-            shared.distances[position] = 0;
-        }
-    }
-    __syncthreads();
+    return last;
 }
 
-// Replaces the distance of each byte by the distance to its root. Returns the number of rounds.
-__device__ inline u32 jump_to_roots(WideShared& shared, u32 size) {
-    const u32 lane = lane_id();
+// Writes the bytes of a segment. Ends with a barrier.
+__device__ inline void write_segment(WideShared& shared, u32 segment, u32 size,
+                                     const u8* literals) {
     const u32 num_warps = blockDim.x / kWarpSize;
-    const u32 num_words = (size + kWarpSize - 1) / kWarpSize;
-    u32 num_rounds = 0;
-    for (bool is_pending = true; __syncthreads_or(is_pending); ++num_rounds) {
-        is_pending = false;
-        for (u32 first = 0; first < num_words; first += num_warps * kWideBatch) {
-            const u32 own = first + threadIdx.x / kWarpSize;
-            u32 pending[kWideBatch];
-            u32 distances[kWideBatch];
-#pragma unroll
-            for (u32 index = 0; index < kWideBatch; ++index) {
-                const u32 word = own + index * num_warps;
-                pending[index] = word < num_words ? shared.starts[word] : 0;
-                if (pending[index] != 0) {
-                    const u32 position = word * kWarpSize + lane;
-                    const u32 distance = shared.distances[position];
-                    distances[index] = distance + shared.distances[position - distance];
-                }
-            }
-            __syncthreads();
-#pragma unroll
-            for (u32 index = 0; index < kWideBatch; ++index) {
-                if (pending[index] == 0) {
-                    continue;
-                }
-                const u32 word = own + index * num_warps;
-                const u32 position = word * kWarpSize + lane;
-                const bool has_moved = shared.distances[position] != distances[index];
-                const u32 moved = __ballot_sync(kAllLanes, has_moved);
-                shared.distances[position] = static_cast<u16>(distances[index]);
-                if (lane == 0) {
-                    shared.starts[word] = moved;
-                }
-                is_pending = is_pending || moved != 0;
-            }
-            __syncthreads();
-        }
+    const u32 first = segment + threadIdx.x / kWarpSize * kWarpSize + lane_id();
+    SegmentBytes own;
+    const u32 last = find_sources(shared, segment, size, literals, own);
+    __syncthreads();
+    if (threadIdx.x == blockDim.x - 1) {
+        shared.crossing = last;
     }
-    return num_rounds;
+    u32 changed = 0xffffffff;  // a bit for each of this thread's bytes
+    do {
+        bool is_pending = false;
+#pragma unroll
+        for (u32 index = 0; index < kWideBytes; ++index) {
+            const u32 position = first + index * num_warps * kWarpSize;
+            if (position < size && (changed >> index & 1) != 0) {
+                shared.stored[position] = static_cast<u16>(own.distances[index]);
+                if (own.distances[index] == 0) {
+                    shared.bytes[position] = static_cast<u8>(own.values[index]);
+                }
+            }
+            is_pending = is_pending || own.distances[index] != 0;
+        }
+        if (!__syncthreads_or(is_pending)) {
+            return;
+        }
+        changed = 0;
+#pragma unroll
+        for (u32 index = 0; index < kWideBytes; ++index) {
+            if (own.distances[index] != 0) {
+                const u32 parent = first + index * num_warps * kWarpSize - own.distances[index];
+                const u32 distance = shared.stored[parent];
+                own.values[index] = shared.bytes[parent];
+                own.distances[index] = distance == 0 ? 0 : own.distances[index] + distance;
+                changed |= 1u << index;
+            }
+        }
+        __syncthreads();
+    } while (true);
 }
 
-// Stores the output, four bytes per thread.
+// Stores the output, 16 bytes per thread and step.
 __device__ inline void store_bytes(const WideShared& shared, u8* output, u32 size) {
-    for (u32 first = threadIdx.x * 4; first < size; first += blockDim.x * 4) {
-        const u16* const distances = shared.distances + first;
-        const u32 values = shared.bytes[first - distances[0]] |
-                           shared.bytes[first + 1 - distances[1]] << 8 |
-                           shared.bytes[first + 2 - distances[2]] << 16 |
-                           static_cast<u32>(shared.bytes[first + 3 - distances[3]]) << 24;
-        if (first + 4 <= size) {
-            *reinterpret_cast<u32*>(output + first) = values;
-        } else {
-            for (u32 index = first; index < size; ++index) {
-                output[index] = static_cast<u8>(values >> (index - first) * 8);
-            }
-        }
+    const u32 num_whole = size / sizeof(uint4);
+    const uint4* const from = reinterpret_cast<const uint4*>(shared.bytes);
+    for (u32 index = threadIdx.x; index < num_whole; index += blockDim.x) {
+        reinterpret_cast<uint4*>(output)[index] = from[index];
+    }
+    const u32 position = num_whole * sizeof(uint4) + threadIdx.x;
+    if (position < size) {
+        output[position] = shared.bytes[position];
     }
 }
 
@@ -272,8 +322,9 @@ __device__ inline void store_bytes(const WideShared& shared, u8* output, u32 siz
 // the output.
 __device__ inline void write_block(WideShared& shared, const BlockTask& task, const u8* literals) {
     find_last_starts(shared, task.output_size);
-    expand_pieces(shared, task.output_size, literals);
-    jump_to_roots(shared, task.output_size);
+    for (u32 segment = 0; segment < task.output_size; segment += blockDim.x * kWideBytes) {
+        write_segment(shared, segment, task.output_size, literals);
+    }
     store_bytes(shared, task.output, task.output_size);
 }
 

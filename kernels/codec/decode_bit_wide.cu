@@ -4,7 +4,9 @@
 // Launch: any number of CTAs of 4 to 32 warps; the engine launches CTAs of 32 warps, one per block.
 // Mapping: a CTA takes blocks from next_block until none is left. All its threads share the
 //   sequences, and then the bytes, of the block.
-// Reads, writes: as decode_bit.
+// Reads: as decode_bit.
+// Writes: as decode_bit, but output i is at target + output_offsets[i], which may be memory of the
+//   host. Memory at `output` is scratch memory for literals.
 // Shared memory: kBitWideBytes, which is more than devices before Hopper have.
 // Requires: as decode_bit; no output is larger than kWideBlockSize.
 // Fails: as decode_bit, and for a larger output.
@@ -16,13 +18,14 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWideThreads)
     decode_bit_wide(const unsigned char* compressed, const unsigned long long* payload_offsets,
                     const unsigned int* payload_sizes, unsigned char* output,
                     const unsigned long long* output_offsets, const unsigned int* output_sizes,
-                    unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks) {
+                    unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks,
+                    unsigned char* target) {
     using namespace gompfs;
     extern __shared__ uint4 shared_memory[];
     BitWideShared& shared = *reinterpret_cast<BitWideShared*>(shared_memory);
     const GpuBatch batch{compressed,   payload_offsets, payload_sizes, output,    output_offsets,
                          output_sizes, statuses,        next_block,    num_blocks};
     for_each_block_of_cta(batch, shared.block.block, [&](const BlockTask& task) {
-        return decode_bit_wide_block(task, shared);
+        return decode_bit_wide_block(task, target + (task.output - batch.output), shared);
     });
 }

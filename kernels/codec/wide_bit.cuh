@@ -1,7 +1,7 @@
 // Decodes one block of gompresso-bit with a CTA (wide_block.cuh).
 //
 // The 64 sub-blocks of a payload can only be decoded one symbol after another, so one warp decodes
-// the sequences, as in bit_block.cuh, while another decodes the literals to the end of the output.
+// the sequences, as in bit_block.cuh, while another decodes the literals to device memory.
 // These two are what a block waits for, so everything before them is done by more warps: all copy
 // the payload to shared memory, where loads take less time, and three build a table each. A row
 // takes two look-ups one after the other: the tables of tokens and of offsets have entries of 32
@@ -203,8 +203,9 @@ __device__ inline bool lay_out_all(WideShared& shared, const u64* sequences, u32
     return true;
 }
 
-// Decodes one block. Returns whether the payload is valid, in all threads.
-__device__ inline bool decode_bit_wide_block(const BlockTask& task, BitWideShared& shared) {
+// Decodes one block to `target`. Returns whether the payload is valid, in all threads.
+__device__ inline bool decode_bit_wide_block(const BlockTask& task, u8* target,
+                                             BitWideShared& shared) {
     begin_block(shared.block);
     const u32 copied = copy_payload(task, shared.block);
     BlockTask nearby = task;
@@ -238,7 +239,7 @@ __device__ inline bool decode_bit_wide_block(const BlockTask& task, BitWideShare
         shared.block.num_literals != in.num_literals) {
         return false;
     }
-    write_block(shared.block, task, literals);
+    write_block(shared.block, task.output_size, literals, target);
     return true;
 }
 

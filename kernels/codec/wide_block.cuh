@@ -318,14 +318,13 @@ __device__ inline void store_bytes(const WideShared& shared, u8* output, u32 siz
     }
 }
 
-// Writes the output of a block whose sequences are all laid out. `literals` may be at the end of
-// the output.
-__device__ inline void write_block(WideShared& shared, const BlockTask& task, const u8* literals) {
-    find_last_starts(shared, task.output_size);
-    for (u32 segment = 0; segment < task.output_size; segment += blockDim.x * kWideBytes) {
-        write_segment(shared, segment, task.output_size, literals);
+// Writes a block whose sequences are all laid out to `target`.
+__device__ inline void write_block(WideShared& shared, u32 size, const u8* literals, u8* target) {
+    find_last_starts(shared, size);
+    for (u32 segment = 0; segment < size; segment += blockDim.x * kWideBytes) {
+        write_segment(shared, segment, size, literals);
     }
-    store_bytes(shared, task.output, task.output_size);
+    store_bytes(shared, target, size);
 }
 
 }  // namespace gompfs

@@ -54,8 +54,9 @@ __device__ inline void read_sequences(const ByteStreams& in, u32 first, ByteWide
     }
 }
 
-// Decodes one block. Returns whether the payload is valid, in all threads.
-__device__ inline bool decode_byte_wide_block(const BlockTask& task, ByteWideShared& shared) {
+// Decodes one block to `target`. Returns whether the payload is valid, in all threads.
+__device__ inline bool decode_byte_wide_block(const BlockTask& task, u8* target,
+                                              ByteWideShared& shared) {
     ByteStreams in;
     if (!split_streams(task, in) || in.num_literals > task.output_size) {
         return false;
@@ -75,7 +76,7 @@ __device__ inline bool decode_byte_wide_block(const BlockTask& task, ByteWideSha
         shared.extension != in.extensions_end) {
         return false;
     }
-    write_block(shared.block, task, in.payload + in.extensions_end);
+    write_block(shared.block, task.output_size, in.payload + in.extensions_end, target);
     return true;
 }
 

@@ -63,6 +63,10 @@ struct SmallBatches::Plan {
     std::size_t statuses_size = 0;
 
     std::size_t count() const { return order.size(); }
+    // Whether blocks follow each other on the device as they do in the caller's memory.
+    bool is_contiguous() const {
+        return output_offsets.back() - output_offsets[0] == out_offsets.back();
+    }
     // Offsets of the columns in the input.
     std::size_t output_column() const { return count() * 8; }
     std::size_t payload_size_column() const { return count() * 16; }
@@ -147,7 +151,8 @@ void SmallBatches::stage(const Plan& plan, std::span<const Bytes> blocks,
     }
 }
 
-void SmallBatches::launch(const Plan& plan) const {
+// Starts the kernels, which write block i at target + plan.output_offsets[i].
+void SmallBatches::launch(const Plan& plan, std::uint64_t target) const {
     const std::uint64_t input = memory_.device_input;
     std::size_t first = 0;
     for (std::size_t kernel = 0; kernel < kNumWideKernels; ++kernel) {
@@ -163,9 +168,9 @@ void SmallBatches::launch(const Plan& plan) const {
         std::uint64_t output_sizes = input + plan.output_size_column() + first * 4;
         const std::uint8_t* statuses = memory_.pinned_output.data() + first;
         std::uint64_t next_block = input + plan.counters() + kernel * 4;
-        void* arguments[] = {&compressed, &payload_offsets, &payload_sizes,
-                             &output,     &output_offsets,  &output_sizes,
-                             &statuses,   &next_block,      &num_blocks};
+        void* arguments[] = {&compressed,     &payload_offsets, &payload_sizes, &output,
+                             &output_offsets, &output_sizes,    &statuses,      &next_block,
+                             &num_blocks,     &target};
         const WideKernel& wide = kernels_[kernel];
         driver_.launch(wide.function, num_blocks, wide.num_threads, wide.shared_bytes,
                        memory_.stream, arguments);
@@ -175,8 +180,8 @@ void SmallBatches::launch(const Plan& plan) const {
 
 // Copies the output to the caller's memory and waits for it. Blocks that are adjacent in both are
 // copied together.
-void SmallBatches::fetch(const Plan& plan, MutableBytes out, unsigned num_threads) const {
-    const bool is_pinned = driver_.is_pinned(out.data());
+void SmallBatches::fetch(const Plan& plan, MutableBytes out, bool is_pinned,
+                         unsigned num_threads) const {
     for (std::size_t first = 0; first < plan.count();) {
         std::size_t last = first + 1;
         std::size_t size = plan.facts[first].uncompressed_size;
@@ -212,8 +217,15 @@ std::optional<std::vector<BlockStatus>> SmallBatches::decode(
     const CurrentContext current(driver_, memory_.context);
     driver_.copy_to_device(memory_.device_input, memory_.pinned_input.data(), plan->input_size,
                            memory_.stream);
-    launch(*plan);
-    fetch(*plan, out, num_threads);
+    const bool is_pinned = driver_.is_pinned(out.data());
+    if (is_pinned && plan->is_contiguous() &&
+        reinterpret_cast<std::uintptr_t>(out.data()) % sizeof(std::uint64_t[2]) == 0) {
+        launch(*plan, reinterpret_cast<std::uint64_t>(out.data()) - plan->output_offsets[0]);
+        driver_.synchronize(memory_.stream);
+    } else {
+        launch(*plan, memory_.device_output);
+        fetch(*plan, out, is_pinned, num_threads);
+    }
     for (std::size_t row = 0; row < plan->count(); ++row) {
         BlockStatus& status = statuses[plan->order[row]];
         if (status == BlockStatus::ok) {

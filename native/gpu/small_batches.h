@@ -59,8 +59,8 @@ class SmallBatches {
                              std::optional<std::span<const std::uint32_t>> sizes) const;
     void stage(const Plan& plan, std::span<const Bytes> blocks, std::vector<BlockStatus>& statuses,
                unsigned num_threads) const;
-    void launch(const Plan& plan) const;
-    void fetch(const Plan& plan, MutableBytes out, unsigned num_threads) const;
+    void launch(const Plan& plan, std::uint64_t target) const;
+    void fetch(const Plan& plan, MutableBytes out, bool is_pinned, unsigned num_threads) const;
 
     const CudaDriver& driver_;
     const std::array<WideKernel, kNumWideKernels> kernels_;

@@ -68,7 +68,8 @@ int cuLaunchKernel(void* function, unsigned num_ctas, unsigned, unsigned, unsign
             argument<const unsigned*>(arguments, 2), argument<unsigned char*>(arguments, 3),
             argument<const unsigned long long*>(arguments, 4),
             argument<const unsigned*>(arguments, 5), argument<unsigned char*>(arguments, 6),
-            argument<unsigned*>(arguments, 7), argument<unsigned>(arguments, 8));
+            argument<unsigned*>(arguments, 7), argument<unsigned>(arguments, 8),
+            argument<unsigned char*>(arguments, 9));
     });
     return kSuccess;
 }

@@ -94,7 +94,7 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
             1, kNumWideWarps * 32, bit ? gompfs::kBitWideBytes : gompfs::kByteWideBytes, [&] {
                 (bit ? decode_bit_wide : decode_byte_wide)(in.bytes, &payload_offset, &payload_size,
                                                            out.bytes, &output_offset, &output_size,
-                                                           &status, &next_block, 1);
+                                                           &status, &next_block, 1, out.bytes);
             });
         return take_output();
     }

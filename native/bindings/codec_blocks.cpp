@@ -31,7 +31,7 @@ nb::tuple with_facts(nb::bytes block) {
 
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
                 bool dependency_elimination, unsigned num_threads, int group_size_log2,
-                bool strict_sources, const Dictionary* dictionary) {
+                bool strict_sources, const SharedDictionary* dictionary) {
     const BufferView view(stream, PyBUF_SIMPLE);
     EncodeOptions options{codec, level, dependency_elimination, group_size_log2, strict_sources};
     std::vector<std::vector<std::uint8_t>> blocks;

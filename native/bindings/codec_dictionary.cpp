@@ -19,9 +19,9 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-void init(Dictionary* self, nb::handle content) {
+void init(SharedDictionary* self, nb::handle content) {
     const BufferView view(content, PyBUF_SIMPLE);
-    new (self) Dictionary(view.bytes());
+    new (self) SharedDictionary(view.bytes());
 }
 
 nb::bytes choose(nb::sequence samples, std::size_t size, unsigned num_threads) {
@@ -34,10 +34,12 @@ nb::bytes choose(nb::sequence samples, std::size_t size, unsigned num_threads) {
 }  // namespace
 
 void bind_codec_dictionary(nb::module_& codec) {
-    nb::class_<Dictionary>(codec, "Dictionary")
+    nb::class_<SharedDictionary>(codec, "Dictionary")
         .def("__init__", &init, "content"_a)
-        .def_prop_ro("content", [](const Dictionary& self) { return to_bytes(self.content()); })
-        .def_prop_ro("table", [](const Dictionary& self) { return SharedSymbols{self.table()}; });
+        .def_prop_ro("content",
+                     [](const SharedDictionary& self) { return to_bytes(self.content()); })
+        .def_prop_ro("table",
+                     [](const SharedDictionary& self) { return SharedSymbols{self.table()}; });
     codec.def("choose_dictionary", &choose, "samples"_a, "size"_a, "num_threads"_a);
 }
 

@@ -31,10 +31,10 @@ static_assert(kDictionaryPoolSize >= kMaxDictionarySize + SymbolTable::kPoolMarg
 std::shared_ptr<const SymbolTable> dictionary_table(Bytes content);
 
 // A dictionary for both directions. Any number of threads may use it.
-class Dictionary {
+class SharedDictionary {
   public:
     // Throws what dictionary_table throws.
-    explicit Dictionary(Bytes content) : table_(dictionary_table(content)) {}
+    explicit SharedDictionary(Bytes content) : table_(dictionary_table(content)) {}
 
     const std::shared_ptr<const SymbolTable>& table() const { return table_; }
     Bytes content() const { return Bytes(table_->pool).first(table_->dictionary_size); }

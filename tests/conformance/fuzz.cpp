@@ -1,5 +1,6 @@
-// Decodes damaged payloads and reads damaged grammar sections. Built with sanitizers: each buffer
-// is on the heap with its exact size, so that access to a byte out of bounds ends the program.
+// Decodes damaged payloads, with and without a dictionary, and reads damaged grammar sections.
+// Built with sanitizers: each buffer is on the heap with its exact size, so that access to a byte
+// out of bounds ends the program.
 //
 // Usage: fuzz NUM_MUTATIONS. Prints how many inputs were refused.
 #include <cstdio>
@@ -12,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "codec/bit_codec.h"
 #include "codec/block.h"
+#include "codec/dictionary.h"
 #include "codec/payload.h"
 #include "common/little_endian.h"
 #include "grammar/builder.h"
@@ -27,11 +30,16 @@ namespace {
 
 using namespace gompfs;
 
-bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size) {
+// With a dictionary, the codec is gompresso-bit-dictionary.
+bool survives_decoding(Codec codec, const Buffer& payload, std::size_t size,
+                       const SharedDictionary* dictionary = nullptr) {
     const auto out = std::make_unique<std::uint8_t[]>(size);
     const auto in = std::make_unique<std::uint8_t[]>(payload.size());
     std::copy(payload.begin(), payload.end(), in.get());
-    return decode_payload(codec, {in.get(), payload.size()}, {out.get(), size});
+    const Bytes bytes(in.get(), payload.size());
+    const MutableBytes content(out.get(), size);
+    return dictionary == nullptr ? decode_payload(codec, bytes, content)
+                                 : decode_bit(bytes, content, dictionary->table().get());
 }
 
 // Decodes a whole block. Its checksum lets hardly any damage reach the decoder.
@@ -131,6 +139,49 @@ bool survives_reading(const Buffer& section, int round) {
     }
 }
 
+// A payload, its dictionary if it has one, and the size of its content.
+struct Sample {
+    std::unique_ptr<SharedDictionary> dictionary;
+    Buffer payload;
+    std::size_t size;
+};
+
+Sample make_sample(Codec codec, int round) {
+    const bool has_dictionary = codec == Codec::gompresso_bit_dictionary;
+    for (;;) {
+        const Buffer content = make_content(round % 4);
+        EncodeOptions options{has_dictionary ? Codec::gompresso_bit : codec, 1 + round % 9,
+                              round % 3 != 0};
+        std::unique_ptr<SharedDictionary> dictionary;
+        if (has_dictionary) {  // half of the content, or unrelated bytes
+            const Buffer other = make_content(round % 3);
+            dictionary = std::make_unique<SharedDictionary>(
+                round % 2 == 0 ? Bytes(other) : Bytes(content).first((content.size() + 1) / 2));
+            options.dictionary = &dictionary->search();
+        }
+        if (auto payload = encode_payload(content, options)) {
+            return {std::move(dictionary), std::move(*payload), content.size()};
+        }
+    }
+}
+
+// Returns how many damaged payloads were refused, or nothing if an undamaged one was.
+std::optional<int> damage_payloads(Codec codec, int num_mutations) {
+    int num_refused = 0;
+    Sample sample;
+    for (int round = 0; round < num_mutations; ++round) {
+        if (round % 50 == 0) {
+            sample = make_sample(codec, round / 50);
+            if (!survives_decoding(codec, sample.payload, sample.size, sample.dictionary.get())) {
+                return std::nullopt;
+            }
+        }
+        num_refused +=
+            !survives_decoding(codec, mutate(sample.payload), sample.size, sample.dictionary.get());
+    }
+    return num_refused;
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -139,26 +190,14 @@ int main(int, char** arguments) {
         std::puts("a payload without its extensions was decoded");
         return 1;
     }
-    for (const Codec codec : {Codec::gompresso_byte, Codec::gompresso_bit}) {
-        int num_refused = 0;
-        std::optional<Buffer> payload;
-        std::size_t size = 0;
-        for (int round = 0; round < num_mutations; ++round) {
-            if (round % 50 == 0) {
-                do {
-                    const Buffer content = make_content(round / 50 % 4);
-                    size = content.size();
-                    payload =
-                        encode_payload(content, {codec, 1 + round / 50 % 9, round / 50 % 3 != 0});
-                } while (!payload);
-                if (!survives_decoding(codec, *payload, size)) {
-                    std::puts("an undamaged payload was refused");
-                    return 1;
-                }
-            }
-            num_refused += !survives_decoding(codec, mutate(*payload), size);
+    for (const Codec codec :
+         {Codec::gompresso_byte, Codec::gompresso_bit, Codec::gompresso_bit_dictionary}) {
+        const std::optional<int> num_refused = damage_payloads(codec, num_mutations);
+        if (!num_refused) {
+            std::puts("an undamaged payload was refused");
+            return 1;
         }
-        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), num_refused,
+        std::printf("codec %d: %d of %d refused\n", static_cast<int>(codec), *num_refused,
                     num_mutations);
     }
     int num_refused = 0;

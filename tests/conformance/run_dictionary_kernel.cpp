@@ -94,7 +94,7 @@ Sample make_sample(int round) {
         dictionary.resize(std::min<std::size_t>(dictionary.size(), 1 + below(3000)));
         dictionary.insert(dictionary.begin() + below(dictionary.size()), content.begin(),
                           content.begin() + below(content.size()));
-        const gompfs::Dictionary shared(dictionary);
+        const gompfs::SharedDictionary shared(dictionary);
         const gompfs::EncodeOptions options{.codec = gompfs::Codec::gompresso_bit,
                                             .level = 1 + round % 9,
                                             .dependency_elimination = round % 3 != 0,

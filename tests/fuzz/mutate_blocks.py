@@ -16,7 +16,9 @@ from gompfs.codec.reference import PayloadError, decode_payload, read_payload
 from gompfs.codec.sequences import DecodedPayload, Sequence
 
 EXTREMES = (0, 1, 2, 3, 31, 32, 127, 128, 255, 256, 65535, 65536, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)
-_HEADER_SIZES = {1: 16, 2: 24}
+_HEADER_SIZES = {1: 16, 2: 24, 5: 24}
+_ANY_DICTIONARY = bytes(1)  # sequences can be read without the bytes that they copy
+_END_OF_ADDRESSES = 1_310_716  # of what a payload can express; no dictionary is as large
 _BYTE_LIMITS = (7 + 255, 3 + 30 + 255, 65535)
 
 
@@ -62,7 +64,8 @@ def _other_field(old: bytes, codec: int, rng: random.Random) -> bytes:
 
 def _other_sequences(old: bytes, codec: Codec, size: int, rng: random.Random) -> bytes:
     """Returns the payload of slightly different, mostly invalid sequences."""
-    decoded = read_payload(codec, old, size)
+    dictionary = _ANY_DICTIONARY if codec is Codec.GOMPRESSO_BIT_DICTIONARY else b""
+    decoded = read_payload(codec, old, size, dictionary)
     sequences, literals = list(decoded.sequences), bytearray(decoded.literals)
     for _ in range(rng.choice((1, 1, 2, 6))):
         at = rng.randrange(len(sequences)) if sequences else 0
@@ -80,7 +83,7 @@ def _other_sequences(old: bytes, codec: Codec, size: int, rng: random.Random) ->
         elif sequences:
             sequences[at] = _other_sequence(sequences[at], rng)
     group = rng.choice((decoded.group_size_log2, 2, 5))
-    changed = DecodedPayload(rng.random() < 0.5, group, sequences, bytes(literals))
+    changed = DecodedPayload(rng.random() < 0.5, group, sequences, bytes(literals), dictionary)
     if codec is Codec.GOMPRESSO_BYTE:
         return build_byte(changed)
     if rng.random() < 0.15:
@@ -93,6 +96,10 @@ def _other_sequence(sequence: Sequence, rng: random.Random) -> Sequence:
     """Changes one field of a sequence to another value that a token can express."""
     fields = list(sequence)
     which = rng.randrange(3)
+    if which == 2 and sequence.match_offset < 0:
+        address = -1 - sequence.match_offset
+        others = (0, address + 1, max(address - 1, 0), rng.randrange(_END_OF_ADDRESSES), _END_OF_ADDRESSES - 1)
+        return sequence._replace(match_offset=-1 - min(rng.choice(others), _END_OF_ADDRESSES - 1))
     limit = _BYTE_LIMITS[which]
     fields[which] = min(
         max(rng.choice((0, 3, fields[which] + 1, fields[which] - 1, limit, rng.randrange(300))), 0), limit
@@ -117,7 +124,7 @@ def block_header(parts: TakenApart, rng: random.Random) -> tuple[str, bool]:
     if kind == "magic":
         odd["magic"] = rng.choice((b"GBLL", b"GGRM", bytes(4)))
     elif kind == "codec":
-        codec = rng.choice((0, 1, 2, 3, 4, 255))
+        codec = rng.choice((0, 1, 2, 3, 4, 5, 6, 255))
     elif kind == "reserved":
         odd["reserved"] = rng.choice((b"\1\0\0", b"\0\0\1"))
     elif kind == "payload size":

@@ -4,10 +4,10 @@
 // Usage: run_dictionary_kernel decode < REQUEST
 //        run_dictionary_kernel fuzz NUM_MUTATIONS
 //
-// REQUEST has the size of the dictionary (u32) and its bytes, then for each payload its size, the
-// size of its content (u32 each), and its bytes. For each payload, `decode` writes a byte (0 for a
-// valid payload) and the content. `fuzz` decodes damaged payloads, and fails if the kernel and the
-// C++ core disagree on one of them.
+// REQUEST has the size of the dictionary as the kernel reads it (GpuDictionary, u32) and its bytes,
+// then for each payload its size, the size of its content (u32 each), and its bytes. For each
+// payload, `decode` writes a byte (0 for a valid payload) and the content. `fuzz` decodes damaged
+// payloads, and fails if the kernel and the C++ core disagree on one of them.
 #include "host/cuda_on_host.h"
 // Include the kernel first, so that no other header can hide a missing include of its.
 #include <cstdio>
@@ -29,21 +29,26 @@ constexpr unsigned kNumWarps = 2;
 constexpr std::size_t kPadding = 64;  // that may be read after payloads
 constexpr int kMutationsPerPayload = 20;
 
-// Decodes one payload in one launch. The kernel may read the bytes after the output, and those
-// after the dictionary, but never writes them.
+// A dictionary as the kernel reads it, with bytes after it that may be read.
+Buffer packed(const Buffer& dictionary) {
+    Buffer bytes(sizeof(gompfs::GpuDictionary) + dictionary.size() + gompfs::kChunk);
+    const auto size = static_cast<std::uint32_t>(dictionary.size());
+    std::memcpy(bytes.data(), &size, sizeof size);
+    std::copy(dictionary.begin(), dictionary.end(), bytes.begin() + sizeof(gompfs::GpuDictionary));
+    return bytes;
+}
+
+// Decodes one payload in one launch, with a packed dictionary. The kernel may read the bytes after
+// the output, and those after the dictionary, but never writes them.
 bool decode(const Buffer& dictionary, const Buffer& payload, Buffer& content) {
     using gompfs::kChunk;
     gompfs_test::Arena arena;
     const std::uint64_t at_payload = arena.add(payload.size() + kPadding);
     const std::uint64_t at_output = arena.add(content.size() + kChunk);
-    const std::uint64_t at_dictionary =
-        arena.add(sizeof(gompfs::GpuDictionary) + dictionary.size() + kChunk);
+    const std::uint64_t at_dictionary = arena.add(dictionary.size());
     unsigned char* const memory = arena.allocate(0xee);
     std::memcpy(memory + at_payload, payload.data(), payload.size());
-    const auto dictionary_size = static_cast<unsigned>(dictionary.size());
-    std::memcpy(memory + at_dictionary, &dictionary_size, sizeof dictionary_size);
-    std::memcpy(memory + at_dictionary + sizeof(gompfs::GpuDictionary), dictionary.data(),
-                dictionary.size());
+    std::memcpy(memory + at_dictionary, dictionary.data(), dictionary.size());
     const unsigned long long payload_offset = at_payload, output_offset = at_output;
     const auto payload_size = static_cast<unsigned>(payload.size());
     const auto output_size = static_cast<unsigned>(content.size());
@@ -110,7 +115,8 @@ bool agree(const Sample& sample, const Buffer& payload, bool& valid) {
     const auto table = gompfs::dictionary_table(sample.dictionary);
     Buffer expected(sample.size), content(sample.size);
     valid = gompfs::decode_bit(payload, expected, table.get());
-    return decode(sample.dictionary, payload, content) == valid && (!valid || content == expected);
+    return decode(packed(sample.dictionary), payload, content) == valid &&
+           (!valid || content == expected);
 }
 
 int fuzz(int num_mutations) {

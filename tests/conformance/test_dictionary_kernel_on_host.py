@@ -12,10 +12,14 @@ from native_builds import run_dictionary_kernel_program
 from payload_builder import build_bit
 from test_dictionary_payloads import TEXT, decode, encode, random_dictionary_payload
 
+from gompfs._native import codec as native
+from gompfs.gpu.heads import pack_head
+
 
 def decode_by_kernel(dictionary: bytes, payloads: list[tuple[bytes, int]]) -> list[bytes | None]:
     """Returns what the kernel decodes from payloads with the sizes of their contents, or None if it refuses one."""
-    request = [struct.pack("<I", len(dictionary)), dictionary]
+    packed = pack_head(native.Dictionary(dictionary).table).tobytes()
+    request = [struct.pack("<I", len(packed)), packed]
     for payload, size in payloads:
         request += [struct.pack("<II", len(payload), size), payload]
     program = [run_dictionary_kernel_program(), "decode"]

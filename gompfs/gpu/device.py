@@ -146,7 +146,7 @@ class Device:
                 for codec, kernel in KERNELS.items()
             }
             self.slots = [Slot() for _ in range(_NUM_SLOTS)]
-            self.small_batches = SmallBatches(memory // _SMALL_BATCHES_SHARE) if SmallBatches.are_possible() else None
+            self.small_batches = _make_small_batches(memory // _SMALL_BATCHES_SHARE)
         self.executor = ThreadPoolExecutor(1, thread_name_prefix=f"gompfs-gpu-{number}")
 
     def _capacity(self, memory: int, options: GpuOptions) -> int:
@@ -179,6 +179,19 @@ class Device:
             slot.release()
         self.opener.release()
         cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _make_small_batches(memory: int) -> SmallBatches | None:
+    """Returns None if the current device has too little shared memory, or too little that is free.
+
+    Then small batches are decoded as large ones are.
+    """
+    if not SmallBatches.are_possible():
+        return None
+    try:
+        return SmallBatches(memory)
+    except cupy.cuda.memory.OutOfMemoryError:
+        return None
 
 
 def _shared_bytes(codec: Codec) -> int:

@@ -13,7 +13,7 @@ from gompfs._native import grammar as _grammar
 from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents, file_sizes
 from gompfs.errors import ArchiveFormatError, display_path
-from gompfs.grammar import Grammar
+from gompfs.grammar import PROBE_SIZE, Grammar, is_text
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import GRAMMAR_SECTION, MAX_INO, NEXT_INO, Problem, first_problems
@@ -36,6 +36,7 @@ class GrammarCheck:
         self._with_files = with_files and any(section.kind == GRAMMAR_SECTION for section in archive.sections)
         self._damaged = np.array(sorted(damaged_blocks), np.int64)
         self._inos: list[Numbers] = []
+        self._not_text: list[int] = []  # of the files that were compared
         self._extents = all_extents(archive) if self._with_files else np.empty((0, 4), np.int64)
 
     def take_section(self, segment: int, content: bytes | bytearray) -> list[Problem]:
@@ -106,8 +107,12 @@ class GrammarCheck:
         texts = ((ino, stream.pieces(file)) for file, ino in enumerate(layout.inos.tolist()))
         for ino, text in chain(texts, ((ino, iter(())) for ino in empty.tolist())):
             check.begin(pieces(ino))
+            head = b""
             for piece in text:
                 check.add(piece)
+                head += bytes(piece[: PROBE_SIZE - len(head)])
+            if not is_text(head):
+                self._not_text.append(ino)
             difference = check.end()
             if difference is None:
                 continue
@@ -138,6 +143,8 @@ class GrammarCheck:
         yield from each_file(np.intersect1d(files, listed), "it is in a grammar and listed as a binary file")
         with_holes = files_with_holes(regular, self._extents)
         yield from each_file(np.intersect1d(files, with_holes), "it is in a grammar and has holes")
+        not_text = np.array(self._not_text, np.int64)
+        yield from each_file(np.intersect1d(files, not_text), "it is in a grammar and has a NUL near its beginning")
         if len(self._inos) == len(self._archive.segments):
             missing = np.setdiff1d(regular[:, 0], np.concatenate([files, listed, with_holes]))
             word_rule = self._archive.meta["words"]

@@ -14,6 +14,7 @@ GRAMMAR_BUILDERS = ("repair", "sequitur")
 WORD_RULES = ("whitespace", "letters", "identifiers")
 GRAMMAR_SECTION = "grammar"
 WORD_SECTION = "words"
+DICTIONARY_SECTION = "dictionary"
 NEXT_INO = "next_ino"
 MAX_INO = 1 << 62  # above all inode numbers
 MAX_OFFSET = (1 << 63) - 1  # of a byte in an archive: SQLite stores signed numbers
@@ -32,6 +33,11 @@ class PartKind(IntEnum):
     """Text, in blocks of the codecs that DATA uses."""
     GRAMMAR = 2
     """Text as a grammar."""
+    DICTIONARY = 3
+    """Like DATA, in blocks that copy from the dictionary of the archive."""
+
+
+TEXT_KINDS = frozenset({PartKind.TEXT, PartKind.GRAMMAR})
 
 
 def word_rules_of(version: int) -> tuple[str, ...]:
@@ -138,6 +144,11 @@ class Parts:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    @property
+    def need_symbols(self) -> bool:
+        """Whether some blocks of the parts need a head, or the dictionary of the archive."""
+        return PartKind.DICTIONARY in self.kinds or any(self.head_sizes)
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -168,6 +179,11 @@ class Section:
     segment: int
     kind: str
     places: BlockPlaces
+
+
+def is_dictionary(section: Section) -> bool:
+    """Returns whether a section is the dictionary of its archive, which only the first segment can have."""
+    return section.kind == DICTIONARY_SECTION and section.segment == 0
 
 
 @dataclass(frozen=True, slots=True)

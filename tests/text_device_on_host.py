@@ -9,6 +9,7 @@ import numpy as np
 from host_device import HostDevice
 from numpy.typing import NDArray
 
+from gompfs._native.parts import SymbolTable
 from gompfs.codec.block import Buffer
 from gompfs.engine.cpu import CpuEngine
 
@@ -19,16 +20,20 @@ class HostTextDevice(HostDevice):
     """See TextDevice. Bytes between blocks are neither newlines nor NUL."""
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer[Any]]
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer[Any]],
+        symbols: Sequence[SymbolTable | None] | None = None,
     ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8]]:
         padded = -(-sizes // _ALIGNMENT) * _ALIGNMENT
         places = np.cumsum(padded) - padded
         content = np.full(int(padded.sum()), ord("#"), np.uint8)
         engine = CpuEngine(1)
         statuses = np.zeros(len(blocks), np.uint8)
+        of_blocks = [None] * len(blocks) if symbols is None else symbols
         for number, (block, start, size) in enumerate(zip(blocks, places, sizes, strict=True)):
             out = content[start : start + size].data
-            statuses[number] = engine.decode_blocks([block], out, sizes=[size])[0]
+            (statuses[number],) = engine.decode_blocks([block], out, sizes=[size], symbols=[of_blocks[number]])
         return content, places.astype(np.uint64), statuses
 
 

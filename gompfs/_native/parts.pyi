@@ -49,23 +49,26 @@ class PartHeads:
 
     def __init__(
         self,
-        segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, Buffer]],
+        segments: Sequence[tuple[Buffer, Buffer, Buffer, Buffer, tuple[Buffer, Buffer]]],
         file: int | Callable[[int, int], Buffer],
         capacity: int,
         num_threads: int,
+        dictionary: tuple[Buffer, Buffer] | None = None,
     ) -> None:
         """Keeps up to `capacity` bytes of decoded heads. Up to `num_threads` threads read words, and several heads.
 
-        Each segment has five columns: the first block of each part and the end of the last (u64), archive_offset (u64)
-        and size (u32) of each head, and archive_offset (u64) and compressed_size (u32) of the blocks of its words.
-        `file` is a descriptor, which is closed with this object, or a function that returns `size` bytes at an offset.
-        Raises ValueError for columns of different lengths.
+        Each segment has columns: the first block of each part and the end of the last (u64), archive_offset (u64) and
+        size (u32) of each head, for each part 1 if it uses the dictionary, else 0 (u8), and archive_offset (u64) and
+        compressed_size (u32) of the blocks of its words. `dictionary` has the latter two for the dictionary of the
+        archive, if there is one. `file` is a descriptor, which is closed with this object, or a
+        function that returns `size` bytes at an offset. Raises ValueError for columns of different lengths.
         """
 
     def open(self, blocks: Sequence[int]) -> tuple[list[SymbolTable | None], bytes]:
-        """Returns the symbols of each block's part, and the BlockStatus of its head.
+        """Returns the symbols of each block's part, and the BlockStatus of its head or of the dictionary.
 
-        There are none for a part without a head, nor if the head is damaged. Raises OSError, and what `file` raises.
+        The symbols of a part that uses the dictionary are the dictionary. There are none for other parts without a
+        head, nor if what a part needs is damaged. Raises OSError, and what `file` raises.
         """
 
     def words(

@@ -1,4 +1,4 @@
-"""Opens the heads of an archive's parts, for blocks of the codec gompresso-tadoc.
+"""Opens the heads of an archive's parts, for blocks of the codec gompresso-tadoc, and the archive's dictionary.
 
 The reference engine has its own decoder of heads. All others use that of the C++ core.
 """
@@ -16,7 +16,7 @@ from gompfs.codec.constants import MAX_HEAD_PAYLOAD
 from gompfs.codec.stored_head import StoredHead, StoredWords
 from gompfs.engine import Engine
 from gompfs.format import ArchiveFile, for_native
-from gompfs.model import WORD_SECTION, Section, Segment
+from gompfs.model import WORD_SECTION, PartKind, Section, Segment, is_dictionary
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     AnyPartHeads: TypeAlias = PartHeads | ReferencePartHeads
 
+BlockRanges = tuple["memoryview[int]", "memoryview[int]"]
+_NO_BLOCKS: memoryview[int] = memoryview(b"")
 _CAPACITY = 32 << 20  # bytes of decoded heads: about 140 parts of 512 KiB
 
 
@@ -33,20 +35,21 @@ def open_part_heads(
 ) -> AnyPartHeads:
     """Returns the heads of all segments, for blocks that `engine` decodes.
 
-    They are read from `file` when they are needed.
+    They and the dictionary are read from `file` when they are needed.
     """
-    words = {section.segment: section.places for section in sections if section.kind == WORD_SECTION}
+    words = {section.segment: section for section in sections if section.kind == WORD_SECTION}
+    dictionary = next((section for section in sections if is_dictionary(section)), None)
     columns = []
     for segment in segments:
         parts = segment.parts
-        if not any(parts.head_sizes):
+        if not parts.need_symbols:
             continue
         starts = array("Q", [segment.first_block])
         for size in parts.sizes:
             starts.append(starts[-1] + -(-size // block_size))
-        places = words.get(segment.number)
-        of_words = (places.archive_offsets, places.compressed_sizes) if places else (b"", b"")
-        columns.append((starts, parts.head_offsets, parts.head_sizes, *of_words))
+        uses_dictionary = bytes(kind == PartKind.DICTIONARY for kind in parts.kinds)
+        of_words = _block_ranges(words.get(segment.number))
+        columns.append((starts, parts.head_offsets, parts.head_sizes, uses_dictionary, of_words))
 
     def read(offset: int, size: int) -> bytes | memoryview:
         return file.read(size, offset)
@@ -54,12 +57,19 @@ def open_part_heads(
     if engine.name == "reference":
         from gompfs.codec.reference_heads import ReferencePartHeads, SegmentHeads
 
-        return ReferencePartHeads([SegmentHeads(*each) for each in columns], read, _CAPACITY)
-    return PartHeads(columns, for_native(file) if columns else -1, _CAPACITY, engine.num_threads)
+        of_segments = [SegmentHeads(*each) for each in columns]
+        return ReferencePartHeads(of_segments, _block_ranges(dictionary), read, _CAPACITY)
+    file_or_none = for_native(file) if columns else -1
+    return PartHeads(columns, file_or_none, _CAPACITY, engine.num_threads, _block_ranges(dictionary))
+
+
+def _block_ranges(section: Section | None) -> BlockRanges:
+    """Returns the columns of archive_offset and compressed_size of a section's blocks."""
+    return (section.places.archive_offsets, section.places.compressed_sizes) if section else (_NO_BLOCKS, _NO_BLOCKS)
 
 
 class StoredHeads:
-    """The heads of one segment, for an engine that opens them itself. Thread-safe."""
+    """The heads of one segment, for an engine that opens them itself, and the dictionary. Thread-safe."""
 
     def __init__(
         self,
@@ -71,28 +81,36 @@ class StoredHeads:
     ) -> None:
         """`read` is given a size and an archive offset. `heads` returns the heads of all segments.
 
-        `index` is the number of segments with heads before this one.
+        `index` is the number of segments before this one whose parts need symbols.
         """
         self._first_blocks = [segment.first_block]  # of each part, and the end of the last
         for size in segment.parts.sizes:
             self._first_blocks.append(self._first_blocks[-1] + -(-size // block_size))
+        self._kinds = segment.parts.kinds
         self._offsets, self._sizes = segment.parts.head_offsets, segment.parts.head_sizes
         self._read = read
         self._heads = heads
         self._words = StoredWords(lambda: heads().words(index))
         self._opened: dict[int, StoredHead] = {}  # by the number of the part
 
-    def find(self, blocks: Sequence[int]) -> list[StoredHead | None]:
-        """Returns the head of the part of each block of the stream, or None for a part without a head."""
-        return [self._head(bisect_right(self._first_blocks, block) - 1) for block in blocks]
+    def find(self, blocks: Sequence[int]) -> tuple[list[SymbolTable | StoredHead | None], list[BlockStatus]]:
+        """Returns the symbols of the part of each block of the stream, and a status for each.
 
-    def _head(self, part: int) -> StoredHead | None:
+        The symbols are the head of the part, or the dictionary if the part uses it. They are None for other parts, and
+        if the dictionary is damaged, which the status says.
+        """
+        found = [self._symbols(bisect_right(self._first_blocks, block) - 1) for block in blocks]
+        return [symbols for symbols, _ in found], [status for _, status in found]
+
+    def _symbols(self, part: int) -> tuple[SymbolTable | StoredHead | None, BlockStatus]:
+        if self._kinds[part] == PartKind.DICTIONARY:
+            return self._open_on_host(part)
         if not self._sizes[part]:
-            return None
-        head = self._opened.get(part)
-        return head or self._opened.setdefault(
+            return None, BlockStatus.OK
+        head = self._opened.get(part) or self._opened.setdefault(
             part, StoredHead(lambda: self._read_head(part), self._words, lambda: self._open_on_host(part))
         )
+        return head, BlockStatus.OK
 
     def _read_head(self, part: int) -> Buffer:
         """Returns the bytes of a head; none if it is larger than heads are."""

@@ -22,7 +22,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, MAX_EXPANSION, BlockStatus, parse_bl
 from gompfs.engine import Engine
 from gompfs.errors import CorruptBlockError, CorruptIndexError
 from gompfs.format import ArchiveFile, for_native
-from gompfs.model import BlockPlaces, Section, Segment
+from gompfs.model import BlockPlaces, PartKind, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs._native.parts import PartHeads
@@ -80,11 +80,11 @@ class StoredBlocks:
 
     def decode_segment(self, segment: Segment, numbers: Sequence[int], *, verify: bool = False) -> list[Block]:
         """Decode the blocks of a segment that have the ascending indexes `numbers`. A damaged block has its status."""
-        if not any(segment.parts.head_sizes):
+        if not segment.parts.need_symbols:
             return self.decode_places(segment.places, numbers, verify=verify)
         symbols, statuses = self._symbols_of(segment, numbers)
         blocks = self.decode_places(segment.places, numbers, verify=verify, symbols=symbols)
-        # A block is damaged if the head of its part is.
+        # A block is damaged if the head of its part is, or the dictionary that it needs.
         return [
             Block(memoryview(bytes(len(block.content))), BlockStatus(status)) if status else block
             for block, status in zip(blocks, statuses, strict=True)
@@ -97,12 +97,12 @@ class StoredBlocks:
         blocks = [segment.first_block + number for number in numbers]
         if not self._engine.opens_heads(sum(_sizes(segment.places, numbers))):
             return self.heads.open(blocks)
-        return self.stored_heads[segment.number].find(blocks), bytes(len(blocks))
+        return self.stored_heads[segment.number].find(blocks)
 
     @cached_property
     def stored_heads(self) -> dict[int, StoredHeads]:
-        """The heads of segments that have any, by the number of the segment."""
-        segments = [segment for segment in self._segments if any(segment.parts.head_sizes)]
+        """What the parts of segments need to be decoded, by the number of the segment."""
+        segments = [segment for segment in self._segments if segment.parts.need_symbols]
         return {
             segment.number: StoredHeads(
                 segment, self._block_size, self._file.read, lambda: cast("PartHeads", self.heads), index
@@ -156,8 +156,10 @@ class StoredBlocks:
         """Yields the parts whose symbols do not match the checksum in their head, except heads that are damaged."""
         parts = segment.parts
         starts = (start // self._block_size for start, _ in segment.part_ranges(self._block_size))
-        for part, (block, size) in enumerate(zip(starts, parts.head_sizes, strict=True)):
-            (symbols,), _ = self.heads.open([block]) if size else ((None,), b"")
+        for part, (block, size, kind) in enumerate(zip(starts, parts.head_sizes, parts.kinds, strict=True)):
+            if not size or kind == PartKind.DICTIONARY:
+                continue
+            (symbols,), _ = cast("PartHeads", self.heads).open([block])
             if symbols is not None:
                 header = parse_block_header(self._file.read(BLOCK_HEADER_SIZE, parts.head_offsets[part]))
                 if xxh3_64_intdigest(cast("Buffer", symbols.pool)) != header.content_xxh3:

@@ -1,4 +1,7 @@
-"""Opens the heads of parts with the readable decoder. See gompfs._native.parts.PartHeads, which does the same fast."""
+"""Opens the heads of parts, and the dictionary of an archive, with the readable decoder.
+
+See gompfs._native.parts.PartHeads, which does the same fast.
+"""
 
 from __future__ import annotations
 
@@ -12,53 +15,73 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.codec.block import BlockStatus, Buffer, check_block
 from gompfs.codec.codecs import Codec
-from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_HEAD_PAYLOAD
+from gompfs.codec.constants import BLOCK_HEADER_SIZE, MAX_DICTIONARY_SIZE, MAX_HEAD_PAYLOAD
 from gompfs.codec.reference import decode_payload
 from gompfs.codec.reference_tadoc import GlobalWords, Part, read_head, read_words
 from gompfs.codec.sequences import PayloadError
 from gompfs.codec.words import max_word_bytes
+
+BlockRanges = tuple[Sequence[int], Sequence[int]]
+"""The archive_offset and compressed_size of each block of a section."""
 
 _NO_WORDS = bytes(8)  # a section without words and separators
 _MAX_WORDS_BYTES = (1 << 32) - 1  # of all words, with a space after each
 
 
 class SegmentHeads(NamedTuple):
-    """The first block of each part and the end of the last, its heads, and the blocks of the section `words`."""
+    """The first block of each part and the end of the last, its heads, and the blocks of the section `words`.
+
+    `uses_dictionary` has 1 for a part whose blocks need the dictionary of the archive, else 0. Blocks of a section are
+    columns of archive_offset and compressed_size.
+    """
 
     first_blocks: Sequence[int]
     head_offsets: Sequence[int]
     head_sizes: Sequence[int]
-    word_offsets: Sequence[int]
-    word_sizes: Sequence[int]
+    uses_dictionary: Sequence[int]
+    words: BlockRanges
 
 
 class ReferencePartHeads:
     """The heads of an archive's parts, decoded when a block needs them. Any number of threads may use it."""
 
     def __init__(
-        self, segments: Sequence[SegmentHeads], read: Callable[[int, int], Buffer], capacity: int
+        self,
+        segments: Sequence[SegmentHeads],
+        dictionary: BlockRanges,
+        read: Callable[[int, int], Buffer],
+        capacity: int,
     ) -> None:
-        """Caches heads, up to `capacity` bytes of pools. `read` gets an offset and a size."""
+        """Caches heads, up to `capacity` bytes of pools. `read` gets an offset and a size.
+
+        `dictionary` are the blocks of the archive's dictionary; without values if it has none.
+        """
         self._segments = segments
         self._read = read
         self._bytes_left = capacity
         self._lock = threading.Lock()
         self._words: dict[int, GlobalWords] = {}
         self._parts: OrderedDict[int, tuple[Part, int]] = OrderedDict()
+        self._dictionary_blocks = dictionary
+        self._dictionary: tuple[bytes | None, BlockStatus] | None = None
 
-    def open(self, blocks: Sequence[int]) -> tuple[list[Part | None], bytes]:
+    def open(self, blocks: Sequence[int]) -> tuple[list[Part | bytes | None], bytes]:
         """Returns the part of each block, and the BlockStatus of its head.
 
-        There is none for a part without a head, nor if the head is damaged.
+        It is the content of the dictionary for a part that uses it. There is none for other parts without a head, nor
+        if the head or the dictionary is damaged.
         """
         with self._lock:
             opened = [self._open(block) for block in blocks]
         return [part for part, _ in opened], bytes(status for _, status in opened)
 
-    def _open(self, block: int) -> tuple[Part | None, BlockStatus]:
+    def _open(self, block: int) -> tuple[Part | bytes | None, BlockStatus]:
         for number, segment in enumerate(self._segments):
             if segment.first_blocks[0] <= block < segment.first_blocks[-1]:
                 index = bisect_right(segment.first_blocks, block) - 1
+                if segment.uses_dictionary[index]:
+                    self._dictionary = self._dictionary or self._read_dictionary()
+                    return self._dictionary
                 if segment.head_sizes[index] == 0:
                     break
                 return self._open_part(number, index)
@@ -98,28 +121,51 @@ class ReferencePartHeads:
             self._words[number] = self._read_words(self._segments[number])
         return self._words[number]
 
+    def _read_dictionary(self) -> tuple[bytes | None, BlockStatus]:
+        """Returns the content of the dictionary, or why there is none."""
+        content = bytearray()
+        for offset, size in zip(*self._dictionary_blocks, strict=True):
+            block, status = _decode_block(self._read(offset, size))
+            if status is not BlockStatus.OK:
+                return None, status
+            content += block
+            if len(content) > MAX_DICTIONARY_SIZE:
+                break
+        if not 0 < len(content) <= MAX_DICTIONARY_SIZE:
+            return None, BlockStatus.BAD_HEADER
+        return bytes(content), BlockStatus.OK
+
     def _read_words(self, segment: SegmentHeads) -> GlobalWords:
         """Returns the global words of a segment; none if their section is damaged."""
         section = bytearray()
+        for offset, size in zip(*segment.words, strict=True):
+            content, status = _decode_block(self._read(offset, size))
+            if status is not BlockStatus.OK:
+                return read_words(_NO_WORDS)
+            section += content
         try:
-            for offset, size in zip(segment.word_offsets, segment.word_sizes, strict=True):
-                section += _decode_block(self._read(offset, size))
             words = read_words(bytes(section) or _NO_WORDS)
         except PayloadError:
             return read_words(_NO_WORDS)
-        num_stored = sum(segment.word_sizes) - BLOCK_HEADER_SIZE * len(segment.word_sizes)
+        sizes = segment.words[1]
+        num_stored = sum(sizes) - BLOCK_HEADER_SIZE * len(sizes)
         is_allowed = (
             words.num_bytes <= max_word_bytes(num_stored) and words.num_bytes + words.num_words <= _MAX_WORDS_BYTES
         )
         return words if is_allowed else read_words(_NO_WORDS)
 
 
-def _decode_block(block: Buffer) -> bytes:
-    """Returns the content of a block of a section. Raises PayloadError if it is damaged."""
+def _decode_block(block: Buffer) -> tuple[bytes, BlockStatus]:
+    """Returns the content of a block of a section, and its status; no content if it is damaged."""
     header, status = check_block(block)
-    if header is None or status is not BlockStatus.OK or header.codec > Codec.GOMPRESSO_BIT:
-        raise PayloadError("a block of the section of words is damaged")
-    content = decode_payload(header.codec, bytes(block[BLOCK_HEADER_SIZE:]), header.uncompressed_size)
+    if header is None or header.codec > Codec.GOMPRESSO_BIT:
+        return b"", BlockStatus.BAD_HEADER
+    if status is not BlockStatus.OK:
+        return b"", status
+    try:
+        content = decode_payload(header.codec, bytes(block[BLOCK_HEADER_SIZE:]), header.uncompressed_size)
+    except PayloadError:
+        return b"", BlockStatus.BAD_PAYLOAD
     if xxh3_64_intdigest(content) != header.content_xxh3:
-        raise PayloadError("a block of the section of words does not match its checksum")
-    return content
+        return b"", BlockStatus.BAD_CONTENT
+    return content, BlockStatus.OK

@@ -21,6 +21,7 @@ from gompfs.forks import call_in_child
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
     from gompfs.engine.base import PartSymbols
 
 log = logging.getLogger(__name__)
@@ -119,9 +120,11 @@ class AutoEngine:
             self.start_gpu()
         return self._gpu
 
-    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+    def encode_blocks(
+        self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+    ) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
-        return self._cpu.encode_blocks(stream, block_size, options)
+        return self._cpu.encode_blocks(stream, block_size, options, dictionary)
 
     def decode_blocks(
         self,

@@ -12,13 +12,16 @@ from gompfs.codec.decode_work import DecodeWork
 if TYPE_CHECKING:  # imported for types only: most uses of an engine need no accelerator
     from typing import TypeAlias
 
+    from gompfs._native.codec import Dictionary
     from gompfs._native.parts import SymbolTable
     from gompfs.codec.reference_tadoc import Part
     from gompfs.codec.stored_head import StoredHead
     from gompfs.gpu.accelerator import Accelerator
 
-    PartSymbols: TypeAlias = SymbolTable | StoredHead | Part
+    PartSymbols: TypeAlias = SymbolTable | StoredHead | Part | bytes
     """The symbols of a part: a Part for the reference engine, a SymbolTable for all others.
+
+    The dictionary of an archive is its content for the reference engine, and a SymbolTable for all others.
 
     An engine that opens heads takes a StoredHead too.
     """
@@ -85,8 +88,12 @@ class Engine(Protocol):
         They accept any memory, but are fastest with a buffer from here.
         """
 
-    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+    def encode_blocks(
+        self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+    ) -> list[EncodedBlock]:
         """Cuts `stream` into blocks of `block_size` bytes (the last may be shorter) and compresses each.
+
+        With a `dictionary`, from which blocks may copy, the codec must be gompresso-bit.
 
         Returns the blocks in order. A block that does not shrink has the codec `stored`.
         """
@@ -106,9 +113,10 @@ class Engine(Protocol):
         these are in the headers, and a block whose header cannot be read has no output. With `sizes`, block i should
         decode to `sizes[i]` bytes; a header that says otherwise is damaged.
 
-        `symbols[i]` are those of the part that block i belongs to, which a block of gompresso-tadoc needs. A block of
-        another codec is damaged if there are some. If a head that the engine opens is damaged, the blocks of its part
-        have its status.
+        `symbols[i]` are those of the part that block i belongs to, or the dictionary that its part uses. A block of
+        gompresso-tadoc needs symbols, and one of gompresso-bit-dictionary the dictionary; without, it is damaged. A
+        block of another codec is damaged if there are symbols, except for a stored block with the dictionary. If a
+        head that the engine opens is damaged, the blocks of its part have its status.
 
         Returns one status per block. Damaged blocks raise no exception: the status says what is wrong, and the block's
         output is zeros. With `verify`, the decoded bytes are also compared with their checksum.

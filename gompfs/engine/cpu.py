@@ -12,6 +12,7 @@ from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 
 if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
     from gompfs._native.parts import SymbolTable
     from gompfs.engine.base import PartSymbols
 
@@ -47,11 +48,13 @@ class CpuEngine:
         """See Engine.allocate."""
         return self._buffers.allocate(size)
 
-    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+    def encode_blocks(
+        self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+    ) -> list[EncodedBlock]:
         """See Engine.encode_blocks."""
         blocks = _codec.encode_blocks(
             stream, block_size, options.codec, options.level, options.dependency_elimination, self.num_threads,
-            options.group_size_log2, options.strict_sources,
+            options.group_size_log2, options.strict_sources, dictionary,
         )  # fmt: skip
         return [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
 

@@ -25,6 +25,7 @@ from gompfs.grammar import PartsInRules, PartsInText
 from gompfs.options import GpuOptions
 
 if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
     from gompfs._native.parts import SymbolTable
     from gompfs.codec.stored_head import StoredHead
     from gompfs.engine.base import PartSymbols
@@ -81,13 +82,17 @@ class GpuEngine:
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
 
-    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+    def encode_blocks(
+        self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+    ) -> list[EncodedBlock]:
         """See Engine.encode_blocks.
 
-        The CPU encodes batches that are too small for a GPU, and those of codecs and levels that no kernel has.
+        The CPU encodes batches that are too small for a GPU, those of codecs and levels that no kernel has, and those
+        with a dictionary.
         """
-        if memoryview(stream).nbytes < _LEAST_ENCODED or not can_encode(block_size, options):
-            return self._cpu.encode_blocks(stream, block_size, options)
+        is_small = memoryview(stream).nbytes < _LEAST_ENCODED
+        if is_small or dictionary is not None or not can_encode(block_size, options):
+            return self._cpu.encode_blocks(stream, block_size, options, dictionary)
         _check_process(self._process)
         return self._next_encoder().encode(stream, block_size, options)
 

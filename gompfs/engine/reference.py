@@ -16,6 +16,7 @@ from gompfs.codec.reference_tadoc import Part, decode_tadoc
 from gompfs.errors import EngineUnavailableError
 
 if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
     from gompfs.engine.base import PartSymbols
 
 
@@ -45,7 +46,9 @@ class ReferenceEngine:
         """See Engine.allocate."""
         return memoryview(bytearray(size))
 
-    def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+    def encode_blocks(
+        self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+    ) -> list[EncodedBlock]:
         """Raises EngineUnavailableError: there is no reference encoder."""
         raise EngineUnavailableError("the reference engine only decodes; pack with --engine cpu")
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.codec.block import Buffer
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
 
 Array = Any
 """An array of the device's library: `cupy.ndarray`, or `numpy.ndarray` in tests."""
@@ -88,9 +91,14 @@ class TextDevice(ArrayDevice, Protocol):
     """An ArrayDevice that also decodes blocks."""
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer]
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer],
+        symbols: Sequence[SymbolTable | None] | None = None,
     ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """Decodes whole blocks, of which block i should decode to `sizes[i]` bytes, into an array in device memory.
+
+        `symbols[i]` are those of the part that block i belongs to, or the dictionary.
 
         Returns that array (uint8), the offset of each block in it, and a BlockStatus per block. Bytes of the array that
         belong to no block are undefined. A block begins directly after the block before it if that has a multiple of 32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import cupy
 import numpy as np
@@ -16,6 +17,9 @@ from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuse
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import Device
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
 
 
 class GpuText(GpuArrays):
@@ -31,10 +35,13 @@ class GpuText(GpuArrays):
         self._decode_work = decode_work
 
     def decode_blocks(
-        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer]
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer],
+        symbols: Sequence[SymbolTable | None] | None = None,
     ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """See TextDevice.decode_blocks."""
-        batch = DeviceBatch(blocks, self._num_threads, sizes)
+        batch = DeviceBatch(blocks, self._num_threads, sizes, symbols)
         cupy.cuda.get_current_stream().synchronize()  # work that used the output's memory before is complete
         pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
@@ -45,9 +52,15 @@ class GpuText(GpuArrays):
 class DeviceBatch(GpuBatch):
     """Blocks that are decoded into one array in device memory, each at a multiple of OUTPUT_ALIGNMENT bytes."""
 
-    def __init__(self, blocks: Sequence[Buffer], num_threads: int, sizes: NDArray[np.integer]) -> None:
+    def __init__(
+        self,
+        blocks: Sequence[Buffer],
+        num_threads: int,
+        sizes: NDArray[np.integer],
+        symbols: Sequence[SymbolTable | None] | None = None,
+    ) -> None:
         """Allocates the array (`output`, uint8) with the current allocator."""
-        self._take(blocks, num_threads, sizes, None)
+        self._take(blocks, num_threads, sizes, symbols)
         self._is_direct = True
         self.offsets, size = lay_out(self._sizes, OUTPUT_ALIGNMENT) if len(blocks) else (self._sizes, 0)
         self.output = cupy.empty(size + PADDING, cupy.uint8)

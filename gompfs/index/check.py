@@ -6,8 +6,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import CorruptIndexError, display_path
 from gompfs.model import (
+    DICTIONARY_SECTION,
     GRAMMAR_SECTION,
     MAX_INO,
     MAX_SYMLINK_TARGET_SIZE,
@@ -15,6 +17,7 @@ from gompfs.model import (
     MAX_XATTR_VALUE_SIZE,
     NEXT_INO,
     ROOT_INO,
+    TEXT_KINDS,
     PartKind,
     Problem,
     Segment,
@@ -281,7 +284,7 @@ def _check_places(query: Query, segments: Sequence[Segment], block_size: int) ->
 
 
 def _check_parts(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]:
-    """Check that the parts of kind GRAMMAR, and no others, have heads, and that no segment has two grammars."""
+    """Check that parts have what their kind needs, and that no segment has two grammars."""
     with_section = {number for (number,) in query("SELECT segment FROM section WHERE kind = ?", GRAMMAR_SECTION)}
     for segment in segments:
         kinds, head_sizes = segment.parts.kinds, segment.parts.head_sizes
@@ -289,8 +292,24 @@ def _check_parts(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]
             if (kind == PartKind.GRAMMAR) != (head_size > 0):
                 has = "a head" if head_size else "no head"
                 yield Problem(f"segment {segment.number}: part {part} is of kind {kind} and has {has}")
-        if segment.number in with_section and any(kind != PartKind.DATA for kind in kinds):
+        if segment.number in with_section and not TEXT_KINDS.isdisjoint(kinds):
             yield Problem(f"segment {segment.number} has a section of kind grammar and parts of text")
+    yield from _check_dictionary(query, segments)
+
+
+def _check_dictionary(query: Query, segments: Sequence[Segment]) -> Iterator[Problem]:
+    """Check that only the first segment has a dictionary, that its size is possible, and that it is there if needed."""
+    rows = query("SELECT segment, uncompressed_size FROM section WHERE kind = ?", DICTIONARY_SECTION)
+    sizes: dict[Any, Any] = dict(rows)
+    for segment, size in sizes.items():
+        if segment != 0:
+            yield Problem(f"segment {_shown(segment)} has a dictionary, which only the first segment may have")
+        elif not isinstance(size, int) or not 0 < size <= MAX_DICTIONARY_SIZE:
+            yield Problem(f"the dictionary has {_shown(size)} bytes, not 1 to {MAX_DICTIONARY_SIZE}")
+    if 0 not in sizes:
+        for segment in segments:
+            if PartKind.DICTIONARY in segment.parts.kinds:
+                yield Problem(f"segment {segment.number} uses a dictionary, and the archive has none")
 
 
 def read_extents(query: Query) -> Iterator[list[tuple[Any, ...]]]:

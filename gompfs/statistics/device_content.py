@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,9 @@ from gompfs.gpu.words import MAX_TEXT, Copies, WordTable, count_before, find_nul
 from gompfs.grammar import Grammar, TokenizedFiles
 from gompfs.statistics.content import ContentText
 from gompfs.statistics.content_layout import Numbers, outside, union
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import PartHeads, SymbolTable
 
 _BATCH_BYTES = 128 << 20
 _BATCHES_IN_MEMORY = 32  # a batch of one-byte words takes 12 times its size; the word table, as much
@@ -60,6 +64,10 @@ class _StoredBlocks:
     numbers: Numbers
     blocks: list[memoryview]
     sizes: Numbers
+    symbols: list[SymbolTable | None]
+    """Those of each block's part, or the dictionary."""
+    without_symbols: NDArray[np.uint8]
+    """A BlockStatus for each block, other than OK if the symbols that it needs are damaged."""
 
 
 class DeviceText:
@@ -158,7 +166,8 @@ class DeviceText:
             more, more_sizes = self._archive.stored.read_stream(int(run[0]), run.size)
             blocks += more
             sizes += more_sizes
-        return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64))
+        symbols, statuses = cast("PartHeads", self._archive.stored.heads).open(numbers.tolist())
+        return _StoredBlocks(numbers, blocks, np.array(sizes, np.int64), symbols, np.frombuffer(statuses, np.uint8))
 
     def _take(self, batch: TextBatch, stored: _StoredBlocks, *, keep_words: bool) -> TokenizedFiles | None:
         """Add the words of a batch to the table. Returns the words of each file if `keep_words`."""
@@ -215,8 +224,8 @@ class DeviceText:
     def _decode(self, batch: TextBatch, stored: _StoredBlocks) -> tuple[Array, Numbers]:
         """Returns the content of the blocks that hold the pieces, and the offset of each piece in it."""
         block_size = self._archive.block_size
-        content, offsets, statuses = self._device.decode_blocks(stored.blocks, stored.sizes)
-        self._check(batch, stored.numbers, statuses)
+        content, offsets, statuses = self._device.decode_blocks(stored.blocks, stored.sizes, stored.symbols)
+        self._check(batch, stored.numbers, np.maximum(statuses, stored.without_symbols))
         starts = offsets.astype(np.int64)
         first, last = (np.searchsorted(stored.numbers, numbers) for numbers in batch.blocks(block_size))
         sources: Numbers = starts[first] + batch.stream_offsets % block_size

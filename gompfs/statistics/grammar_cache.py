@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from gompfs.model import GRAMMAR_SECTION, WORD_SECTION, PartKind, Section, Segment
+from gompfs.model import GRAMMAR_SECTION, TEXT_KINDS, WORD_SECTION, Section, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -74,7 +74,7 @@ def segments_with_grammars(archive: Archive) -> set[int]:
 
 def has_text_parts(segment: Segment) -> bool:
     """Returns whether the text of a segment is stored in parts, which are its grammar."""
-    return any(kind != PartKind.DATA for kind in segment.parts.kinds)
+    return not TEXT_KINDS.isdisjoint(segment.parts.kinds)
 
 
 def grammar_sections(archive: Archive) -> list[Section]:

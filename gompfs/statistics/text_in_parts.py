@@ -15,7 +15,7 @@ from gompfs._native import statistics as _statistics
 from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
-from gompfs.model import WORD_SECTION, PartKind, Segment
+from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -87,7 +87,7 @@ def text_in_parts(archive: Archive, segment: Segment) -> TextInParts:
     if word_rule not in archive.word_rules:
         raise ArchiveFormatError(f"the text of the archive has no statistics: unknown word rule {word_rule!r}")
     ranges = list(segment.part_ranges(block_size))
-    numbers = [number for number, kind in enumerate(parts.kinds) if kind != PartKind.DATA]
+    numbers = [number for number, kind in enumerate(parts.kinds) if kind in TEXT_KINDS]
     columns = (
         array("Q", [ranges[number][0] for number in numbers]),
         array("Q", [parts.sizes[number] for number in numbers]),

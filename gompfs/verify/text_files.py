@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gompfs.archive.archive import Archive
 from gompfs.archive.arrays import all_extents, file_sizes
-from gompfs.model import PartKind, Problem, first_problems
+from gompfs.model import TEXT_KINDS, Problem, first_problems
 from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
 
 
@@ -22,7 +22,7 @@ def check_text_files(archive: Archive) -> Iterator[Problem]:
         range_of_part
         for segment in segments
         for kind, range_of_part in zip(segment.parts.kinds, segment.part_ranges(archive.block_size), strict=True)
-        if kind != PartKind.DATA
+        if kind in TEXT_KINDS
     ]
     begins, ends = np.array(ranges, np.int64).T
     extents = all_extents(archive)

@@ -2,12 +2,14 @@
 #include "parts/part_heads.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,23 +26,35 @@ using namespace nb::literals;
 namespace gompfs {
 namespace {
 
-using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, nb::object>;
+using SectionColumns = std::tuple<nb::object, nb::object>;
+using Columns = std::tuple<nb::object, nb::object, nb::object, nb::object, SectionColumns>;
+
+SectionBlocks section_of(const SectionColumns& columns) {
+    const auto& [offsets, sizes] = columns;
+    SectionBlocks blocks{values_of<std::uint64_t>(offsets), values_of<std::uint32_t>(sizes)};
+    if (blocks.compressed_sizes.size() != blocks.archive_offsets.size()) {
+        throw nb::value_error("the columns of a section do not have equally many values");
+    }
+    return blocks;
+}
 
 void init(PartHeads* self, const std::vector<Columns>& segments, const ArchiveBytes& file,
-          std::uint64_t capacity, unsigned num_threads) {
+          std::uint64_t capacity, unsigned num_threads,
+          const std::optional<SectionColumns>& dictionary) {
     std::vector<SegmentHeads> heads;
-    for (const auto& [first_blocks, offsets, sizes, word_offsets, word_sizes] : segments) {
+    for (const auto& [first_blocks, offsets, sizes, uses_dictionary, words] : segments) {
         heads.push_back({values_of<std::uint64_t>(first_blocks), values_of<std::uint64_t>(offsets),
-                         values_of<std::uint32_t>(sizes), values_of<std::uint64_t>(word_offsets),
-                         values_of<std::uint32_t>(word_sizes)});
+                         values_of<std::uint32_t>(sizes), values_of<std::uint8_t>(uses_dictionary),
+                         section_of(words)});
         const SegmentHeads& added = heads.back();
         if (added.first_blocks.size() != added.head_offsets.size() + 1 ||
             added.head_sizes.size() != added.head_offsets.size() ||
-            added.word_sizes.size() != added.word_offsets.size()) {
+            added.uses_dictionary.size() != added.head_offsets.size()) {
             throw nb::value_error("the columns of a segment do not have equally many values");
         }
     }
-    new (self) PartHeads(std::move(heads), make_fetch(file), capacity, num_threads);
+    new (self) PartHeads(std::move(heads), dictionary ? section_of(*dictionary) : SectionBlocks(),
+                         make_fetch(file), capacity, num_threads);
 }
 
 // The symbols of the parts of blocks, None for a part without a head or with a damaged one, and the
@@ -104,7 +118,8 @@ void bind_part_heads(nb::module_& parts) {
         .def_prop_ro("pool", &pool_of)
         .def_prop_ro("code", &code_of);
     nb::class_<PartHeads>(parts, "PartHeads")
-        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a)
+        .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a,
+             "dictionary"_a = nb::none())
         .def("open", &open_all, "blocks"_a)
         .def("words", &words_of, "segment"_a);
 }

@@ -2,14 +2,16 @@
 //
 // Two threads that need the same head at the same time both decode it: that takes less time than to
 // wait. The section of words is read when the first head is opened. If it is damaged, it counts as
-// empty: heads that use none of its words can still be opened.
+// empty: heads that use none of its words can still be opened. The dictionary is read when the
+// first block needs it. If it is damaged, so are all blocks that use it.
 #include "parts/part_heads.h"
 
 #include <algorithm>
-#include <atomic>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
+#include "codec/dictionary.h"
 #include "common/failures.h"
 #include "common/large_vector.h"
 #include "parts/head.h"
@@ -27,11 +29,52 @@ constexpr std::size_t kMaxHeadSize = kBlockHeaderSize + kMaxHeadPayload;
 // More threads do not read the section faster.
 constexpr unsigned kMaxThreads = 8;
 
+// The content of a section, which matches its checksums if the status is ok.
+struct SectionContent {
+    LargeVector<std::uint8_t> bytes;
+    std::uint64_t num_stored = 0;  // bytes of payloads
+    BlockStatus status = BlockStatus::ok;
+};
+
+// Reads a section; one that would have more than max_size bytes has a bad header.
+SectionContent read_section(const SectionBlocks& section, const PartHeads::Fetch& fetch,
+                            std::uint64_t max_size, unsigned num_threads) {
+    std::vector<std::vector<std::uint8_t>> blocks;
+    std::vector<std::uint64_t> ends;  // of the content of each block
+    SectionContent content;
+    std::uint64_t size = 0;
+    for (std::size_t number = 0; number < section.archive_offsets.size(); ++number) {
+        blocks.push_back(fetch(section.archive_offsets[number], section.compressed_sizes[number]));
+        const std::optional<BlockHeader> header = parse_block_header(blocks.back());
+        // The size is checked now, so that what is read has at most as many bytes as the content.
+        if (!header || header->codec == Codec::head ||
+            blocks.back().size() != kBlockHeaderSize + std::size_t{header->payload_size} ||
+            header->uncompressed_size > max_size - size) {
+            return {.status = BlockStatus::bad_header};
+        }
+        ends.push_back(size += header->uncompressed_size);
+        content.num_stored += header->payload_size;
+    }
+    content.bytes = LargeVector<std::uint8_t>(size);
+    std::vector<BlockStatus> statuses(blocks.size());
+    parallel_for_all(blocks.size(), num_threads, [&](std::size_t number) {
+        const BlockHeader header = *parse_block_header(blocks[number]);
+        const auto of_block =
+            MutableBytes(content.bytes)
+                .subspan(ends[number] - header.uncompressed_size, header.uncompressed_size);
+        statuses[number] = decode_block(header, blocks[number], true, of_block);
+    });
+    const auto damaged = std::find_if(statuses.begin(), statuses.end(),
+                                      [](BlockStatus each) { return each != BlockStatus::ok; });
+    return damaged == statuses.end() ? std::move(content) : SectionContent{.status = *damaged};
+}
+
 }  // namespace
 
-PartHeads::PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity,
-                     unsigned num_threads)
+PartHeads::PartHeads(std::vector<SegmentHeads> segments, SectionBlocks dictionary, Fetch fetch,
+                     std::uint64_t capacity, unsigned num_threads)
     : segments_(std::move(segments)),
+      dictionary_blocks_(std::move(dictionary)),
       fetch_(std::move(fetch)),
       capacity_(capacity),
       num_threads_(num_threads) {
@@ -51,7 +94,7 @@ std::optional<PartHeads::Part> PartHeads::part_of(std::uint64_t block) const {
     const auto& starts = segment->first_blocks;
     const auto part = static_cast<std::size_t>(
         std::upper_bound(starts.begin(), starts.end(), block) - starts.begin() - 1);
-    if (segment->head_sizes[part] == 0) {
+    if (segment->head_sizes[part] == 0 && segment->uses_dictionary[part] == 0) {
         return std::nullopt;
     }
     return Part{static_cast<std::size_t>(segment - segments_.begin()), part, starts[part]};
@@ -84,6 +127,9 @@ std::vector<PartHeads::Opened> PartHeads::open_all(std::span<const std::uint64_t
 }
 
 PartHeads::Opened PartHeads::open_part(const Part& part) {
+    if (segments_[part.segment].uses_dictionary[part.number] != 0) {
+        return dictionary();
+    }
     {
         const std::lock_guard lock(mutex_);
         if (const auto found = entries_.find(part.first_block); found != entries_.end()) {
@@ -130,42 +176,39 @@ PartHeads::Opened PartHeads::read(const Part& part) {
 
 const WordSection& PartHeads::words(std::size_t number) {
     Words& words = *words_.at(number);
-    std::call_once(words.is_read, [&] { words.section = read_words(segments_[number]); });
+    std::call_once(words.is_read, [&] { words.section = read_words(segments_[number].words); });
     return words.section;
 }
 
-WordSection PartHeads::read_words(const SegmentHeads& segment) {
+WordSection PartHeads::read_words(const SectionBlocks& section) const {
     const unsigned num_threads = std::min(num_threads_, kMaxThreads);
-    std::vector<std::vector<std::uint8_t>> blocks;
-    std::vector<std::uint64_t> ends;  // of the content of each block
-    std::uint64_t size = 0, num_stored = 0;
-    for (std::size_t number = 0; number < segment.word_offsets.size(); ++number) {
-        blocks.push_back(fetch_(segment.word_offsets[number], segment.word_sizes[number]));
-        const std::optional<BlockHeader> header = parse_block_header(blocks.back());
-        if (!header || header->codec == Codec::head) {
-            return {};
-        }
-        ends.push_back(size += header->uncompressed_size);
-        num_stored += header->payload_size;
-    }
-    LargeVector<std::uint8_t> content(size);
-    std::atomic<bool> valid = true;
-    parallel_for_all(blocks.size(), num_threads, [&](std::size_t number) {
-        const BlockHeader header = *parse_block_header(blocks[number]);
-        const auto of_block = MutableBytes(content).subspan(ends[number] - header.uncompressed_size,
-                                                            header.uncompressed_size);
-        if (decode_block(header, blocks[number], true, of_block) != BlockStatus::ok) {
-            valid = false;
-        }
-    });
+    const SectionContent content =
+        read_section(section, fetch_, std::numeric_limits<std::uint64_t>::max(), num_threads);
     try {
-        return content.empty() || !valid
+        return content.bytes.empty()
                    ? WordSection()
-                   : WordSection(content, kMaxWordExpansion * num_stored + kMinWordBytes,
+                   : WordSection(content.bytes,
+                                 kMaxWordExpansion * content.num_stored + kMinWordBytes,
                                  num_threads);
     } catch (const std::invalid_argument&) {
         return {};
     }
+}
+
+PartHeads::Opened PartHeads::dictionary() {
+    std::call_once(dictionary_is_read_, [&] { dictionary_ = read_dictionary(); });
+    return dictionary_;
+}
+
+// An archive that has no dictionary counts as one with a damaged dictionary.
+PartHeads::Opened PartHeads::read_dictionary() const {
+    const SectionContent content =
+        read_section(dictionary_blocks_, fetch_, kMaxDictionarySize, num_threads_);
+    if (content.bytes.empty()) {
+        return {nullptr,
+                content.status == BlockStatus::ok ? BlockStatus::bad_header : content.status};
+    }
+    return {dictionary_table(content.bytes)};
 }
 
 void PartHeads::keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols) {

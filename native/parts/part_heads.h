@@ -1,4 +1,6 @@
 // The heads of an archive's parts, decoded when a block needs them, and kept while there is space.
+// Parts whose blocks copy from the archive's dictionary have no heads: their symbols are the
+// dictionary.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +19,19 @@
 
 namespace gompfs {
 
+// The positions of a section's blocks.
+struct SectionBlocks {
+    std::vector<std::uint64_t> archive_offsets;
+    std::vector<std::uint32_t> compressed_sizes;
+};
+
 // The positions of a segment's heads, and of the blocks of its section of words.
 struct SegmentHeads {
-    std::vector<std::uint64_t> first_blocks;  // of each part, in the stream; then the end of all
-    std::vector<std::uint64_t> head_offsets;  // archive offsets, by part
-    std::vector<std::uint32_t> head_sizes;    // 0 for a part without a head
-    std::vector<std::uint64_t> word_offsets;  // of the blocks of the section
-    std::vector<std::uint32_t> word_sizes;
+    std::vector<std::uint64_t> first_blocks;    // of each part, in the stream; then the end of all
+    std::vector<std::uint64_t> head_offsets;    // archive offsets, by part
+    std::vector<std::uint32_t> head_sizes;      // 0 for a part without a head
+    std::vector<std::uint8_t> uses_dictionary;  // by part: 1 if its blocks need the dictionary
+    SectionBlocks words;
 };
 
 // Any number of threads may open heads at once.
@@ -34,12 +42,13 @@ class PartHeads {
         std::function<std::vector<std::uint8_t>(std::uint64_t offset, std::uint64_t size)>;
 
     // Keeps up to `capacity` bytes of decoded heads. Segments are in the order of their blocks.
-    // Reads sections of words, and several heads, on up to num_threads threads.
-    PartHeads(std::vector<SegmentHeads> segments, Fetch fetch, std::uint64_t capacity,
-              unsigned num_threads);
+    // `dictionary` are the blocks of the archive's dictionary; none if it has none. Reads sections
+    // of words, and several heads, on up to num_threads threads.
+    PartHeads(std::vector<SegmentHeads> segments, SectionBlocks dictionary, Fetch fetch,
+              std::uint64_t capacity, unsigned num_threads);
 
-    // The symbols of the part that a block belongs to; none if its part has no head, or if the
-    // status is not ok.
+    // The symbols of the part that a block belongs to: of its head, or the dictionary. None if its
+    // blocks need neither, or if the status is not ok.
     struct Opened {
         std::shared_ptr<const SymbolTable> symbols;
         BlockStatus status = BlockStatus::ok;
@@ -75,7 +84,7 @@ class PartHeads {
         std::list<std::uint64_t>::iterator use;  // in uses_
     };
 
-    // A part that has a head.
+    // A part that has a head or uses the dictionary.
     struct Part {
         std::size_t segment, number;
         std::uint64_t first_block;
@@ -84,14 +93,19 @@ class PartHeads {
     std::optional<Part> part_of(std::uint64_t block) const;
     Opened open_part(const Part& part);
     Opened read(const Part& part);
-    WordSection read_words(const SegmentHeads& segment);
+    WordSection read_words(const SectionBlocks& section) const;
+    Opened dictionary();
+    Opened read_dictionary() const;
     void keep(std::uint64_t key, const std::shared_ptr<const SymbolTable>& symbols);
 
     const std::vector<SegmentHeads> segments_;
+    const SectionBlocks dictionary_blocks_;
     const Fetch fetch_;
     const std::uint64_t capacity_;
     const unsigned num_threads_;
-    std::vector<std::unique_ptr<Words>> words_;         // by segment
+    std::vector<std::unique_ptr<Words>> words_;  // by segment
+    std::once_flag dictionary_is_read_;
+    Opened dictionary_;
     std::mutex mutex_;                                  // protects what follows
     std::unordered_map<std::uint64_t, Entry> entries_;  // by the first block of the part
     std::list<std::uint64_t> uses_;                     // the keys of entries_, last used first

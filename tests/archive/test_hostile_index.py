@@ -113,7 +113,7 @@ OPENING_2 = {
     ),
     "kinds too short": "UPDATE segment SET part_kinds = substr(part_kinds, 2)",
     "kinds of text": "UPDATE segment SET part_kinds = 'kinds'",
-    "an unknown kind": "UPDATE segment SET part_kinds = CAST(x'03' || substr(part_kinds, 2) AS BLOB)",
+    "an unknown kind": "UPDATE segment SET part_kinds = CAST(x'04' || substr(part_kinds, 2) AS BLOB)",
     "head sizes too short": "UPDATE segment SET head_sizes = substr(head_sizes, 5)",
     "a head after the file": (
         "UPDATE segment SET head_sizes = CAST(x'ffffffff' || substr(head_sizes, 5) AS BLOB)"

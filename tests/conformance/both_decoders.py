@@ -45,7 +45,7 @@ def open_block(head: bytes, section: bytes) -> tuple[SymbolTable | None, BlockSt
         file += build_block(Codec.STORED, piece, piece).data
         sizes.append(len(file) - offsets[-1])
     columns = (_column("Q", [0, 1]), _column("Q", [0]), _column("I", [len(head)]))
-    segment = (*columns, _column("Q", offsets), _column("I", sizes))
+    segment = (*columns, bytes(1), (_column("Q", offsets), _column("I", sizes)))
     heads = PartHeads([segment], lambda offset, size: bytes(file[offset : offset + size]), 1 << 20, 1)
     (symbols,), statuses = heads.open([0])
     return symbols, BlockStatus(statuses[0])

@@ -57,7 +57,7 @@ def open_heads(heads: Sequence[bytes], section: bytes) -> list[SymbolTable]:
     count = len(heads)
     columns = (
         column("Q", range(count + 1)), column("Q", offsets[:count]), column("I", list(map(len, heads))),
-        column("Q", offsets[count:]), column("I", list(map(len, words))),
+        bytes(count), (column("Q", offsets[count:]), column("I", list(map(len, words)))),
     )  # fmt: skip
     opened = PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30, 1)
     symbols, statuses = opened.open(range(count))

@@ -57,7 +57,7 @@ def part_heads(heads: Sequence[bytes], section: bytes) -> PartHeads:
     count = len(heads)
     columns = (
         column("Q", range(count + 1)), column("Q", ends[:count]), column("I", list(map(len, heads))),
-        column("Q", ends[count:-1]), column("I", list(map(len, words))),
+        bytes(count), (column("Q", ends[count:-1]), column("I", list(map(len, words)))),
     )  # fmt: skip
     return PartHeads([columns], lambda offset, size: file[offset : offset + size], 1 << 30, 1)
 

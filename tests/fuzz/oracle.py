@@ -30,6 +30,8 @@ MAX_SIZE = 8 << 20  # of files whose content is read, in bytes
 _MAX_ENTRIES = 200_000
 _MAX_PATHS_SIZE = 32 << 20
 _MAX_STEPS = 20_000  # steps of 1,000 SQLite instructions
+_DICTIONARY_KIND = 3  # of parts
+_WITH_DICTIONARY = (Codec.STORED, Codec.GOMPRESSO_BIT_DICTIONARY)  # codecs of the blocks of such parts
 _HEAD = 8192  # the first bytes, which decide whether a file is binary
 
 
@@ -303,9 +305,10 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
     """Reads the blocks of the stream of an archive of version 2."""
     start = 0
     heads = []
-    words = _word_places(connection)
-    query = "SELECT archive_offset, compressed_sizes, part_sizes, heads_offset, head_sizes, number FROM segment"
-    for offset, packed, part_sizes, heads_offset, head_sizes, number in connection.execute(f"{query} ORDER BY number"):
+    words = _section_places(connection, "words")
+    columns = "archive_offset, compressed_sizes, part_sizes, heads_offset, head_sizes, part_kinds, number"
+    rows = connection.execute(f"SELECT {columns} FROM segment ORDER BY number")
+    for offset, packed, part_sizes, heads_offset, head_sizes, kinds, number in rows:
         first_blocks = [len(reading.blocks)]
         of_heads = struct.unpack(f"<{len(head_sizes) // 4}I", head_sizes)
         if len(of_heads) * 8 != len(part_sizes):
@@ -321,19 +324,23 @@ def _read_parts(connection: sqlite3.Connection, content: bytes, block_size: int,
                 start += block_size
                 offset = -(-(offset + compressed) // 16) * 16
             first_blocks.append(len(reading.blocks))
-        if any(of_heads):
-            places = words.get(number, ([], ()))
-            heads.append(SegmentHeads(first_blocks, _consecutive(heads_offset, of_heads), of_heads, *places))
+        uses_dictionary = [kind == _DICTIONARY_KIND for kind in kinds]
+        if any(of_heads) or any(uses_dictionary):
+            offsets, places = _consecutive(heads_offset, of_heads), words.get(number, ([], ()))
+            heads.append(SegmentHeads(first_blocks, offsets, of_heads, uses_dictionary, places))
     if heads:
-        reading._heads = ReferencePartHeads(heads, lambda offset, size: content[offset : offset + size], 1 << 24)
+        dictionary = _section_places(connection, "dictionary").get(0, ([], ()))
+        reading._heads = ReferencePartHeads(
+            heads, dictionary, lambda offset, size: content[offset : offset + size], 1 << 24
+        )
     reading._starts = [block[0] for block in reading.blocks]
 
 
-def _word_places(connection: sqlite3.Connection) -> dict[int, tuple[list[int], tuple[int, ...]]]:
-    """Returns offset and size of each block of the sections `words`, by segment."""
+def _section_places(connection: sqlite3.Connection, kind: str) -> dict[int, tuple[list[int], tuple[int, ...]]]:
+    """Returns offset and size of each block of the sections of a kind, by segment."""
     places = {}
-    query = "SELECT segment, archive_offset, compressed_sizes FROM section WHERE kind = 'words'"
-    for segment, offset, packed in connection.execute(query):
+    query = "SELECT segment, archive_offset, compressed_sizes FROM section WHERE kind = ?"
+    for segment, offset, packed in connection.execute(query, (kind,)):
         sizes = struct.unpack(f"<{len(packed) // 4}I", packed)
         places[segment] = _consecutive(offset, sizes), sizes
     return places
@@ -371,13 +378,21 @@ def _decoded(raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
     return content, xxh3_64_intdigest(content) == found[1]
 
 
-def _decoded_with(part: Part, raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
-    """Like _decoded, for a block of a part that has a head."""
+def _decoded_with(part: Part | bytes, raw: bytes, uncompressed_size: int) -> tuple[bytes, bool] | None:
+    """Like _decoded, for a block of a part that has a head, or of one that uses the dictionary `part`."""
     found = _whole_block(raw, uncompressed_size)
-    if found is None or found[0] != Codec.GOMPRESSO_TADOC:
+    if found is None:
         return None
+    payload = raw[BLOCK_HEADER_SIZE:]
     try:
-        content = decode_tadoc(raw[BLOCK_HEADER_SIZE:], uncompressed_size, part)
+        if isinstance(part, bytes):
+            if found[0] not in _WITH_DICTIONARY or len(payload) > uncompressed_size:
+                return None
+            content = decode_payload(Codec(found[0]), payload, uncompressed_size, part)
+        elif found[0] != Codec.GOMPRESSO_TADOC:
+            return None
+        else:
+            content = decode_tadoc(payload, uncompressed_size, part)
     except PayloadError:
         return None
     return content, xxh3_64_intdigest(content) == found[1]

@@ -23,7 +23,7 @@ class StoredText:
 
     blocks: list[bytes]
     file: bytes
-    columns: tuple[array[int], array[int], array[int], array[int], array[int]]
+    columns: tuple[array[int], array[int], array[int], bytes, tuple[array[int], array[int]]]
     """As PartHeads needs them."""
 
     @property
@@ -63,7 +63,7 @@ def store_text(pieces: Sequence[bytes], block_size: int, num_threads: int = 0) -
         starts,
         array("Q", offsets[:count]),
         array("I", sizes[:count]),
-        array("Q", offsets[count:-1]),
-        array("I", sizes[count:]),
+        bytes(count),
+        (array("Q", offsets[count:-1]), array("I", sizes[count:])),
     )
     return StoredText(blocks, b"".join((*heads, *words)), columns)

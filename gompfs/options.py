@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gompfs.codec import DEFAULT_BLOCK_SIZE, DEFAULT_LEVEL, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, Codec, CodecOptions
+from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.errors import OptionError
 from gompfs.model import GRAMMAR_BUILDERS, WORD_RULES, word_rules_of
 
@@ -17,7 +18,8 @@ class PackOptions:
 
     `codec` None means gompresso-tadoc, which stores text as grammars, or gompresso-bit without statistics and in
     archives of version 1. `version` is the format version of a new archive; `add` keeps that of the archive. With
-    `part_size`, which version 2 allows, a part of the stream ends after that many bytes.
+    `part_size`, which version 2 allows, a part of the stream ends after that many bytes. `dictionary_size` 0 means that
+    the archive gets no dictionary, None that its size depends on that of the sources; `add` ignores it.
     """
 
     codec: Codec | None = None
@@ -34,6 +36,7 @@ class PackOptions:
     force: bool = False
     version: int = 2
     part_size: int | None = None
+    dictionary_size: int | None = None
 
     def __post_init__(self) -> None:
         if self.version not in (1, 2):
@@ -58,7 +61,18 @@ class PackOptions:
         if self.words not in (known := word_rules_of(self.version)):
             what = f"format version {self.version} has no" if self.words in WORD_RULES else "unknown"
             raise OptionError(f"{what} word rule {self.words!r}; use {' or '.join(known)}")
+        self._check_dictionary()
         self.data_codec()  # raises OptionError for an unknown level
+
+    def _check_dictionary(self) -> None:
+        size = self.dictionary_size
+        if size and not self.can_have_dictionary:
+            raise OptionError(
+                "only archives of format version 2 have a dictionary, and only with the codec gompresso-bit: "
+                "use --codec gompresso-bit or --no-stats"
+            )
+        if size is not None and not 0 <= size <= MAX_DICTIONARY_SIZE:
+            raise OptionError(f"a dictionary of {size} bytes is larger than {MAX_DICTIONARY_SIZE} bytes")
 
     @property
     def text_as_grammar(self) -> bool:
@@ -66,6 +80,12 @@ class PackOptions:
         if self.codec is None:
             return self.version > 1 and self.stats
         return self.codec is Codec.GOMPRESSO_TADOC
+
+    @property
+    def can_have_dictionary(self) -> bool:
+        """If a new archive can have a dictionary: all content is stored by the codec gompresso-bit."""
+        is_bit = self.data_codec().codec is Codec.GOMPRESSO_BIT
+        return self.version > 1 and is_bit and not self.text_as_grammar
 
     def data_codec(self) -> CodecOptions:
         """Returns how all content is coded that is not stored as a grammar."""

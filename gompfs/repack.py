@@ -6,6 +6,7 @@ import stat
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gompfs._native.blocks import AnnouncedContent, ContentLoader
@@ -16,7 +17,7 @@ from gompfs.model import WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
-from gompfs.pack.sources import SourceEntry
+from gompfs.pack.sources import FileContent, SourceEntry
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.statistics.grammar_cache import segments_with_grammars
 
@@ -36,6 +37,7 @@ def repack_archive(
     words: str | None = None,
     jobs: int = 0,
     grammar_builder: str = "repair",
+    dictionary_size: int | None = None,
     force: bool = False,
     progress: ProgressCallback | None = None,
 ) -> PackReport:
@@ -43,8 +45,8 @@ def repack_archive(
 
     The entries keep all metadata, holes and hard links. The new archive has the format version that `pack` writes, or
     that of the old one if it is later. By default, it has the block size and the word rule of the old one, and
-    statistics if the old one has them. With `force`, an existing archive is replaced, which may be the old one. Raises
-    PackError, or the error of a damaged archive.
+    statistics if the old one has them. It gets a dictionary of its own, as with `pack`. With `force`, an existing
+    archive is replaced, which may be the old one. Raises PackError, or the error of a damaged archive.
     """
     options = PackOptions(
         codec=codec,
@@ -56,6 +58,7 @@ def repack_archive(
         grammar_builder=grammar_builder,
         words=words or archive.meta.get("words", WORD_RULES[0]),
         force=force,
+        dictionary_size=dictionary_size,
         version=max(archive.superblock.version, PackOptions.version),
     )
     return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
@@ -77,6 +80,15 @@ class ArchiveSource:
     def total_size(self) -> int:
         """The size of all files, each counted once."""
         return self._archive.index.totals()[1]
+
+    def files(self) -> Iterator[FileContent]:
+        """See Source.files."""
+        seen: set[int] = set()
+        for _, inode in self._archive.walk():
+            if stat.S_ISREG(inode.mode) and inode.ino not in seen:
+                if inode.nlink > 1:
+                    seen.add(inode.ino)
+                yield FileContent(inode.size, partial(self._archive.read, inode.ino))
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root, then all entries depth first. Raises CorruptIndexError.

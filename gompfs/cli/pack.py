@@ -13,6 +13,7 @@ from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.metadata_values import parse_group, parse_mtime, parse_owner
 from gompfs.cli.packing import (
     CODEC_OPTIONS,
+    DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
     JOBS_OPTIONS,
     QUIET_OPTIONS,
@@ -106,7 +107,7 @@ _SHARED_OPTIONS: Options = [
     show_default=True,
     help=WORDS_HELP,
 )
-@with_options(_SHARED_OPTIONS)
+@with_options([*DICTIONARY_OPTIONS, *_SHARED_OPTIONS])
 @engine_option
 @json_option
 def pack_command(

@@ -11,7 +11,7 @@ import click
 
 from gompfs.cli.application import print_error
 from gompfs.cli.output import human_size, print_json, print_line, ratio
-from gompfs.cli.parameters import Decorated, IntegerRange
+from gompfs.cli.parameters import Decorated, IntegerRange, parse_size_option
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import display_path
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from gompfs.pack.packer import ProgressCallback
 
 Options = list[Callable[[Any], Any]]
+
+
+def parse_dictionary_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Callback of the option --dictionary: a number of bytes, or `none`."""
+    return 0 if value == "none" else parse_size_option(ctx, param, value)
+
 
 CODEC_OPTIONS: Options = [
     click.option(
@@ -42,6 +48,16 @@ CODEC_OPTIONS: Options = [
         default=False,
         help="Choose matches that do not depend on each other: 1 to 5% faster to decode on a GPU, up to 2% larger. "
         "Default: off.",
+    ),
+]
+DICTIONARY_OPTIONS: Options = [
+    click.option(
+        "--dictionary",
+        "dictionary_size",
+        metavar="SIZE|none",
+        callback=parse_dictionary_size,
+        help="Size of the dictionary of gompresso-bit: text from which all blocks may copy, up to 1M. Default: 1M; "
+        "256K for less than 16 MiB of files; none for less than 4 MiB, or if it would not save space.",
     ),
 ]
 JOBS_OPTIONS: Options = [
@@ -80,11 +96,12 @@ def with_options(options: Options) -> Callable[[Decorated], Decorated]:
 
 
 def codec_options(values: dict[str, Any]) -> dict[str, Any]:
-    """Returns what CODEC_OPTIONS say, as fields of PackOptions."""
+    """Returns what CODEC_OPTIONS and DICTIONARY_OPTIONS say, as fields of PackOptions."""
     from gompfs.codec import Codec
 
     chosen = Codec.from_label(values["codec"]) if values["codec"] is not None else None
-    return {"codec": chosen, **{name: values[name] for name in ("level", "dependency_elimination")}}
+    same_names = ("level", "dependency_elimination", "dictionary_size")
+    return {"codec": chosen, **{name: values[name] for name in same_names if name in values}}
 
 
 def run_packing(

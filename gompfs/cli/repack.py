@@ -10,6 +10,7 @@ import click
 from gompfs.cli.application import leave_on_sigterm
 from gompfs.cli.packing import (
     CODEC_OPTIONS,
+    DICTIONARY_OPTIONS,
     GRAMMAR_OPTIONS,
     JOBS_OPTIONS,
     QUIET_OPTIONS,
@@ -33,7 +34,7 @@ from gompfs.model import WORD_RULES
     callback=parse_size_option,
     help="Size of the units that decompress independently: a power of two from 16K to 1M. Default: as in ARCHIVE.",
 )
-@with_options([*CODEC_OPTIONS, *JOBS_OPTIONS])
+@with_options([*CODEC_OPTIONS, *DICTIONARY_OPTIONS, *JOBS_OPTIONS])
 @click.option(
     "--stats/--no-stats",
     default=None,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
@@ -28,6 +28,9 @@ from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.pack.stream import BlockWriter, StreamWriter
 from gompfs.pack.text_parts import TextParts
+
+if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
 
 _PIECE_SIZE = 1 << 20
 
@@ -74,8 +77,12 @@ class ContentWriter:
         options: PackOptions,
         block_size: int,
         first_block: int,
+        dictionary: Dictionary | None = None,
     ) -> None:
-        """Write extents to `index` and blocks to `writer`. The first block gets the number `first_block`."""
+        """Write extents to `index` and blocks to `writer`. The first block gets the number `first_block`.
+
+        `dictionary` is that of the archive, which the blocks of gompresso-bit use.
+        """
         self.warnings: list[str] = []
         self.num_duplicates = 0
         self.grammar_size = 0
@@ -99,7 +106,9 @@ class ContentWriter:
             part_size = None
         elif options.stats:
             self._grammar = grammar_collector(options, engine)
-        self._stream = StreamWriter(writer, engine, block_size, options.data_codec(), part_size)
+        codec = options.data_codec()
+        used = dictionary if codec.codec is Codec.GOMPRESSO_BIT else None
+        self._stream = StreamWriter(writer, engine, block_size, codec, part_size, used)
         self._hasher = ThreadPoolExecutor(1, thread_name_prefix="gompfs-hash")
 
     def add(self, ino: int, entry: SourceEntry) -> int:

@@ -47,10 +47,11 @@ BUFFER_SIZE = 1 << 20
 class NewGeneration:
     """A generation that is being appended.
 
-    `base` is the index before; `index` extends it; `writer` is at the file's end.
+    `file` is the archive, and `base` the index before; `index` extends it; `writer` is at the file's end.
     """
 
     status: os.stat_result
+    file: LocalFile
     base: IndexReader
     version: int
     block_size: int
@@ -68,21 +69,22 @@ def new_generation(archive: Path) -> Iterator[NewGeneration]:
     follow the newest generation, or ArchiveFormatError for a damaged archive.
     """
     with naming(archive), locked_archive(archive) as descriptor:
-        newest = find_newest(LocalFile(descriptor))
+        file = LocalFile(descriptor)
+        newest = find_newest(file)
         _check_end(newest)
         superblock = newest.superblock
         base = IndexReader(newest.image, str(archive), superblock.version, newest.data_end, superblock.block_size)
         try:
             base.check_before_adding()
-            with TemporaryIndex(superblock.version, newest.image) as index, open_appending(descriptor) as file:
-                writer = BlockWriter(file, newest.size)
+            with TemporaryIndex(superblock.version, newest.image) as index, open_appending(descriptor) as end:
+                writer = BlockWriter(end, newest.size)
                 number, status = newest.footer.generation + 1, os.fstat(descriptor)
                 start = _begin(writer, superblock, number)
                 yield NewGeneration(
-                    status, base, superblock.version, superblock.block_size, number, index.writer, writer
+                    status, file, base, superblock.version, superblock.block_size, number, index.writer, writer
                 )
                 last = _end(writer, index.finish(), newest, start)
-                file.flush()
+                end.flush()
                 os.ftruncate(descriptor, max(writer.archive_offset, last.archive_offset + len(last.content)))
                 # What makes the generation valid must not reach the disk before the data that it refers to.
                 os.fsync(descriptor)

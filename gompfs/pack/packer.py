@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
 from gompfs.engine import Engine
 from gompfs.errors import PackError
 from gompfs.format import SUPERBLOCK_MAGIC, SUPERBLOCK_SIZE, Superblock
+from gompfs.model import DICTIONARY_SECTION
 from gompfs.options import PackOptions
 from gompfs.pack.archive_lock import locked_archive
+from gompfs.pack.dictionary import read_dictionary, sources_with_dictionary
 from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index, write_trailers
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.segment import SegmentBuilder
-from gompfs.pack.sources.base import Source
+from gompfs.pack.sources.base import Source, SourceEntry
 from gompfs.pack.stream import BlockWriter
 
 
@@ -115,8 +118,12 @@ def _write_archive(
     with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex(options.version) as index:
         file.write(bytes(SUPERBLOCK_SIZE))
         writer = BlockWriter(file, SUPERBLOCK_SIZE)
-        builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size)
-        report = _write_segment(builder, sources, progress)
+        chosen, entries = sources_with_dictionary(sources, options, engine)
+        if chosen is not None:
+            index.writer.add_section(0, DICTIONARY_SECTION, chosen.size, writer.write(chosen.blocks))
+        dictionary = chosen.native if chosen is not None else None
+        builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
+        report = _write_segment(builder, sources, entries, progress)
         index.writer.set_meta({"words": options.words})
         superblock = _write_first_index(writer, index.finish(), options)
     os.pwrite(descriptor, superblock.to_bytes(), 0)
@@ -153,10 +160,12 @@ def add_to_archive(
         _skip_inode(sources, grown.status)
         words = grown.base.meta().get("words", options.words)
         options = replace(options, words=words, version=grown.version)
+        dictionary = read_dictionary(grown.file, grown.base.sections())
         builder = SegmentBuilder(
-            grown.index, grown.writer, engine, options, grown.block_size, base=grown.base
+            grown.index, grown.writer, engine, options, grown.block_size, base=grown.base, dictionary=dictionary
         )
-        report = _write_segment(builder, sources, progress)
+        entries = chain.from_iterable(source.entries() for source in sources)
+        report = _write_segment(builder, sources, entries, progress)
     return _finish_report(report, archive, started, grown.status.st_size)
 
 
@@ -167,18 +176,21 @@ def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
 
 
 def _write_segment(
-    builder: SegmentBuilder, sources: Sequence[Source], progress: ProgressCallback | None
+    builder: SegmentBuilder,
+    sources: Sequence[Source],
+    entries: Iterable[SourceEntry],
+    progress: ProgressCallback | None,
 ) -> PackReport:
+    """Write the entries of all sources."""
     state = PackProgress()
     try:
-        for source in sources:
-            for entry in source.entries():
-                size = builder.add(entry)
-                state.num_entries += 1
-                state.size += size
-                if progress is not None and (size > 1 << 16 or state.num_entries % 256 == 0):
-                    state.written = builder.writer.archive_offset
-                    progress(state)
+        for entry in entries:
+            size = builder.add(entry)
+            state.num_entries += 1
+            state.size += size
+            if progress is not None and (size > 1 << 16 or state.num_entries % 256 == 0):
+                state.written = builder.writer.archive_offset
+                progress(state)
         builder.finish()
     except BaseException:
         builder.abandon()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from typing import TYPE_CHECKING
 
 from gompfs.engine import Engine
 from gompfs.errors import PackError, UnreadableFileError, display_path
@@ -14,6 +15,9 @@ from gompfs.options import PackOptions
 from gompfs.pack.contents import ContentWriter
 from gompfs.pack.sources.base import SourceEntry
 from gompfs.pack.stream import BlockWriter
+
+if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
 
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
@@ -30,8 +34,12 @@ class SegmentBuilder:
         block_size: int,
         *,
         base: IndexReader | None = None,
+        dictionary: Dictionary | None = None,
     ) -> None:
-        """Write rows to `index` and blocks to `writer`. `base` is the index that `index` extends."""
+        """Write rows to `index` and blocks to `writer`. `base` is the index that `index` extends.
+
+        `dictionary` is that of the archive.
+        """
         self.writer = writer
         self._index = index
         self._options = options
@@ -44,7 +52,7 @@ class SegmentBuilder:
         if base is not None:
             self._take_over(base)
         first_block = sum(len(segment.places) for segment in segments)
-        self.contents = ContentWriter(index, writer, engine, options, block_size, first_block)
+        self.contents = ContentWriter(index, writer, engine, options, block_size, first_block, dictionary)
         self.warnings = self.contents.warnings
 
     def _take_over(self, base: IndexReader) -> None:

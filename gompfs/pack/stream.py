@@ -6,13 +6,16 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from xxhash import xxh3_128
 
 from gompfs.codec import BLOCK_ALIGNMENT, BLOCK_HEADER_SIZE, CodecOptions, EncodedBlock
 from gompfs.engine import Engine
 from gompfs.model import PartKind, WrittenBlock
+
+if TYPE_CHECKING:
+    from gompfs._native.codec import Dictionary
 
 
 class BlockWriter:
@@ -57,13 +60,23 @@ class StreamWriter:
     """
 
     def __init__(
-        self, writer: BlockWriter, engine: Engine, block_size: int, codec: CodecOptions, part_size: int | None = None
+        self,
+        writer: BlockWriter,
+        engine: Engine,
+        block_size: int,
+        codec: CodecOptions,
+        part_size: int | None = None,
+        dictionary: Dictionary | None = None,
     ) -> None:
-        """With `part_size`, a part ends after that many bytes, unless `end_part` ends it before."""
+        """With `part_size`, a part ends after that many bytes, unless `end_part` ends it before.
+
+        With a `dictionary`, blocks may copy from it.
+        """
         self._writer = writer
         self._engine = engine
         self._block_size = block_size
         self._codec = codec
+        self._dictionary = dictionary
         self._max_part_size = part_size
         self._batch_size = max(engine.encode_batch_bytes // block_size, 1) * block_size
         self._batch: memoryview | None = None  # the next batch, of which _num_filled bytes are there
@@ -112,12 +125,17 @@ class StreamWriter:
             if self._num_filled == self._batch_size:
                 self._submit(self._batch)
 
-    def end_part(self, kind: PartKind = PartKind.DATA) -> None:
-        """End the open part, if it has bytes: the next byte begins a new block."""
+    def end_part(self, kind: PartKind | None = None) -> None:
+        """End the open part, if it has bytes: the next byte begins a new block.
+
+        Its kind is DATA by default, or DICTIONARY if the stream has a dictionary.
+        """
         if not self._part_size:
             return
         if self._batch is not None:
             self._submit(self._batch[: self._num_filled])
+        if kind is None:
+            kind = PartKind.DATA if self._dictionary is None else PartKind.DICTIONARY
         self.parts.append((kind, self._part_size))
         self._part_starts.append(self._part_start)
         self._part_start += -(-self._part_size // self._block_size) * self._block_size
@@ -154,8 +172,9 @@ class StreamWriter:
         self._num_filled = 0
         while len(self._batches) >= self._max_batches:
             self._collect()
+        encode = self._engine.encode_blocks
         self._batches.append(
-            self._executor.submit(self._engine.encode_blocks, batch, self._block_size, self._codec)
+            self._executor.submit(encode, batch, self._block_size, self._codec, self._dictionary)
         )
 
     def _collect(self) -> None:

@@ -47,6 +47,11 @@ def kind_of_first_text(kind: PartKind) -> str:
     return f"UPDATE segment SET part_kinds = CAST(x'{kind:02x}' || substr(part_kinds, 2) AS BLOB) WHERE number = 1"
 
 
+def dictionary_with(columns: str, *, segment: int) -> str:
+    """Returns SQL that makes a dictionary of the section `words` of a segment."""
+    return f"INSERT INTO section SELECT {columns} FROM section WHERE segment = {segment}"
+
+
 MUSTS = {
     "a head in a part of kind 0": Must(
         (kind_of_first_text(PartKind.DATA),), ("stats",), "a part whose kind does not fit its head"
@@ -62,6 +67,18 @@ MUSTS = {
         ("INSERT INTO section VALUES (1, 'grammar', 0, 0, x'')",),
         ("stats",),
         "a segment with a grammar section and parts of text",
+    ),
+    "a part of kind 3 in an archive without a dictionary": Must(
+        ("UPDATE segment SET part_kinds = CAST(x'03' || substr(part_kinds, 2) AS BLOB) WHERE number = 0",),
+        ("extract",),
+    ),
+    "a dictionary of segment 1": Must(
+        (dictionary_with("segment, 'dictionary', uncompressed_size, archive_offset, compressed_sizes", segment=1),),
+        excused="a section `dictionary` of another segment than 0",
+    ),
+    "a dictionary of another size than its blocks": Must(
+        (dictionary_with("segment, 'dictionary', uncompressed_size + 1, archive_offset, compressed_sizes", segment=0),),
+        excused="a size of the dictionary that is not that of its blocks",
     ),
     "a section that has the bytes of another": Must(
         ("INSERT INTO section SELECT segment, 'more', 1, archive_offset + 16, x'20000000' FROM section",),

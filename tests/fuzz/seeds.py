@@ -150,6 +150,11 @@ def _text_parts_of_generations(target: Path) -> None:
     _add(target, _texts(13), **_TADOC)
 
 
+def _dictionary_of_generations(target: Path) -> None:
+    _pack(target, _texts(15), block_size=_SMALL, **_QUICK, version=2, part_size=9000, dictionary_size=10_000)
+    _add(target, {"text/one": b"another one", "text/more": _TEXT[:30_000]}, **_TADOC)
+
+
 def _packed(files: Callable[[], Files], **options: object) -> Callable[[Path], None]:
     return lambda target: _pack(target, files(), **options)  # type: ignore[arg-type]
 
@@ -177,6 +182,10 @@ _MAKERS: dict[str, Callable[[Path], None]] = {
     "one-part": _packed(lambda: _texts(11), **_BYTE, block_size=_MIDDLE, version=2, words="letters"),
     "text-parts": _packed(lambda: _texts(12), **_TADOC, part_size=9000),
     "text-parts-of-generations": _text_parts_of_generations,
+    "dictionary": _packed(
+        lambda: _texts(14), **_BIT, block_size=_SMALL, version=2, stats=False, dictionary_size=4096
+    ),
+    "dictionary-of-generations": _dictionary_of_generations,
     "nothing": _packed(dict, block_size=_SMALL),
 }
 _GOLDEN = ("v1/tree", "v1/generations", "v1/foreign", "v1/nothing", "v2/tree", "v2/parts", "v2/generations")

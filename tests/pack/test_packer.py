@@ -18,6 +18,7 @@ import pytest
 from memory_source import FailingSource, MemoryEntry
 from tree_helpers import PACKAGE_PARENT, add, list_archive, list_directory, pack
 
+from gompfs._native.codec import Dictionary
 from gompfs.archive import Archive
 from gompfs.archive.extract import Extractor
 from gompfs.codec import Codec, CodecOptions, EncodedBlock
@@ -393,9 +394,11 @@ def test_a_new_index_is_not_taken_for_stale(tmp_path: Path, monkeypatch: pytest.
 
 def test_blocks_that_a_device_encoded_wrongly_are_reported(tmp_path: Path) -> None:
     class _WrongDevice(CpuEngine):
-        def encode_blocks(self, stream: Buffer, block_size: int, options: CodecOptions) -> list[EncodedBlock]:
+        def encode_blocks(
+            self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
+        ) -> list[EncodedBlock]:
             self.num_reencoded += 2
-            return super().encode_blocks(stream, block_size, options)
+            return super().encode_blocks(stream, block_size, options, dictionary)
 
     (tmp_path / "file").write_bytes(bytes(1000))
     options = PackOptions(stats=False)

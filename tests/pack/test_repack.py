@@ -94,7 +94,7 @@ def test_options(shared_odd_tree: Path, tmp_path: Path, capfdbinary: Output) -> 
     old, new = tmp_path / "old.gomp", tmp_path / "new.gomp"
     options = PackOptions(block_size=32768, words="letters", version=1)
     pack_archive([open_source(shared_odd_tree)], old, options, engine=select_engine("cpu"))
-    bit = ["--codec", "gompresso-bit", "--grammar", "sequitur", "--level", "1"]
+    bit = ["--codec", "gompresso-bit", "--dictionary", "none", "--grammar", "sequitur", "--level", "1"]
     for arguments, words, sections, block_size, codec in (
         ([], "letters", ["words"], 32768, "gompresso-tadoc"),
         (["--words", "whitespace"], "whitespace", ["words"], 32768, "gompresso-tadoc"),
@@ -108,7 +108,7 @@ def test_options(shared_odd_tree: Path, tmp_path: Path, capfdbinary: Output) -> 
         assert found["meta"]["words"] == words
         assert [section["kind"] for section in found["sections"]] == sections
     pack(old, shared_odd_tree, force=True)
-    assert run(["repack", "-fq", str(old), str(new)]) == 0
+    assert run(["repack", "-fq", "--dictionary", "none", str(old), str(new)]) == 0
     assert facts(new, capfdbinary)["sections"] == []
 
 

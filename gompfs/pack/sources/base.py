@@ -22,14 +22,14 @@ import io
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 from gompfs.errors import PackError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["ContentStream", "Source", "SourceEntry"]
+__all__ = ["ContentStream", "FileContent", "Source", "SourceEntry"]
 
 DEFAULT_PIECE_SIZE = 1 << 20
 
@@ -95,6 +95,16 @@ class SourceEntry:
                 file_offset += len(data)
 
 
+class FileContent(NamedTuple):
+    """The content of a regular file, without its entry.
+
+    `read_at` takes a file_offset and a size. It returns fewer bytes if the file has shrunk or cannot be read.
+    """
+
+    size: int
+    read_at: Callable[[int, int], bytes]
+
+
 class Source(Protocol):
     """A source of entries to pack.
 
@@ -114,6 +124,12 @@ class Source(Protocol):
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the entries. Raises PackError for an entry that cannot be read."""
+
+    def files(self) -> Iterator[FileContent] | None:
+        """Returns the contents of the regular files, or None for a source that can only be read once.
+
+        Their sizes add up to `total_size`, unless files change.
+        """
 
 
 class ContentStream(io.RawIOBase):

@@ -25,8 +25,9 @@ from functools import partial
 
 from gompfs._native.sources import AnnouncedDirectory, AnnouncedFile, FileLoader, OpenDirectory
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.base import FileContent, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
+from gompfs.pack.sources.local_contents import file_content, files_below
 from gompfs.pack.sources.local_file import (
     MAX_WHOLE_SIZE,
     OPEN_FLAGS,
@@ -198,6 +199,11 @@ class FileSource(_LocalSource):
         except OSError:
             return None
 
+    def files(self) -> Iterator[FileContent]:
+        """See Source.files."""
+        size = self.total_size
+        return iter([] if size is None else [file_content(os.path.realpath(self._file), size)])
+
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the file. Raises PackError if it cannot be read."""
         entry = self._regular_entry(os.path.realpath(self._file), os.path.basename(self._file), None)
@@ -227,27 +233,14 @@ class DirectorySource(_LocalSource):
 
     @property
     def total_size(self) -> int | None:
-        """The total size of the regular files, counting each name. The first access walks the tree."""
+        """The total size of the regular files. The first access walks the tree."""
         if self._total_size is None:
-            self._total_size = self._measure(self._root, b"")
+            self._total_size = sum(file.size for file in self.files())
         return self._total_size
 
-    def _measure(self, directory: bytes, prefix: bytes) -> int:
-        total = 0
-        try:
-            with os.scandir(directory) as listing:
-                for item in listing:
-                    path = prefix + item.name
-                    is_directory = item.is_dir(follow_symlinks=False)
-                    if self._rules and self._rules.excludes(path, is_directory):
-                        continue
-                    if is_directory:
-                        total += self._measure(item.path, path + b"/")
-                    elif item.is_file(follow_symlinks=False):
-                        total += item.stat(follow_symlinks=False).st_size
-        except OSError:
-            return total  # only an estimate for progress: the walk reports unreadable directories
-        return total
+    def files(self) -> Iterator[FileContent]:
+        """See Source.files."""
+        return files_below(self._root, self._rules, self.skip_inodes, one_file_system=self._one_file_system)
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""

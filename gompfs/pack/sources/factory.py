@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.directory import DirectorySource, FileSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
 from gompfs.pack.sources.tar import TarSource
@@ -41,6 +41,10 @@ class PrefixedSource:
     def total_size(self) -> int | None:
         """See `Source.total_size`."""
         return self._source.total_size
+
+    def files(self) -> Iterator[FileContent] | None:
+        """See `Source.files`."""
+        return self._source.files()
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the entries with their new paths."""

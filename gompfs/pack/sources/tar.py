@@ -125,6 +125,9 @@ class TarSource:
         self._open_stream = open_stream
         self._rules = rules or ExcludeRules()
 
+    def files(self) -> None:
+        """See Source.files. Returns None: a tar is read once, forward."""
+
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the members in archive order. Raises PackError if the archive is damaged or not a tar."""
         tree = MemberTree(self.name, self.warnings, self._rules)

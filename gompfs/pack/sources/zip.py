@@ -97,6 +97,9 @@ class ZipSource:
         except (OSError, *_ZIP_ERRORS) as error:
             raise PackError(f"cannot read the zip archive: {error}", path=file) from error
 
+    def files(self) -> None:
+        """See Source.files. Returns None: a member is compressed as a whole, and would be decompressed twice."""
+
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the members. Raises PackError for one that cannot be decoded."""
         tree = MemberTree(self.name, self.warnings, self._rules)

@@ -124,6 +124,43 @@ def make_nothing(archive: Path, root: Path) -> None:
     version_1.write_manifest(archive, list_directory(root), "An empty directory.")
 
 
+def make_dictionary(archive: Path, root: Path) -> None:
+    """Packs files with a dictionary of several blocks, then adds files, which use it, and text, which does not."""
+    rng = random.Random("golden dictionary")
+    for number in range(1, 4):
+        (root / f"{number}").mkdir(parents=True)
+    phrases = [rng.randbytes(rng.randint(5, 40)).hex().encode() for _ in range(800)]
+
+    def write(path: str, size: int) -> None:
+        content = b" ".join(b"%s %06x\n" % (rng.choice(phrases), rng.getrandbits(24)) for _ in range(size // 40))
+        (root / path).write_bytes(content[:size])
+
+    for number, size in enumerate((70_000, 1, 20_000, 40_000)):
+        write(f"1/text-{number}", size)
+    (root / "1/zeros").write_bytes(bytes(50_000))
+    write("2/text-2", 30_000)
+    (root / "2/noise").write_bytes(rng.randbytes(20_000))
+    write("3/text", 30_000)
+    (root / "3/data").write_bytes(b"\0" + (root / "3/text").read_bytes())
+    each = (
+        PackOptions(stats=False, block_size=16 << 10, dictionary_size=40_000, part_size=65_536),
+        PackOptions(stats=False, level=9, dependency_elimination=True),
+        PackOptions(),
+    )
+    engine = select_engine("cpu")
+    seen = {}
+    for number, options in enumerate(each, 1):
+        folder = root / f"{number}"
+        version_1.settle_times(folder, version_1.TIME_NS + number)
+        if number == 1:
+            pack_archive([open_source(folder)], archive, options, engine=engine)
+        else:
+            add_to_archive(archive, [open_source(folder)], options, engine=engine)
+        seen.update(list_directory(folder))
+    version_1.write_manifest(archive, seen, "A dictionary of two blocks, which parts of three segments use.")
+    version_1.write_words(archive, seen, "identifiers")
+
+
 def _text(rng: random.Random, size: int) -> bytes:
     pairs = [word + separator for word in _WORDS for separator in _SEPARATORS]
     lines = [b"".join(rng.choices(pairs, k=rng.randint(1, 20))) for _ in range(60)]
@@ -140,6 +177,7 @@ MAKERS: dict[str, Callable[[Path, Path], None]] = {
     "large-blocks": make_large_blocks,
     "long-word": make_long_word,
     "nothing": make_nothing,
+    "dictionary": make_dictionary,
 }
 
 if __name__ == "__main__":

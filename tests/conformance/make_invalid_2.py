@@ -25,6 +25,7 @@ from xxhash import xxh3_64_intdigest
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.codec import build_block as seal
+from gompfs.codec.constants import MAX_DICTIONARY_SIZE
 from gompfs.engine import select_engine
 from gompfs.format import SUPERBLOCK_SIZE, GenerationHeader, Superblock, encode_image
 from gompfs.model import PartKind
@@ -188,6 +189,29 @@ def data_part(*statements: str) -> bytes:
     return builder(*statements, damaged=StoredPart(len(DAMAGED), [block], kind=PartKind.DATA)).build()
 
 
+def dictionary_part(
+    *statements: str,
+    block: bytes | None = None,
+    kind: PartKind = PartKind.DICTIONARY,
+    dictionary: Sequence[tuple[bytes, int]] = (),
+) -> bytes:
+    """Returns an archive in which `damaged` is a stored block in a part of kind 3, and with a dictionary.
+
+    Arguments replace the block, the kind, and the blocks of the dictionary with their uncompressed sizes.
+    """
+    block = block or seal(Codec.STORED, DAMAGED, DAMAGED).data
+    made = builder(
+        "INSERT INTO binary_file VALUES (3)", *statements, damaged=StoredPart(len(DAMAGED), [block], kind=kind)
+    )
+    made.sections["dictionary"] = list(dictionary) or [(seal(Codec.STORED, SOUND, SOUND).data, len(SOUND))]
+    return made.build()
+
+
+def large_dictionary() -> bytes:
+    blocks = select_engine("cpu", 1).encode_blocks(bytes(MAX_DICTIONARY_SIZE + 1), BLOCK_SIZE, CodecOptions())
+    return dictionary_part(dictionary=[(block.data, block.uncompressed_size) for block in blocks])
+
+
 def words_at_odd_offset() -> bytes:
     """The section `words`, whose block is the last one of the file, does not begin at a multiple of 16."""
     content, image = builder("UPDATE section SET archive_offset = archive_offset + 8").content_and_image()
@@ -309,7 +333,8 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "image-more-blocks": lambda: image_with_more(sealed_image(b"more")),
     "image-codec-3": lambda: image_of_codec(Codec.GOMPRESSO_TADOC),
     "image-codec-4": lambda: image_of_codec(Codec.HEAD),
-    "part-kind": lambda: archive(packed("part_kinds", "B", 2, 3)),
+    "part-kind": lambda: archive(packed("part_kinds", "B", 2, 3)),  # made when no part could have this kind
+    "part-kind-4": lambda: archive(packed("part_kinds", "B", 2, 4)),
     "part-empty": lambda: archive(
         packed("part_kinds", "B", 2, 2, 2), packed("part_sizes", "Q", BLOCK_SIZE, len(DAMAGED), 0),
         packed("head_sizes", "I", len(sound_part().head), len(stored(part()).head), 0),
@@ -322,6 +347,24 @@ MAKERS: dict[str, Callable[[], bytes]] = {
         packed("part_kinds", "B", 2, PartKind.DATA), "INSERT INTO binary_file VALUES (3)"
     ),
     "part-size": lambda: archive(packed("part_sizes", "Q", BLOCK_SIZE, len(DAMAGED) + 1)),
+    "dictionary-missing": lambda: dictionary_part("DELETE FROM section WHERE kind = 'dictionary'"),
+    "dictionary-of-segment-1": lambda: dictionary_part("UPDATE section SET segment = 1 WHERE kind = 'dictionary'"),
+    "dictionary-empty": lambda: dictionary_part(
+        "UPDATE section SET uncompressed_size = 0, archive_offset = 0, compressed_sizes = x'' WHERE kind = 'dictionary'"
+    ),
+    "dictionary-too-large": large_dictionary,
+    "dictionary-checksum": lambda: dictionary_part(
+        dictionary=[(flipped(seal(Codec.STORED, SOUND, SOUND).data, 40), len(SOUND))]
+    ),
+    "dictionary-codec": lambda: dictionary_part(
+        dictionary=[(resealed(seal(Codec.STORED, SOUND, SOUND).data, 4, b"\5"), len(SOUND))]
+    ),
+    "block-codec-2-with-dictionary": lambda: dictionary_part(
+        block=seal(Codec.GOMPRESSO_BIT, bytes(64), DAMAGED).data
+    ),
+    "block-codec-5-without-dictionary": lambda: dictionary_part(
+        block=seal(Codec.GOMPRESSO_BIT_DICTIONARY, bytes(64), DAMAGED).data, kind=PartKind.DATA
+    ),
     "head-outside-file": lambda: archive(head_sizes(of_damaged=1 << 20)),
     "head-too-small": lambda: archive(head_sizes(of_damaged=31)),
     "heads-at-odd-offset": lambda: archive("UPDATE segment SET heads_offset = heads_offset + 8"),

@@ -146,11 +146,13 @@ def test_features_that_golden_archives_of_version_2_cover() -> None:
     assert "version=2 " in lines
     for word in ("1048576", "65536", "16384"):
         assert f"block_size={word} " in lines
-    for codec in ("stored", "gompresso-byte", "gompresso-bit", "gompresso-tadoc"):
+    for codec in ("stored", "gompresso-byte", "gompresso-bit", "gompresso-tadoc", "gompresso-bit-dictionary"):
         assert re.search(rf"^block \d+ {codec}", lines, re.MULTILINE)
-    for kind in ("data", "text", "grammar"):
+    for kind in ("data", "text", "grammar", "dictionary"):
         assert re.search(rf"^part \d+ {kind} ", lines, re.MULTILINE)
     assert set(re.findall(r"meta words=(\w+)", lines)) == {"whitespace", "letters", "identifiers"}
     assert set(re.findall(r"builder=(\w+)", lines)) == {"repair", "sequitur"}
-    for piece in ("section words", "section grammar", "hardlink=", "data=none", "previous=yes", "binary "):
+    for kind in ("words", "grammar", "dictionary"):
+        assert f"section {kind}" in lines
+    for piece in ("hardlink=", "data=none", "previous=yes", "binary "):
         assert piece in lines

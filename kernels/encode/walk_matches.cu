@@ -65,17 +65,6 @@ struct WalkStep {
     u32 wanted;
 };
 
-// Matches this many positions after the window are loaded into the cache.
-constexpr u32 kPositionsAhead = 64;
-
-__device__ inline void prefetch_matches(const u64* matches) {
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L1 [%0];" ::"l"(matches));
-#else
-    static_cast<void>(matches);
-#endif
-}
-
 // The lowest of a set of lanes, or kWalkLanes if there is none.
 __device__ inline u32 first_of(u32 lanes) {
     return lanes == 0 ? kWalkLanes : static_cast<u32>(__ffs(static_cast<int>(lanes))) - 1;
@@ -199,16 +188,12 @@ __device__ inline void Walk<Position, kEntropyCoded>::look() {
     const u32 position = position_ + lane();
     choice_ = Choice{};
     is_pending_ = false;
-    prefetch_matches(matches_ + min(position + kPositionsAhead, size_));
     if (position < num_linked_) {
-        const u64 packed = matches_[position];
-        // Before the match is used, so that both loads are under way at once.
-        const bool repeats = kEntropyCoded && may_repeat(text_, position, last_offset_);
-        const Match found = unpack_match(packed);
+        const Match found = unpack_match(matches_[position]);
         choice_ = {found, found.length == kShortLength ? 0 : found.gain};
         const bool is_legal = rules_.source_rule == SourceRule::kAny || found.length == 0 ||
                               position - found.offset + found.length <= high_water_mark_;
-        is_pending_ = !is_legal || repeats;
+        is_pending_ = !is_legal || (kEntropyCoded && may_repeat(text_, position, last_offset_));
     }
 }
 

@@ -57,7 +57,8 @@ DICTIONARY_OPTIONS: Options = [
         metavar="SIZE|none",
         callback=parse_dictionary_size,
         help="Size of the dictionary of gompresso-bit: text from which all blocks may copy, up to 1M. Default: 1M; "
-        "256K for less than 16 MiB of files; none for less than 4 MiB, or if it would not save space.",
+        "256K for less than 16 MiB of files; none for less than 4 MiB, if it would not save space, or with the engine "
+        "gpu, which cannot encode with one.",
     ),
 ]
 JOBS_OPTIONS: Options = [

@@ -49,10 +49,15 @@ COMMAND_MODULES = {
 }
 
 
+_terminated = threading.Event()
+"""Whether SIGTERM was received. As with SIGINT, the resulting exception may be an error of sqlite3."""
+
+
 def leave_on_sigterm() -> None:
     """Turn SIGTERM into SystemExit, so that a writer's cleanup code removes its unfinished files."""
 
     def leave(_number: int, _frame: FrameType | None) -> NoReturn:
+        _terminated.set()
         _cancel_native_work()
         sys.exit(EXIT_TERMINATED)
 
@@ -154,6 +159,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command line (sys.argv by default) and return the exit status. Prints errors, never raises them."""
     settings = Settings()
     interrupts = _Interrupts()
+    _terminated.clear()
     try:
         _run_command(sys.argv[1:] if arguments is None else arguments, settings)
         _flush_output()
@@ -164,7 +170,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             import traceback
 
             traceback.print_exc()
-        status = _report(KeyboardInterrupt() if interrupts.has_come else error)
+        status = EXIT_TERMINATED if _terminated.is_set() else _report(
+            KeyboardInterrupt() if interrupts.has_come else error
+        )
         if not interrupts.has_come:  # flushing may block: the interrupted write may have waited for a stalled reader
             _drop_unwritten_output()
         return status

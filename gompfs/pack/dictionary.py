@@ -41,8 +41,8 @@ def sources_with_dictionary(
 ) -> tuple[ChosenDictionary | None, Iterator[SourceEntry]]:
     """Returns the dictionary for a new archive, and the entries of all sources.
 
-    There is none if the options say so or do not allow one, or, if they leave the choice, if it would not make the
-    archive smaller. Raises PackError for an entry that cannot be read.
+    There is no dictionary if the options do not allow one, or have a `dictionary_size` of 0. If they leave the choice,
+    there is none that would not make the archive smaller. Raises PackError for an entry that cannot be read.
     """
     entries: Iterator[SourceEntry] = chain.from_iterable(source.entries() for source in sources)
     if options.dictionary_size == 0 or not options.can_have_dictionary:

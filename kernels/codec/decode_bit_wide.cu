@@ -11,7 +11,7 @@
 // Requires: as decode_bit; no output is larger than kWideBlockSize.
 // Fails: as decode_bit, and for a larger output.
 // Oracle: as decode_bit.
-// Caller: Device.launch in gompfs/gpu/device.py.
+// Caller: SmallBatches in native/gpu/small_batches.cpp, for gompfs/gpu/small_batches.py.
 #include "codec/wide_bit.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kWideThreads)

@@ -12,7 +12,7 @@
 // Requires: as decode_byte; no output is larger than kWideBlockSize.
 // Fails: as decode_byte, and for a larger output.
 // Oracle: as decode_byte.
-// Caller: Device.launch in gompfs/gpu/device.py.
+// Caller: SmallBatches in native/gpu/small_batches.cpp, for gompfs/gpu/small_batches.py.
 #include "codec/wide_byte.cuh"
 
 extern "C" __global__ void __launch_bounds__(gompfs::kWideThreads)

@@ -50,8 +50,8 @@ struct Search {
     u32 num_steps;  // candidates that may still be looked at
     int gain;       // of the best match so far
 
-    // The longer matches contain the four bytes that end one byte after the longest match so far.
-    // So the chain of the position that many bytes later is followed.
+    // A longer match contains the four bytes that end one byte after the longest match so far. The
+    // search follows the chain of these bytes; they begin so many bytes after its position.
     __device__ u32 shift() const { return length - (kHashedLength - 1); }
 
     // A search for the first match looks at chain_length candidates at most. Later ones have one

@@ -47,7 +47,7 @@ def can_parse(options: CodecOptions) -> bool:
 
 
 def most_sequences(block_size: int, codec: Codec) -> int:
-    """Returns the most sequences of a block.
+    """Returns how many sequences a block can have at most.
 
     A sequence with a match has at least 3 bytes (gompresso-byte: 4). One without a match has more, except for the last
     one of a block, and for those of the first group under the strict rule, of at most 32 sequences.

@@ -102,7 +102,7 @@ Node parse(const PatternOptions& options) {
     flags.is_caseless = options.is_caseless;
     flags.dot_takes_newline = options.dot_takes_newline;
     Node node = parse_all(options, flags);
-    if (options.is_smart_case && !options.is_caseless && !has_uppercase(node)) {
+    if (options.is_smart_case && !options.is_caseless && is_smartly_caseless(node)) {
         flags.is_caseless = true;
         node = parse_all(options, flags);
     }

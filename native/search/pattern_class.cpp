@@ -279,6 +279,7 @@ bool ClassParser::parse_ascii_class(ClassItem& item) {
             ClassSet set;
             set.is_negated = is_negated;
             set.items.push_back(ranges_item(ranges));
+            set.items.back().is_ascii_class = true;
             item = is_negated ? set_item(std::move(set)) : set.items.front();
             return true;
         }
@@ -403,6 +404,14 @@ Escape parse_escape(PatternReader& reader, char32_t letter, bool is_unicode) {
 
 ClassSet parse_class(PatternReader& reader, const SyntaxFlags& flags, int depth) {
     return ClassParser(reader, flags, depth).parse();
+}
+
+bool property_may_have_newline(std::string_view name) {
+    const std::string simple = simplified(name);
+    const bool is_category =
+        std::any_of(std::begin(kCategories), std::end(kCategories),
+                    [&](const auto& category) { return simplified(category.second) == simple; });
+    return !is_category || simple == "c" || simple == "cc";
 }
 
 }  // namespace gompfs::search

@@ -303,31 +303,45 @@ bool is_uppercase(char32_t code) {
            (code >= 0x100 && code < 0x137 && code % 2 == 0);
 }
 
+// Calls visit(code) for the characters that a set is written with: the ends of ranges.
+template <typename Visit>
+void for_each_character(const ClassSet& set, const Visit& visit) {
+    if (set.op != ClassSet::Operator::none) {
+        for_each_character(*set.left, visit);
+        for_each_character(*set.right, visit);
+    }
+    for (const ClassItem& item : set.items) {
+        if (item.set) {
+            for_each_character(*item.set, visit);
+        } else if (!item.is_ascii_class) {
+            for (const CodeRange& range : item.ranges) {
+                visit(range.first);
+                visit(range.last);
+            }
+        }
+    }
+}
+
 }  // namespace
 
 Node parse_pattern(std::string_view pattern, const SyntaxFlags& flags) {
     return Parser(pattern, flags).parse();
 }
 
-bool has_uppercase(const ClassSet& set) {
-    if (set.op != ClassSet::Operator::none) {
-        return has_uppercase(*set.left) || has_uppercase(*set.right);
-    }
-    return std::any_of(set.items.begin(), set.items.end(), [](const ClassItem& item) {
-        return (item.set && has_uppercase(*item.set)) ||
-               std::any_of(item.ranges.begin(), item.ranges.end(), [](const CodeRange& range) {
-                   return is_uppercase(range.first) || is_uppercase(range.last);
-               });
+bool is_smartly_caseless(const Node& pattern) {
+    bool has_character = false, has_uppercase = false;
+    const auto look_at = [&](char32_t code) {
+        has_character = true;
+        has_uppercase = has_uppercase || is_uppercase(code);
+    };
+    for_each_node(pattern, [&](const Node& node) {
+        if (node.kind == Kind::literal) {
+            look_at(node.code);
+        } else if (node.kind == Kind::char_class) {
+            for_each_character(node.set, look_at);
+        }
     });
-}
-
-bool has_uppercase(const Node& node) {
-    bool found = false;
-    for_each_node(node, [&](const Node& each) {
-        found = found || (each.kind == Kind::literal && is_uppercase(each.code)) ||
-                (each.kind == Kind::char_class && has_uppercase(each.set));
-    });
-    return found;
+    return has_character && !has_uppercase;
 }
 
 }  // namespace gompfs::search

@@ -33,6 +33,7 @@ struct ClassItem {
     Kind kind = Kind::ranges;
     bool is_negated = false;        // of all kinds but `ranges` and `set`
     std::vector<CodeRange> ranges;  // for `ranges`
+    bool is_ascii_class = false;    // the ranges of [:alpha:] or another class with a name
     std::string property;           // for `property`: a name that PCRE2 knows
     std::shared_ptr<ClassSet> set;  // for `set`
 };
@@ -88,9 +89,13 @@ struct SyntaxFlags {
 // Parses a pattern. Throws PatternError.
 Node parse_pattern(std::string_view pattern, const SyntaxFlags& flags = {});
 
-// Whether a pattern has an uppercase letter outside of escapes, for --smart-case.
-bool has_uppercase(const Node& node);
-bool has_uppercase(const ClassSet& set);
+// Whether --smart-case ignores case: the pattern has characters as such, not only classes with
+// names, and none of them is uppercase.
+bool is_smartly_caseless(const Node& pattern);
+
+// Whether a Unicode property, which PCRE2 knows, may include the line feed. Exact for general
+// categories.
+bool property_may_have_newline(std::string_view name);
 
 // Calls visit(node) for a node and all nodes below it.
 template <typename Visit>

@@ -308,21 +308,27 @@ bool may_have_newline(const ClassItem& item) {
         case ClassItem::Kind::word:
         case ClassItem::Kind::digit:
             return item.is_negated;
+        case ClassItem::Kind::property:
+            return item.is_negated || property_may_have_newline(item.property);
         default:
             return true;
     }
 }
 
-// Exact for sets without properties, operators and sets in them.
+// Whether may_have_newline(item) means that it has.
+bool is_exact(const ClassItem& item) {
+    return item.kind == ClassItem::Kind::property ? !property_may_have_newline(item.property)
+                                                  : item.kind != ClassItem::Kind::set;
+}
+
+// Exact for sets without operators and sets in them, whose properties are general categories.
 bool may_have_newline(const ClassSet& set) {
     if (set.op != ClassSet::Operator::none) {
         return true;
     }
     const bool has = std::any_of(set.items.begin(), set.items.end(),
                                  [](const ClassItem& item) { return may_have_newline(item); });
-    const bool is_certain = std::none_of(set.items.begin(), set.items.end(), [](const auto& item) {
-        return item.kind == ClassItem::Kind::property || item.kind == ClassItem::Kind::set;
-    });
+    const bool is_certain = std::all_of(set.items.begin(), set.items.end(), is_exact);
     return is_certain ? has != set.is_negated : true;
 }
 

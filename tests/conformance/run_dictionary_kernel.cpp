@@ -47,8 +47,8 @@ bool decode(const Buffer& dictionary, const Buffer& payload, Buffer& content) {
     const std::uint64_t at_output = arena.add(content.size() + kChunk);
     const std::uint64_t at_dictionary = arena.add(dictionary.size());
     unsigned char* const memory = arena.allocate(0xee);
-    std::memcpy(memory + at_payload, payload.data(), payload.size());
-    std::memcpy(memory + at_dictionary, dictionary.data(), dictionary.size());
+    std::copy(payload.begin(), payload.end(), memory + at_payload);
+    std::copy(dictionary.begin(), dictionary.end(), memory + at_dictionary);
     const unsigned long long payload_offset = at_payload, output_offset = at_output;
     const auto payload_size = static_cast<unsigned>(payload.size());
     const auto output_size = static_cast<unsigned>(content.size());

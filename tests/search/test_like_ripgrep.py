@@ -80,3 +80,19 @@ def test_patterns_in_a_large_tree(capfdbinary: Capture) -> None:
 @pytest.mark.parametrize("pattern", ["foo", r"\bfoo|bar\s*$"])
 def test_options(capfdbinary: Capture, tree: Path, archive: Path, options: list[str], pattern: str) -> None:
     check(capfdbinary, tree, archive, "-n", *options, "-e", pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"\p{Lu}", r"a\p{Lu}", r"\w\p{Lu}", "[[:upper:]]", "[a&&[:upper:]]", "[^A]o", "[[A-C]o]", r"\x46oo"],
+)
+def test_smart_case(capfdbinary: Capture, tree: Path, archive: Path, pattern: str) -> None:
+    """Case matters if a character is uppercase, or if there are only classes with names."""
+    check(capfdbinary, tree, archive, "-S", "-n", "-o", "-e", pattern)
+
+
+@pytest.mark.parametrize("pattern", [r"\pL", r"[^\PL]", r"[\pL\d]", r"\PL", r"\pC", r"\w|\p{Lu}"])
+def test_matches_are_counted_if_they_may_take_several_lines(
+    capfdbinary: Capture, tree: Path, archive: Path, pattern: str
+) -> None:
+    check(capfdbinary, tree, archive, "-U", "-c", "-e", pattern)

@@ -23,6 +23,10 @@ def _flag(*names: str, text: str) -> Any:
     return click.option(*names, is_flag=True, help=text)
 
 
+def _case(short: str, name: str, *, text: str) -> Any:
+    return click.option(short, name, "case", flag_value=name, default=None, help=text)
+
+
 def _switch(*names: str, text: str) -> Any:
     return click.option(*names, default=None, help=text)
 
@@ -43,9 +47,9 @@ _OPTIONS = (
     _list("-e", "--regexp", metavar="PATTERN", text="Pattern to search for. May be repeated."),
     _list("-f", "--file", metavar="FILE", text="Read patterns from FILE, one a line. - is standard input."),
     _flag("-F", "--fixed-strings", text="Patterns are literals, not regular expressions."),
-    _flag("-i", "--ignore-case", text="Ignore case."),
-    _flag("-s", "--case-sensitive", text="Do not ignore case. Overrides -i and -S."),
-    _flag("-S", "--smart-case", text="Ignore case unless a pattern has an uppercase letter."),
+    _case("-i", "--ignore-case", text="Ignore case. Of -i, -s and -S, the last one counts."),
+    _case("-s", "--case-sensitive", text="Do not ignore case."),
+    _case("-S", "--smart-case", text="Ignore case unless a pattern has an uppercase letter."),
     _flag("-w", "--word-regexp", text="A match must not have a word character next to it."),
     _flag("-x", "--line-regexp", text="A match must be a whole line."),
     _flag("-v", "--invert-match", text="Search for lines without a match."),
@@ -131,8 +135,8 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
     return SearchQuery(
         patterns=tuple(patterns),
         fixed=options["fixed_strings"],
-        ignore_case=options["ignore_case"] and not options["case_sensitive"],
-        smart_case=options["smart_case"] and not options["case_sensitive"],
+        ignore_case=options["case"] == "--ignore-case",
+        smart_case=options["case"] == "--smart-case",
         words=options["word_regexp"],
         lines=options["line_regexp"],
         invert=options["invert_match"],

@@ -96,3 +96,9 @@ def test_matches_are_counted_if_they_may_take_several_lines(
     capfdbinary: Capture, tree: Path, archive: Path, pattern: str
 ) -> None:
     check(capfdbinary, tree, archive, "-U", "-c", "-e", pattern)
+
+
+@pytest.mark.parametrize("options", ["-iS", "-Si", "-si", "-is", "-Ss", "-sS", "-Sis", "-isS"])
+def test_the_last_option_about_case_counts(capfdbinary: Capture, tree: Path, archive: Path, options: str) -> None:
+    for pattern in ("foo", "Foo"):
+        check(capfdbinary, tree, archive, options, "-n", "-e", pattern)

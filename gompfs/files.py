@@ -10,7 +10,7 @@ import errno
 import io
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, AnyStr
 
@@ -174,18 +174,21 @@ class ArchiveFiles:
         *,
         file: AnyPath | None = None,
         top: int = 0,
-        ngram_length: int = 3,
+        ngram_length: int = 0,
         begin: int = 0,
         end: int | None = None,
+        documents: Iterable[tuple[bytes, bytes]] = (),
     ) -> Iterator[Any]:
         """Yields the lines of a statistic as the objects that `gompfs stats --json` prints.
 
         `name` is a task (`wordcount`, `tfidf`, ...), `word/WORD`, `phrase/W1 W2 W3`, `info` (one dict), or `words`: the
         words of `file` from number `begin` up to `end`, exclusive. `file` restricts the statistic to one file. `top`
         above 0 limits the output to the first lines, to the first words of each term vector, or to the first files of
-        each n-gram. `ngram_length` is the length of n-grams, 1 to 5. A search without results yields nothing. Raises
-        OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
+        each n-gram or document. `ngram_length` is the length of n-grams, 1 to 5, or 1 to 255 in `overlap`; 0 stands for
+        3, or 13 in `overlap`, which takes `documents` as pairs of name and text. A search without results yields
+        nothing. Raises OptionError (a ValueError), StatsUnavailableError, CorruptBlockError.
         """
+        from gompfs.statistics.documents import Document
         from gompfs.statistics.query import StatsQuery
         from gompfs.statistics.records import records
         from gompfs.statistics.tasks import compute, task_of
@@ -193,7 +196,14 @@ class ArchiveFiles:
         try:
             task = task_of(name)
             ino = None if file is None else self._file(file).ino
-            query = StatsQuery(ino, ngram_length, top, begin=begin, end=end)
+            query = StatsQuery(
+                ino,
+                ngram_length or task.ngram_length,
+                top,
+                begin=begin,
+                end=end,
+                documents=(Document(name, text) for name, text in documents),
+            )
         except OptionError as error:
             error.archive = str(self.archive.path)
             raise

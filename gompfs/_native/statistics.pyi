@@ -74,12 +74,6 @@ class Corpus:
     def __init__(self, grammars: Sequence[Grammar], files: Sequence[tuple[int, bytes]], ngram_length: int) -> None:
         """Keeps the grammars alive."""
 
-    def find_ngram(self, words: list[bytes], num_threads: int) -> list[tuple[int, int]]:
-        """Returns the files (indexes in `files`) that contain these words in a row, with counts.
-
-        Raises ValueError unless there are `ngram_length` words.
-        """
-
 class Postings:
     """How often n-grams occur in files; `limit` bytes at most: `in_memory` bytes, and the rest in `directory`."""
 
@@ -100,6 +94,56 @@ class Postings:
 
         Postings are rows (index of the key | file << 32, count), sorted by key and file, each pair once. Files are
         numbered as in the corpus, or 0. The numbers are not checked. Raises what gather raises.
+        """
+
+class NgramSet:
+    """The n-grams of documents: `length` words each, 1 to 255."""
+
+    def __init__(self, length: int, word_rule: WordRule, word_characters: bytes) -> None:
+        """The word rule says what the words of a text are. Raises ValueError for an invalid length."""
+
+    def add_text(self, text: bytes) -> None:
+        """Adds a document. Raises ValueError if all documents have 2^31 words or more."""
+
+    def add_words(self, words: list[bytes]) -> None:
+        """Adds a document that consists of these words."""
+
+    def num_ngrams(self, document: int) -> int:
+        """Returns the number of different n-grams of a document. Only after an Overlap was made."""
+
+class Overlap:
+    """How often the n-grams of a set occur in files. See native/statistics/overlap.h."""
+
+    def __init__(self, ngrams: NgramSet, inos: Buffer, directory: str, in_memory: int, limit: int) -> None:
+        """Searches the files `inos` (uint64). No document can be added to the set any more.
+
+        Uses `limit` bytes at most for what it finds: `in_memory` bytes, and the rest in a file in `directory`.
+        """
+
+    def search_grammar(self, grammar: Grammar, num_threads: int) -> None:
+        """Searches a grammar. Calls are in the order of the text. Raises ValueError above the limit, OSError."""
+
+    def search_parts(
+        self,
+        parts: tuple[Any, ...],
+        extents: Buffer,
+        word_section: Buffer,
+        max_word_bytes: int,
+        word_rule: WordRule,
+        word_characters: bytes,
+        num_threads: int,
+    ) -> None:
+        """Searches text that is stored in parts. Raises what search_grammar raises, and ValueError for damage.
+
+        See gompfs._native.grammar.read_parts_grammar for the first arguments.
+        """
+
+    def finish(self, max_files: int) -> list[tuple[int, int, list[tuple[int, int, int]]]]:
+        """Returns for each document: how many of its n-grams occur, how often, and the files with most of them.
+
+        A file is given as its index in `inos`, the number of different n-grams of the document that it has, and how
+        often it has them. Files are sorted by descending numbers, then by index; each document has up to `max_files`.
+        Nothing can be searched after it.
         """
 
 class CountedSection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,12 @@ from gompfs.cli.output import human_size, print_json, print_json_array, print_li
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
 from gompfs.errors import EntryNotFoundError, EntryTypeError, OptionError, display_path
+from gompfs.statistics.documents import DEFAULT_FIELD, read_documents
 from gompfs.statistics.memory import share_arenas
-from gompfs.statistics.query import MAX_NGRAM_LENGTH, StatsQuery
+from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.records import records
 from gompfs.statistics.tasks import (
+    FIELD,
     FILE,
     NAMES,
     NAMES_OF_FILE,
@@ -40,7 +43,17 @@ _LIST = "list"
 
 def _tasks_with(option: str) -> str:
     """Returns the names of the tasks that take an option, as text."""
-    return " and ".join(task.name for task in TASKS.values() if option in task.options)
+    names = [task.name for task in TASKS.values() if option in task.options]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _ngram_lengths() -> str:
+    """Returns the limits of --n as text."""
+    return "; ".join(
+        f"1 to {task.max_ngram_length} in {task.name} (default {task.ngram_length})"
+        for task in TASKS.values()
+        if N in task.options
+    )
 
 
 def _help() -> str:
@@ -57,6 +70,10 @@ def _help() -> str:
 
 If no file contains the word or the phrase, the exit status is 1.
 
+A DOCUMENT of overlap is a file; if its name ends in .jsonl or .ndjson, each line of it is a document. Files ending in
+.gz are decompressed. Its lines have: the document, its different n-grams, how many of them occur, the same as a
+fraction, how often they occur, and for each of the files with most of them, `number path`.
+
 --build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
 """
 
@@ -68,6 +85,7 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.command("stats", help=_help())
 @archive_argument
 @click.argument("name", default=_LIST, shell_complete=_complete_name)
+@click.argument("documents", metavar="[DOCUMENT]...", nargs=-1, type=click.Path())
 @click.option(
     "--file", "path", metavar="PATH", shell_complete=complete_entry, help="Compute the statistic of the file PATH only."
 )
@@ -76,15 +94,22 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     type=IntegerRange(min=1),
     metavar="N",
     help="Print the first N lines; in term_vector and tfidf (default 10), the first N words of each file; "
-    "in ranked_inverted_index, the first N files of each n-gram.",
+    "in ranked_inverted_index, the first N files of each n-gram; in overlap (default 10), N files of each document.",
 )
 @click.option(
     "--n",
     "ngram_length",
-    type=IntegerRange(1, MAX_NGRAM_LENGTH),
+    type=IntegerRange(1, MAX_SEARCHED_LENGTH),
     metavar="N",
-    help=f"Length of the n-grams in {_tasks_with(N)}, 1 to {MAX_NGRAM_LENGTH} words; "
-    f"default {StatsQuery.ngram_length}.",
+    help=f"Length of the n-grams, in words: {_ngram_lengths()}.",
+)
+@click.option(
+    "--field",
+    "fields",
+    metavar="NAME",
+    multiple=True,
+    help=f"For overlap: the field of a line of JSON that has the text of the document; default {DEFAULT_FIELD}. "
+    "May be repeated: the texts are joined.",
 )
 @click.option(
     "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
@@ -99,7 +124,9 @@ def stats_command(
     path: str | None,
     top: int | None,
     ngram_length: int | None,
+    fields: tuple[str, ...],
     word_range: str | None,
+    documents: tuple[str, ...],
     build: bool,
     engine: str,
     as_json: bool,
@@ -107,16 +134,22 @@ def stats_command(
     """Print a statistic, list the names of all, or add grammars."""
     task = None if name == _LIST else task_of(name, _LIST)
     _check_usage(task, path, top, ngram_length, word_range)
+    _check_documents(task, documents, fields)
     if build:
         size = _build_grammars(archive, engine)
         if name == _LIST:
             _print_built(archive, size, as_json=as_json)
             return
     with opened(archive, engine=engine) as opened_archive:
-        query = _query(opened_archive, path, top, ngram_length, word_range)
+        query = _query(opened_archive, path, top, word_range)
         if task is None:
             _print_names(as_json)
         else:
+            query = replace(
+                query,
+                ngram_length=ngram_length or task.ngram_length,
+                documents=read_documents(documents, fields or (DEFAULT_FIELD,)),
+            )
             _print_statistic(task, name, opened_archive, query, as_json=as_json)
 
 
@@ -172,8 +205,11 @@ def _check_usage(
     """Raises OptionError for options that the task (None: list) does not take."""
     name = _LIST if task is None else task.name
     options = () if task is None else task.options
-    if ngram_length is not None and N not in options:
-        raise OptionError(f"{N} is only for {_tasks_with(N)}")
+    if ngram_length is not None:
+        if task is None or N not in options:
+            raise OptionError(f"{N} is only for {_tasks_with(N)}")
+        if ngram_length > task.max_ngram_length:
+            raise OptionError(f"the n-grams of {name} have 1 to {task.max_ngram_length} words, not {ngram_length}")
     if FILE not in options and (path is not None or top is not None):
         raise OptionError(f"{FILE} and {TOP} have no meaning for {name}")
     if RANGE in options and (path is None or top is not None):
@@ -182,9 +218,18 @@ def _check_usage(
         raise OptionError(f"{RANGE} is only for {_tasks_with(RANGE)}")
 
 
-def _query(
-    archive: Archive, path: str | None, top: int | None, ngram_length: int | None, word_range: str | None
-) -> StatsQuery:
+def _check_documents(task: Task | None, documents: tuple[str, ...], fields: tuple[str, ...]) -> None:
+    """Raises OptionError if there are documents for a task that takes none, or none for one that needs some."""
+    takes_documents = task is not None and task.takes_documents
+    if documents and not takes_documents:
+        raise OptionError(f"unexpected argument {documents[0]!r}; only overlap takes documents")
+    if task is not None and takes_documents and not documents:
+        raise OptionError(f"{task.name} needs documents: {task.form}")
+    if fields and not takes_documents:
+        raise OptionError(f"{FIELD} is only for {_tasks_with(FIELD)}")
+
+
+def _query(archive: Archive, path: str | None, top: int | None, word_range: str | None) -> StatsQuery:
     ino = None
     if path is not None:
         inode = archive.resolve(path, follow=True)
@@ -192,7 +237,7 @@ def _query(
             raise EntryTypeError("not a regular file", archive=archive.path, path=path)
         ino = inode.ino
     begin, end = _parse_range(word_range or ":")
-    return StatsQuery(ino, ngram_length or StatsQuery.ngram_length, top or 0, begin=begin, end=end)
+    return StatsQuery(ino, top=top or 0, begin=begin, end=end)
 
 
 def _parse_range(word_range: str) -> tuple[int, int | None]:

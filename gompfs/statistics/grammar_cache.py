@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gompfs.model import GRAMMAR_SECTION, TEXT_KINDS, WORD_SECTION, Section, Segment
@@ -54,14 +55,18 @@ class GrammarCache:
 
 def load_grammars(archive: Archive) -> list[Grammar]:
     """Returns the grammars that the archive holds: those of its sections, and those of text stored in parts."""
-    from gompfs.grammar import Grammar
     from gompfs.statistics.text_in_parts import text_in_parts
 
-    texts = map(archive.read_section, grammar_sections(archive))
-    grammars = [Grammar.from_bytes(text, archive.word_rules) for text in texts]
-    return grammars + [
-        text_in_parts(archive, segment).grammar() for segment in archive.segments if has_text_parts(segment)
-    ]
+    in_parts = (text_in_parts(archive, segment) for segment in archive.segments if has_text_parts(segment))
+    return [*load_section_grammars(archive), *(text.grammar() for text in in_parts)]
+
+
+def load_section_grammars(archive: Archive) -> Iterator[Grammar]:
+    """Yields the grammars of the archive's sections."""
+    from gompfs.grammar import Grammar
+
+    for section in grammar_sections(archive):
+        yield Grammar.from_bytes(archive.read_section(section), archive.word_rules)
 
 
 def segments_with_grammars(archive: Archive) -> set[int]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gompfs.errors import OptionError
+from gompfs.statistics.documents import Document
 
 MAX_NGRAM_LENGTH = 5
-"""The maximum number of words in an n-gram."""
+"""The maximum number of words in an n-gram of the statistics that list n-grams."""
+MAX_SEARCHED_LENGTH = 255
+"""The maximum number of words in a phrase, and in an n-gram of a document."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +21,14 @@ class StatsQuery:
     ino: int | None = None
     """Inode number of the only file to count; None for all files."""
     ngram_length: int = 3
-    """The length of the n-grams, 1 to 5 words."""
+    """The length of the n-grams, 1 to 5 words; those of documents have 1 to 255."""
     top: int = 0
-    """Limit for the words of a term vector, the files of an n-gram, or the lines. 0: no limit; tf-idf: 10 words."""
+    """Limit for the words of a term vector, the files of an n-gram or a document, or the lines. 0: no limit; 10 for
+    the words of tf-idf and the files of a document."""
     words: tuple[bytes, ...] = ()
-    """The words to search for, 1 to 5 in a row."""
+    """The words to search for, 1 to 255 in a row."""
+    documents: Iterable[Document] = ()
+    """The documents whose n-grams are searched for."""
     begin: int = 0
     """Index of the first word to return, from 0."""
     end: int | None = None

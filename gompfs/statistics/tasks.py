@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.statistics import PostingsTask
 from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
+from gompfs.statistics.file_words import words_of_file
 from gompfs.statistics.info import MountFacts, info
+from gompfs.statistics.overlap import overlap_of_documents, phrase
 from gompfs.statistics.postings import from_postings, tfidf
-from gompfs.statistics.query import EVERYTHING, StatsQuery
+from gompfs.statistics.query import EVERYTHING, MAX_NGRAM_LENGTH, MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.records import Column, Columns, ColumnType, Items
 from gompfs.statistics.report import Report
-from gompfs.statistics.search import search, words_of_file
 from gompfs.statistics.source import StatsSource
 from gompfs.statistics.word_counts import SortOrder, word_counts
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from gompfs.archive import Archive
     from gompfs.grammar import Grammar
 
-FILE, TOP, N, RANGE = "--file", "--top", "--n", "--range"
+FILE, TOP, N, RANGE, FIELD = "--file", "--top", "--n", "--range", "--field"
 """The options of `gompfs stats` that a task can take."""
 
 
@@ -51,11 +52,17 @@ class Task(NamedTuple):
     is_listed: bool = False
     """Whether a mount lists it in `stats`. Other files there can be opened, but `ls -l` must not compute them."""
     in_mount: bool = True
+    takes_documents: bool = False
+    """Whether the user names documents to compare with the archive."""
+    ngram_length: int = StatsQuery.ngram_length
+    """The default length of its n-grams."""
+    max_ngram_length: int = MAX_NGRAM_LENGTH
 
     @property
     def form(self) -> str:
         """The name as the user writes it, for example `word/WORD`."""
-        return f"{self.name}/{self.argument}" if self.argument else self.name
+        documents = " DOCUMENT..." if self.takes_documents else ""
+        return f"{self.name}/{self.argument}" if self.argument else self.name + documents
 
 
 _WORD, _NGRAM = Column("word", ColumnType.WORD), Column("words", ColumnType.NGRAM)
@@ -97,12 +104,23 @@ _ROWS = (
     ),
     Task(
         "word", "the files that contain WORD, with counts", (_PATH, _COUNT), "by count, then path",
-        (FILE, TOP), search, argument="WORD",
+        (FILE, TOP), phrase, argument="WORD",
     ),
     Task(
-        "phrase", "the files that contain a phrase of 1 to 5 words, with counts", (_PATH, _COUNT),
+        "phrase", f"the files that contain a phrase of 1 to {MAX_SEARCHED_LENGTH} words, with counts", (_PATH, _COUNT),
         "by count, then path",
-        (FILE, TOP), search, argument="W1 W2 W3",
+        (FILE, TOP), phrase, argument="W1 W2 W3",
+    ),
+    Task(
+        "overlap", "each DOCUMENT, and how many of its n-grams the archive has, and where; not in a mount",
+        (
+            Column("document", ColumnType.PATH), Column("ngrams", ColumnType.COUNT),
+            Column("found", ColumnType.COUNT), Column("fraction", ColumnType.SCORE), _COUNT,
+            Items("files", _PATH, Column("ngrams", ColumnType.COUNT)),
+        ),
+        "as given; paths by n-grams, then count, then path",
+        (FILE, TOP, N, FIELD), overlap_of_documents, in_mount=False, takes_documents=True,
+        ngram_length=13, max_ngram_length=MAX_SEARCHED_LENGTH,
     ),
     Task(
         "words", "the words of the file given with --file, one per line; not in a mount", (_WORD,), "as in the file",

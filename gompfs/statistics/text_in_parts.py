@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gompfs.grammar import Grammar
 
 
+_EXTENT_FIELDS = 4
 _Arguments: TypeAlias = tuple[tuple[Any, ...], "array[int]", memoryview | bytes, int, _grammar.WordRule, bytes]
 
 
@@ -53,6 +54,13 @@ class TextInParts(NamedTuple):
         columns = (*self.columns_of_parts, self.texts, *self.columns_of_blocks)
         parts = (self.open_file(), self.block_size, *columns)
         return parts, self.extents, self.words, self.max_word_bytes, rule, characters
+
+    def of_file(self, ino: int) -> TextInParts:
+        """Returns the text of one file."""
+        rows = self.extents
+        starts = (start for start in range(0, len(rows), _EXTENT_FIELDS) if rows[start] == ino)
+        numbers = (number for start in starts for number in rows[start : start + _EXTENT_FIELDS])
+        return self._replace(extents=array(rows.typecode, numbers))
 
     def grammar(self) -> Grammar:
         """Returns the grammar of the text. Raises ArchiveFormatError if it is damaged."""

@@ -10,7 +10,6 @@
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
 #include "bindings/interruptible.h"
-#include "statistics/search.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -29,22 +28,6 @@ void init(Corpus* self, const std::vector<const Grammar*>& grammars, nb::list fi
     run_interruptibly([&] { new (self) Corpus(grammars, std::move(of_corpus), ngram_length); });
 }
 
-// Returns pairs of file number and count.
-nb::list find_files(const Corpus& corpus, const std::vector<nb::bytes>& words,
-                    unsigned num_threads) {
-    std::vector<std::string_view> views;
-    for (const nb::bytes& word : words) {
-        views.push_back(as_text(word));
-    }
-    std::vector<FileCount> found;
-    run_interruptibly([&] { found = find_ngram(corpus, views, num_threads); });
-    nb::list files;
-    for (const FileCount& file : found) {
-        files.append(nb::make_tuple(file.file, file.count));
-    }
-    return files;
-}
-
 }  // namespace
 
 void bind_corpus(nb::module_& statistics) {
@@ -53,8 +36,7 @@ void bind_corpus(nb::module_& statistics) {
         .def_prop_ro("bits", [](const Corpus& self) { return self.bits; })
         .def_prop_ro("num_words", [](const Corpus& self) { return self.words.size(); })
         .def_prop_ro("inner_ranks",
-                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); })
-        .def("find_ngram", &find_files, "words"_a, "num_threads"_a);
+                     [](const Corpus& self) { return to_view(self, self.ranks_before_others()); });
 }
 
 }  // namespace gompfs

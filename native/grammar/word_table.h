@@ -85,6 +85,20 @@ class WordTable {
         }
     }
 
+    // Returns the number of a word; 2^32 - 1 if it was not added.
+    std::uint32_t find(const WordKey& key) const {
+        const std::size_t mask = slots_.size() - 1;
+        const auto size = static_cast<std::uint32_t>(std::min<std::size_t>(key.word.size(), ~0u));
+        for (std::size_t at = key.hash & mask; slots_[at].size != 0; at = (at + 1) & mask) {
+            const Slot& slot = slots_[at];
+            if (slot.head == key.head && slot.size == size &&
+                (size <= 8 || words_[slot.number] == key.word)) {
+                return slot.number;
+            }
+        }
+        return ~std::uint32_t{0};
+    }
+
     void clear() {
         std::fill(slots_.begin(), slots_.end(), Slot{});
         words_.clear();

@@ -83,6 +83,13 @@ void check_pool_size(const std::vector<Expansion>& expansions, Bytes head) {
 
 void fail_part() { throw std::invalid_argument("a part of its text is damaged"); }
 
+void read_tokens(Bytes head, HeadTokens& tokens) {
+    const Bytes payload = checked_payload(head, Codec::head);
+    if (!tokens.read(payload, parse_block_header(head)->uncompressed_size)) {
+        fail_part();
+    }
+}
+
 OpenedPart::OpenedPart(const StoredPart& part, const WordSection& section,
                        const Tokenizer& tokenizer)
     : head(open_head(part.head)),

@@ -12,6 +12,7 @@
 #include "codec/symbol_table.h"
 #include "grammar/tokenizer.h"
 #include "parts/head.h"
+#include "parts/head_tokens.h"
 #include "parts/part_ends.h"
 #include "parts/stored_parts.h"
 #include "parts/word_section.h"
@@ -19,6 +20,9 @@
 namespace gompfs {
 
 [[noreturn]] void fail_part();
+
+// Reads the tokens of a head, given as a block. Throws std::invalid_argument if it is damaged.
+void read_tokens(Bytes head, HeadTokens& tokens);
 
 class OpenedPart {
   public:

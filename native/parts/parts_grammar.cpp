@@ -1,8 +1,7 @@
 // Makes one grammar of the parts of a segment; see parts_grammar.h.
 //
-// 1. Each part is read and taken apart (part_words.h), on all threads. The pieces of its root are
-//    given to the files whose extents they are: a piece of no file is left out, and a piece of
-//    several files becomes a rule that the root has once for each file.
+// 1. Each part is read and taken apart (part_words.h), on all threads, and the pieces of its root
+//    are given to the files whose extents they are (part_files.h).
 // 2. The words of all parts and those of the section are merged into one dictionary. Until then a
 //    part has the numbers of its local words in a list, and those of its global words.
 // 3. Small parts are joined to larger ones (part_groups.h).
@@ -15,7 +14,6 @@
 #include "parts/parts_grammar.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -25,10 +23,9 @@
 #include "common/large_vector.h"
 #include "grammar/part_groups.h"
 #include "grammar/part_merger.h"
-#include "grammar/rule_sizes.h"
 #include "grammar/word_head.h"
 #include "grammar/word_list.h"
-#include "parts/part_words.h"
+#include "parts/part_files.h"
 #include "parts/token_check.h"
 
 namespace gompfs {
@@ -52,144 +49,6 @@ std::pair<WordList, std::vector<std::uint32_t>> sorted_list_of(const TokenList& 
         numbers.push_back(head.number);
     }
     return {std::move(list), std::move(numbers)};
-}
-
-// A part of the grammar, and the parts of other names of files that span several parts.
-struct MadeParts {
-    Part part;
-    std::vector<Part> of_others;  // each has one file
-    std::uint32_t num_local_words = 0;
-};
-
-// Assigns the pieces of one part to the files that they belong to.
-class PartMaker {
-  public:
-    explicit PartMaker(const PartWords& words) : words_(words) {}
-
-    MadeParts make(std::span<const TextExtent> extents);
-
-  private:
-    struct PieceFiles {
-        RootPiece piece;
-        std::span<const TextExtent> files;
-        // A piece of a file over several parts: only the first of its files is in the main part.
-        bool spans() const { return piece.goes_on || files.front().continues; }
-    };
-
-    std::vector<PieceFiles> assign(std::span<const TextExtent> extents) const;
-    Part part_of(std::span<const PieceFiles> pieces, bool with_all_files) const;
-    std::vector<std::uint32_t> numbers_of_words() const;
-    void append_rules(std::uint32_t num_shared, Rules& rules) const;
-    void append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const;
-    void append(std::span<const Symbol> symbols, std::uint32_t num_shared, Rules& rules) const;
-
-    const PartWords& words_;
-};
-
-// Pairs pieces with the files whose extents they are. Pieces of no file are left out.
-std::vector<PartMaker::PieceFiles> PartMaker::assign(std::span<const TextExtent> extents) const {
-    std::vector<PieceFiles> assigned;
-    for (const RootPiece& piece : words_.pieces) {
-        const auto end =
-            std::find_if(extents.begin(), extents.end(),
-                         [&](const TextExtent& extent) { return extent.offset != piece.offset; });
-        const std::span files(extents.begin(), end);
-        for (const TextExtent& file : files) {
-            if (file.size != piece.size || file.continues != files.front().continues) {
-                fail("an extent of a file is not a piece of a part");
-            }
-        }
-        if (!files.empty()) {
-            assigned.push_back({piece, files});
-        }
-        extents = extents.subspan(files.size());
-    }
-    if (!extents.empty()) {
-        fail("an extent of a file is not a piece of a part");
-    }
-    return assigned;
-}
-
-// The indexes of the local words, then the numbers of the global ones.
-std::vector<std::uint32_t> PartMaker::numbers_of_words() const {
-    std::vector<std::uint32_t> numbers(words_.local_words.size());
-    std::iota(numbers.begin(), numbers.end(), 0);
-    numbers.insert(numbers.end(), words_.global_words.begin(), words_.global_words.end());
-    return numbers;
-}
-
-// Rules have their numbers after those of shared pieces.
-void PartMaker::append(std::span<const Symbol> symbols, std::uint32_t num_shared,
-                       Rules& rules) const {
-    const std::uint32_t num_words = words_.num_words();
-    for (const Symbol symbol : symbols) {
-        rules.symbols.push_back(symbol < num_words ? symbol : symbol + num_shared);
-    }
-}
-
-void PartMaker::append_piece(const RootPiece& piece, std::uint32_t num_shared, Rules& rules) const {
-    append(std::span(words_.root).subspan(piece.begin, piece.end - piece.begin), num_shared, rules);
-}
-
-void PartMaker::append_rules(std::uint32_t num_shared, Rules& rules) const {
-    const std::size_t offset = rules.symbols.size();
-    append(words_.rules.symbols, num_shared, rules);
-    for (std::uint32_t rule = 1; rule < words_.rules.size(); ++rule) {
-        rules.starts.push_back(offset + words_.rules.starts[rule + 1]);
-    }
-}
-
-// A part of pieces, for all files of each piece or for the first one only.
-Part PartMaker::part_of(std::span<const PieceFiles> pieces, bool with_all_files) const {
-    Part part;
-    part.words = numbers_of_words();
-    part.continues = !pieces.empty() && pieces.front().files.front().continues;
-    part.rules.symbols.reserve(words_.root.size() + pieces.size() + words_.rules.symbols.size());
-    part.rules.starts.reserve(words_.rules.starts.size());
-    part.rules.starts.push_back(0);
-    std::vector<const RootPiece*> shared;
-    const auto is_shared = [&](const PieceFiles& each) {
-        return with_all_files && each.files.size() > 1 && !each.spans() &&
-               each.piece.end - each.piece.begin > 1;
-    };
-    const auto num_shared =
-        static_cast<std::uint32_t>(std::count_if(pieces.begin(), pieces.end(), is_shared));
-    for (const PieceFiles& each : pieces) {
-        const bool all = with_all_files && !each.spans();
-        for (const TextExtent& file : each.files.first(all ? each.files.size() : 1)) {
-            part.inos.push_back(file.ino);
-            if (is_shared(each)) {
-                part.rules.symbols.push_back(words_.num_words() +
-                                             static_cast<Symbol>(shared.size() + 1));
-            } else {
-                append_piece(each.piece, num_shared, part.rules);
-            }
-            part.rules.symbols.push_back(kSplitter);
-        }
-        if (is_shared(each)) {
-            shared.push_back(&each.piece);
-        }
-    }
-    part.rules.starts.push_back(part.rules.symbols.size());
-    for (const RootPiece* const piece : shared) {
-        append_piece(*piece, num_shared, part.rules);
-        part.rules.starts.push_back(part.rules.symbols.size());
-    }
-    append_rules(num_shared, part.rules);
-    part.num_tokens = rule_sizes(part)[0];
-    return part;
-}
-
-MadeParts PartMaker::make(std::span<const TextExtent> extents) {
-    const std::vector<PieceFiles> pieces = assign(extents);
-    MadeParts made{part_of(pieces, true), {}, 0};
-    for (const PieceFiles& each : pieces) {
-        for (std::size_t other = 1; each.spans() && other < each.files.size(); ++other) {
-            const PieceFiles alone{each.piece, each.files.subspan(other, 1)};
-            made.of_others.push_back(part_of({&alone, 1}, false));
-        }
-    }
-    return made;
 }
 
 // The most symbols in parts of other names of files: such parts are copies.
@@ -236,8 +95,7 @@ std::vector<Part> join(std::vector<MadeParts> made) {
 void check_joints(std::span<const PartEnds> ends,
                   std::span<const std::span<const TextExtent>> extents, WordRule rule) {
     for (std::size_t part = 1; part < ends.size(); ++part) {
-        if (!extents[part].empty() && extents[part].front().continues &&
-            !can_continue(rule, ends[part - 1], ends[part])) {
+        if (continues(extents, part) && !can_continue(rule, ends[part - 1], ends[part])) {
             fail("a word of its text is in two parts");
         }
     }
@@ -294,24 +152,6 @@ WordList sort_local_words(std::span<const TokenList> local_words, std::span<Made
     return list;
 }
 
-// Reads a stored part.
-PartWords read_words(const StoredPart& stored, const WordSection& section,
-                     const Tokenizer& tokenizer, std::span<const TextExtent> extents,
-                     bool goes_on) {
-    std::vector<WeightedRange> ranges;
-    for (const TextExtent& extent : extents) {
-        if (ranges.empty() || ranges.back().offset != extent.offset) {
-            ranges.push_back({extent.offset, extent.size, 1});
-        }
-    }
-    PartWords words = stored.head.empty() ? words_of_text(stored, ranges, tokenizer)
-                                          : words_of_grammar(stored, section, tokenizer);
-    if (goes_on && !words.pieces.empty()) {
-        words.pieces.back().goes_on = true;
-    }
-    return words;
-}
-
 ReadParts read_parts(const StoredParts& stored, const WordSection& section,
                      std::span<const std::span<const TextExtent>> extents,
                      const Tokenizer& tokenizer, unsigned num_threads) {
@@ -333,11 +173,9 @@ ReadParts read_parts(const StoredParts& stored, const WordSection& section,
         std::vector<TokenList> local_words;
         for (std::size_t part = first; part < end; ++part) {
             throw_if_cancelled();
-            const bool goes_on = part + 1 < num_parts && !extents[part + 1].empty() &&
-                                 extents[part + 1].front().continues;
-            PartWords words =
-                read_words(stored.read(part), section, tokenizer, extents[part], goes_on);
-            parts.made[part] = PartMaker(words).make(extents[part]);
+            PartWords words = read_words(stored.read(part), section, tokenizer, extents[part],
+                                         continues(extents, part + 1));
+            parts.made[part] = make_parts(words, extents[part]);
             ends[part] = words.ends;
             local_words.push_back(std::move(words.local_words));
         }

@@ -51,7 +51,6 @@ StoredPart StoredParts::read(std::size_t part) const {
     const std::size_t first = columns_.first_blocks[part], count = num_blocks(part);
     const std::span offsets = std::span(columns_.block_offsets).subspan(first, count);
     const std::span sizes = std::span(columns_.block_sizes).subspan(first, count);
-    require(columns_.head_sizes[part] <= kMaxStoredSize, "a part of its text is damaged");
     std::uint64_t end = offsets[0];
     for (std::size_t block = 0; block < count; ++block) {
         require(sizes[block] <= kMaxStoredSize && offsets[block] >= end &&
@@ -59,13 +58,18 @@ StoredPart StoredParts::read(std::size_t part) const {
                 "a part of its text is damaged");
         end = offsets[block] + sizes[block];
     }
-    stored.head = fetch(columns_.head_offsets[part], columns_.head_sizes[part]);
+    stored.head = read_head(part);
     stored.bytes_of_blocks = fetch(offsets[0], end - offsets[0]);
     for (std::size_t block = 0; block < count; ++block) {
         stored.blocks.push_back(
             Bytes(stored.bytes_of_blocks).subspan(offsets[block] - offsets[0], sizes[block]));
     }
     return stored;
+}
+
+std::vector<std::uint8_t> StoredParts::read_head(std::size_t part) const {
+    require(columns_.head_sizes[part] <= kMaxStoredSize, "a part of its text is damaged");
+    return fetch(columns_.head_offsets[part], columns_.head_sizes[part]);
 }
 
 // Returns a range of the archive. What is after the end of the archive is zeros.

@@ -46,6 +46,8 @@ class StoredParts {
     // Throws what `fetch` throws, and std::invalid_argument if a head or a block is larger than any
     // can be, or if the blocks of a part do not follow each other.
     StoredPart read(std::size_t part) const;
+    // The block of a head alone.
+    std::vector<std::uint8_t> read_head(std::size_t part) const;
 
   private:
     std::uint64_t num_blocks(std::size_t part) const {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shlex
@@ -69,6 +70,14 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def write_documents(directory: Path) -> None:
+    """Writes the documents that the guide to statistics compares with an archive."""
+    line = b'{"question": "to be or not?", "answer": "to be", "text": "an error"}\n'
+    for name, content in {"gsm8k.jsonl": line, "tests.jsonl": line, "essay.txt": b"to be"}.items():
+        (directory / name).write_bytes(content)
+    (directory / "mmlu.jsonl.gz").write_bytes(gzip.compress(line))
+
+
 @pytest.mark.parametrize("page", ["pack", "mount", "without-a-mount", "statistics"])
 def test_commands_of_a_guide_succeed(page: str, home: Path) -> None:
     shell_blocks = blocks(ROOT / f"docs/howto/{page}.md", "")
@@ -78,6 +87,7 @@ def test_commands_of_a_guide_succeed(page: str, home: Path) -> None:
         shutil.rmtree(work)
         work.mkdir()
         shutil.copy(home / "sources.tar", work)
+        write_documents(work)
         archives = [name for name in ("corpus", "old", "new") if page != "pack" and f" {name}.gomp" in block]
         prepared = [f"gompfs pack -q ~/{name} {name}.gomp" for name in archives]
         commands = [line for line in block.splitlines() if not line.startswith("ssh ")]

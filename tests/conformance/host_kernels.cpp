@@ -27,6 +27,7 @@
 #include "statistics/words.cu"
 #include "triples_decode.cu"
 #include "triples_encode.cu"
+#include "triples_tiles.cu"
 
 namespace {
 
@@ -133,6 +134,9 @@ constexpr Entry kKernels[] = {
     KERNEL(measure_triples),
     KERNEL(write_parents),
     KERNEL(find_roots),
+    KERNEL(resolve_tiles),
+    KERNEL(compose_windows),
+    KERNEL(write_tiles),
 };
 // clang-format on
 

@@ -7,6 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tool_modules import tool_module
 
 from gompfs.gpu.kernels import (
     SHARED_BYTES,
@@ -48,8 +49,8 @@ CHECKS = {
     "encode/encode_byte": "static_assert(gompfs::kEncodeByteBytes == {common} && {per_warp} == 0);",
     "codec/decode_tadoc": "static_assert({common} == 0 && gompfs::kTadocBytesPerWarp == {per_warp});",
 }
-
-
+wesley = tool_module("experiments.wesley.encoder")
+wesley_decoder = tool_module("experiments.wesley.decoder")
 TILES = {
     "grammar/repair": f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes}
         && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
@@ -62,6 +63,16 @@ TILES = {
     "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
         && gompfs::kWalkThreads / gompfs::kWalkLanes == {WALK_TILE.num_items}
         && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",
+    "triples_encode": f"""static_assert(gompfs::kSearchBytes == {wesley.SEARCH_TILE.shared_bytes}
+        && gompfs::kSearchTile == {wesley.SEARCH_TILE.num_threads}
+        && gompfs::kMapBytes == {wesley.MAP_TILE.shared_bytes}
+        && gompfs::kMarkBytes == {wesley.MARK_TILE.shared_bytes});""",
+    "triples_tiles": f"""static_assert(gompfs::kResolveBytes == {wesley_decoder.ROOT_TILE.shared_bytes}
+        && gompfs::kRootTile == {wesley_decoder.ROOT_TILE.num_items}
+        && gompfs::kRootThreads == {wesley_decoder.ROOT_TILE.num_threads}
+        && gompfs::kTileGroup == {wesley_decoder.WINDOW_GROUP.num_items}
+        && gompfs::kRootWindow == {wesley_decoder.WINDOW_GROUP.num_threads}
+        && gompfs::kComposeBytes == {wesley_decoder.WINDOW_GROUP.shared_bytes});""",
 }
 
 

@@ -19,6 +19,8 @@ serial = tool_module("experiments.wesley.serial")
 encoder = tool_module("experiments.wesley.encoder")
 decoder = tool_module("experiments.wesley.decoder")
 graphs = tool_module("experiments.wesley.graphs")
+made_data = tool_module("experiments.wesley.made_data")
+ROOTS = (decoder.find_by_jumping, decoder.find_by_tiles)
 MARKS = (encoder.mark_by_chains, encoder.mark_by_maps)
 PIECES = (b"a", b"b", b"ab", b"abcabc", bytes(40), bytes(range(200)))
 ALICE = Path(ROOT, "examples", "corpus", "carroll", "alice29.txt")
@@ -42,6 +44,9 @@ def texts() -> dict[str, bytes]:
         "periods of 255 and 256": (once := rng.randbytes(255)) * 3 + (twice := rng.randbytes(256)) * 3 + once + twice,
         "text": ALICE.read_bytes()[:12_000],
         "graph": graphs.grid_graph(24),
+        "genome": made_data.genome(3000),
+        "bitmap": made_data.bitmap(24, num_discs=3),
+        "more than a group of tiles": made_data.genome(4096) * 65 + b"end",
     }
 
 
@@ -73,8 +78,18 @@ def encode(device: HostDevice, text: bytes, marks: Callable[..., object]) -> byt
 
 
 def decode(device: HostDevice, encoded: bytes) -> bytes:
+    """Decodes in both ways, which must agree."""
     size, triples = serial.split(encoded)
-    return decoder.decode(device, triples, size).tobytes()
+    texts = []
+    for roots in ROOTS:
+        try:
+            texts.append(decoder.decode(device, triples, size, roots).tobytes())
+        except serial.BadTriplesError as error:
+            texts.append(error)
+    if all(isinstance(text, serial.BadTriplesError) for text in texts):
+        raise texts[0]
+    assert texts[0] == texts[1]
+    return texts[0]
 
 
 @pytest.mark.parametrize("name", texts())

@@ -9,8 +9,9 @@
 // Reads, writes: as each kernel says.
 // Shared memory: none.
 // Requires: texts of fewer than 2^32 - 256 bytes.
-// Fails: `write_parents` counts triples that are not valid in *num_bad. Their bytes become roots,
-//   so that every byte has a root.
+// Fails: `write_parents` counts triples that are not valid in *num_bad, and a text of another size
+//   too. The bytes of such triples become roots, so that every byte has a root if all parents were
+//   roots before.
 // Oracle: tools/experiments/wesley/triples.cpp (tests/conformance/test_wesley.py).
 // Caller: tools/experiments/wesley/decoder.py.
 #include "shared/grid.cuh"
@@ -62,6 +63,12 @@ extern "C" __global__ void write_parents(const unsigned char* triples,
         const u64 begin = first == 0 ? 0 : ends[first - 1];
         const u32 end = static_cast<u32>(ends[min(index, count - 1)] - begin);
         const u32 own = triple.distance == 0 ? 2 : triple.second + 1;
+        if (index == count - 1) {
+            const u64 total = begin + end;
+            if (total < size || total > size + (triple.distance == 0 ? 1 : 0)) {
+                atomicAdd(num_bad, 1u);
+            }
+        }
         if (exists && triple.distance > begin + end - own) {
             triple.distance = 0;
             atomicAdd(num_bad, 1u);

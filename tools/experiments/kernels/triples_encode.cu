@@ -19,13 +19,14 @@ namespace gompfs {
 constexpr u32 kTripleWindow = 256;  // the farthest distance and the longest match are below it
 constexpr u32 kMinLength = 2;
 constexpr u32 kSearchTile = 512;
+constexpr u32 kSegment = 16;  // sources that a search compares at once
 constexpr u32 kMapTile = 2048;
 constexpr u32 kMapThreads = 256;
 constexpr u32 kPerThread = kMapTile / kMapThreads;
 // A step covers two positions or more, so that 2^10 steps leave a tile.
 constexpr int kLevels = 10;
 // Dynamic shared memory of the kernels with tiles, in bytes.
-constexpr u32 kSearchBytes = kTripleWindow + kSearchTile + kTripleWindow;
+constexpr u32 kSearchBytes = kTripleWindow + kSearchTile + kTripleWindow + 2 * sizeof(u32);
 constexpr u32 kMapBytes = 2 * kMapTile * sizeof(u16);
 constexpr u32 kMarkBytes = kLevels * kMapTile * sizeof(u16) + kMapTile;
 
@@ -34,25 +35,65 @@ struct TripleMatch {
     u32 distance;
 };
 
+// The four bytes from `index` on, which need not be a multiple of 4.
+__device__ inline u32 load_word(const u32* window, u32 index) {
+    return __funnelshift_r(window[index / 4], window[index / 4 + 1], index % 4 * 8);
+}
+
+// The number of equal bytes from `source` and `here` on, at most `limit`.
+__device__ inline u32 common_length(const u32* window, u32 source, u32 here, u32 limit) {
+    for (u32 length = 0; length < limit; length += 4) {
+        const u32 differing = load_word(window, source + length) ^ load_word(window, here + length);
+        if (differing != 0) {
+            return min(length + (__ffs(static_cast<int>(differing)) - 1) / 8, limit);
+        }
+    }
+    return limit;
+}
+
+// A mask of the sources in a segment, of which the first is the lowest bit, that agree with `own`
+// in the bytes of `mask`. `words` are those of the segment, and one more. Nothing here depends on
+// what was found before, so all comparisons of a segment can be in flight at once.
+__device__ inline u32 agreeing_sources(const u32* words, u32 own, u32 mask) {
+    u32 agreeing = 0;
+#pragma unroll
+    for (u32 source = 0; source < kSegment; ++source) {
+        const u32 found = __funnelshift_r(words[source / 4], words[source / 4 + 1], source % 4 * 8);
+        agreeing |= ((found ^ own) & mask) == 0 ? 1u << source : 0;
+    }
+    return agreeing;
+}
+
 // The longest match, and the farthest of these. `here` is the position in `window`; `limit` is the
 // longest length allowed, and `farthest` the largest distance.
-__device__ inline TripleMatch find_triple_match(const u8* window, u32 here, u32 limit,
+//
+// Sources are searched from the farthest on, in segments. A source is looked at closely only if its
+// first four bytes (or as many as a longer match needs) agree.
+__device__ inline TripleMatch find_triple_match(const u32* window, u32 here, u32 limit,
                                                 u32 farthest) {
+    const u8* const bytes = reinterpret_cast<const u8*>(window);
+    const u32 own = load_word(window, here);
+    const u32 first = here - farthest;
     TripleMatch best{kMinLength - 1, 0};
-    if (limit < kMinLength) {
-        return {0, 0};
-    }
-    for (u32 distance = farthest; distance != 0 && best.length < limit; --distance) {
-        const u8* const source = window + here - distance;
-        // A longer match must agree in the byte after the best one.
-        if (source[best.length] != window[here + best.length]) {
-            continue;
+    u32 start = here - kTripleWindow + (kTripleWindow - farthest) / kSegment * kSegment;
+    u32 allowed = ~0u << (first - start);
+    for (; start < here && best.length < limit; start += kSegment, allowed = ~0u) {
+        const u32* const aligned = window + start / 4;
+        u32 words[kSegment / 4 + 1];
+#pragma unroll
+        for (u32 index = 0; index <= kSegment / 4; ++index) {
+            words[index] = __funnelshift_r(aligned[index], aligned[index + 1], start % 4 * 8);
         }
-        u32 length = 0;
-        while (length < limit && source[length] == window[here + length]) {
-            ++length;
+        const u32 mask = best.length < 3 ? (1u << 8 * (best.length + 1)) - 1 : ~0u;
+        u32 agreeing = agreeing_sources(words, own, mask) & allowed;
+        for (; agreeing != 0 && best.length < limit; agreeing &= agreeing - 1) {
+            const u32 source = start + __ffs(static_cast<int>(agreeing)) - 1;
+            // A longer match must agree in the byte after the best one.
+            if (bytes[source + best.length] == bytes[here + best.length]) {
+                const u32 length = common_length(window, source, here, limit);
+                best = length > best.length ? TripleMatch{length, here - source} : best;
+            }
         }
-        best = length > best.length ? TripleMatch{length, distance} : best;
     }
     return best.distance == 0 ? TripleMatch{0, 0} : best;
 }
@@ -96,8 +137,8 @@ extern "C" __global__ void find_matches(const unsigned char* text, unsigned long
     }
     const u32 limit = static_cast<u32>(min(u64{kTripleWindow - 1}, size - position - 1));
     const u32 farthest = static_cast<u32>(min(u64{kTripleWindow - 1}, position));
-    const TripleMatch match =
-        find_triple_match(window, kTripleWindow + threadIdx.x, limit, farthest);
+    const TripleMatch match = find_triple_match(reinterpret_cast<const u32*>(shared_memory),
+                                                kTripleWindow + threadIdx.x, limit, farthest);
     lengths[position] = static_cast<u8>(match.length);
     distances[position] = static_cast<u8>(match.distance);
     const u64 next = position + (match.length == 0 ? 2 : match.length + 1);

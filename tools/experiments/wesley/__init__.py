@@ -9,6 +9,6 @@ longest match at each position, of these the farthest.
 
 - `serial`: an encoder and a decoder for one CPU thread (triples.cpp).
 - `encoder`, `decoder`: the same on a device, in phases. The bytes are the same.
-- `graphs`: makes two of the kinds of data that the thesis measures.
+- `graphs`, `made_data`: make four of the kinds of data that the thesis measures.
 - `measure`: the tables.
 """

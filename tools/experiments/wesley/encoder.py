@@ -12,9 +12,9 @@ from gompfs.gpu.arrays import Array, ArrayDevice, Tile
 _SOURCE = str(Path(__file__).parents[1] / "kernels" / "triples_encode")
 _WINDOW = 256
 # constants of the kernels
-_SEARCH_TILE = Tile(512, 512, 1024)
-_MAP_TILE = Tile(2048, 256, 8192)
-_MARK_TILE = Tile(2048, 256, 43_008)
+SEARCH_TILE = Tile(512, 512, 1032)
+MAP_TILE = Tile(2048, 256, 8192)
+MARK_TILE = Tile(2048, 256, 43_008)
 
 Marks = Callable[[ArrayDevice, Array], Array]
 """Returns a mark (uint8: 1 or 0) for each position: whether a walk from position 0 along an array `nexts` visits it."""
@@ -30,7 +30,7 @@ def encode(device: ArrayDevice, text: Array, marks: Marks) -> Array:
     xp, size = device.xp, text.size
     lengths, distances = xp.empty(size, np.uint8), xp.empty(size, np.uint8)
     nexts = xp.empty(size, np.uint32)
-    device.launch(_SOURCE, "find_matches", size, text, size, lengths, distances, nexts, tile=_SEARCH_TILE)
+    device.launch(_SOURCE, "find_matches", size, text, size, lengths, distances, nexts, tile=SEARCH_TILE)
     alive = marks(device, nexts)
     ranks = xp.cumsum(alive, dtype=np.uint32)
     triples = xp.empty(3 * int(ranks[-1]) if size else 0, np.uint8)
@@ -69,14 +69,14 @@ def mark_by_maps(device: ArrayDevice, nexts: Array) -> Array:
     tiles, one after the other, tell where the walk from position 0 enters each tile.
     """
     xp, size = device.xp, nexts.size
-    num_tiles = -(-size // _MAP_TILE.num_items)
+    num_tiles = -(-size // MAP_TILE.num_items)
     maps = xp.empty(num_tiles * _WINDOW, np.uint8)
-    device.launch(_SOURCE, "map_tiles", size, nexts, size, maps, tile=_MAP_TILE)
+    device.launch(_SOURCE, "map_tiles", size, nexts, size, maps, tile=MAP_TILE)
     composed, step = xp.empty_like(maps), 1
     while step < num_tiles:
         device.launch(_SOURCE, "compose_maps", maps.size, maps, num_tiles, step, composed)
         maps, composed = composed, maps
         step *= 2
     alive = xp.empty(size, np.uint8)
-    device.launch(_SOURCE, "mark_tiles", size, nexts, size, maps, alive, tile=_MARK_TILE)
+    device.launch(_SOURCE, "mark_tiles", size, nexts, size, maps, alive, tile=MARK_TILE)
     return alive

@@ -16,11 +16,11 @@ from gompfs.gpu.cupy_arrays import GpuArrays
 from tools.bench.device import Sample, check, time_on_device, time_on_host
 from tools.bench.report import Cell, Report
 
-from . import decoder, encoder, graphs, serial
+from . import decoder, encoder, graphs, made_data, serial
 
 _MAX_SIZE = 32 << 20  # bytes of a file that are measured
 _SERIAL_ROUNDS = 3
-_GRID_SIDE, _NODES_LOG2 = 1024, 18
+_GRID_SIDE, _NODES_LOG2, _PICTURE_SIDE, _GENOME_SIZE = 1024, 18, 1024, 4 << 20
 _IN_THESIS: tuple[Cell, ...] = (None, 1.39, 14.94, 733.95, None, 49.0, None, 120.45, 12_757.0, 106.0)
 _THESIS_NOTES = (
     "The thesis (RTX 3090, geometric means over other files): the row at the end, and for its peers, in MB/s: PLZ 3.21 "
@@ -53,10 +53,13 @@ class Speeds:
 
 
 def measure_wesley(samples: Sequence[Sample], rounds: int) -> Iterator[Report]:
-    """Yields a table of triples, and one of LZ4, for the samples and two generated graphs."""
-    contents = {sample.name: sample.content[:_MAX_SIZE] for sample in samples}
-    contents["2d grid (generated)"] = graphs.grid_graph(_GRID_SIDE)
-    contents["rgg (generated)"] = graphs.random_geometric_graph(_NODES_LOG2)
+    """Yields a table of triples, and one of LZ4, for the samples and generated data."""
+    contents = {sample.name: sample.content[:_MAX_SIZE] for sample in samples} | {
+        "genome (generated)": made_data.genome(_GENOME_SIZE),
+        "bitmap (generated)": made_data.bitmap(_PICTURE_SIDE),
+        "2d grid (generated)": graphs.grid_graph(_GRID_SIDE),
+        "rgg (generated)": graphs.random_geometric_graph(_NODES_LOG2),
+    }
     title = f"MB/s of text; serial on one thread of the CPU, parallel in device memory, medians of {rounds}"
     report = Report(f"triples, {title}", list(_COLUMNS))
     device = GpuArrays()

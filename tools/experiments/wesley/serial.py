@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import shutil
 import struct
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gompfs.errors import GompfsError
+from tools.experiments.shared_library import build_library
 
 SIZE_BYTES = 8
 _SOURCE = Path(__file__).with_name("triples.cpp")
@@ -59,13 +56,7 @@ def _address(array: NDArray[np.uint8]) -> ctypes.c_void_p:
 
 @cache
 def _library() -> ctypes.CDLL:
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if compiler is None:
-        raise GompfsError("the serial programs need a C++ compiler")
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder, "triples.so")
-        subprocess.run([compiler, "-std=c++20", "-O3", "-shared", "-fPIC", _SOURCE, "-o", target], check=True)
-        library = ctypes.CDLL(str(target))
+    library = build_library([_SOURCE])
     library.encode_triples.restype = ctypes.c_size_t
     library.decode_triples.restype = ctypes.c_bool
     return library

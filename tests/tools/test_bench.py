@@ -6,15 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tool_modules import tool_module
 from tree_helpers import PACKAGE_PARENT, pack
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "corpus"
 NOT_INSTALLED = "not installed"
+timing = tool_module("bench.timing")
 
 
 def run(tmp_path: Path, *arguments: str | Path, first: dict[str, Path] | None = None) -> list[dict[str, Any]]:
@@ -56,15 +60,29 @@ def test_ratio(tmp_path: Path) -> None:
 def test_compress(tmp_path: Path) -> None:
     text = CORPUS / "carroll" / "alice29.txt"
     only = [word for name in ("gompresso-bit-1", "gompresso-byte-6", "tadoc", "zlib-6") for word in ("--only", name)]
-    (table,) = run(tmp_path, "compress", text, "--rounds", "1", *only)
+    (table,) = run(tmp_path, "compress", text, "--rounds", "1", "--device", "cpu", *only)
     rows = table["rows"]
-    assert [name for name in rows if "GPU" not in name] == [
-        "gompresso-bit-1", "gompresso-byte-6", "gompresso-tadoc", "zlib-6",
-    ]  # fmt: skip
+    assert list(rows) == ["gompresso-bit-1", "gompresso-byte-6", "gompresso-tadoc", "zlib-6"]
     assert 1 < rows["gompresso-byte-6"]["ratio"] < rows["zlib-6"]["ratio"] < rows["zlib-6"]["whole: ratio"] < 4
     for name in ("gompresso-bit-1", "gompresso-byte-6", "gompresso-tadoc", "zlib-6"):
         assert all(speed > 0 for column, speed in rows[name].items() if column.startswith("MB/s"))
     assert rows["gompresso-bit-1"]["whole: ratio"] is None
+
+
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="CuPy is installed")
+def test_compress_without_a_gpu(tmp_path: Path) -> None:
+    (table,) = run(tmp_path, "compress", CORPUS, "--device", "gpu")
+    assert "needs CuPy" in table["rows"]["not measured"][""]
+
+
+def test_slow_jobs_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_SECONDS_OF_A_SLOW_JOB", 0.15)
+    runs = []
+    jobs = {"slow": lambda: (runs.append("slow"), time.sleep(0.2)), "fast": lambda: time.sleep(0.03)}
+    seconds = timing.interleave(jobs, 3)
+    assert runs == ["slow"]
+    assert 0.2 <= seconds["slow"] < 0.4
+    assert 0.03 <= seconds["fast"] < 0.15
 
 
 def test_ratio_counts_the_block_headers(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,9 +16,10 @@ import click
 
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError
-from tools.experiments import EXPERIMENTS
+from tools.experiments import EXPERIMENTS, WITHOUT_GPU
+from tools.experiments.run import Settings, run_experiments
 
-from .compress import measure_compress
+from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .grammar import measure_grammar
 from .mounting import DEFAULT_PATTERN, Conditions, measure_mount
@@ -40,6 +41,24 @@ def finish(reports: Sequence[Report], json_path: Path | None, programs: Sequence
     facts = origin(programs)
     print_reports(reports, facts)
     write_json(reports, facts, json_path)
+
+
+def finish_one_by_one(
+    reports: Iterable[Report],
+    json_path: Path | None,
+    plots: Path | None = None,
+    programs: Sequence[str] = (),
+    more_facts: Mapping[str, str] | None = None,
+) -> None:
+    """Print each table as soon as it is measured, write all so far to `json_path`, and draw plots into `plots`."""
+    measured: list[Report] = []
+    for report in reports:
+        measured.append(report)
+        facts = origin(programs) | dict(more_facts or {})
+        print_reports([report], facts)
+        write_json(measured, facts, json_path)
+        if plots is not None:
+            save_plots(report, plots, caption_of(facts))
 
 
 def write_json(reports: Sequence[Report], facts: dict[str, str], path: Path | None) -> None:
@@ -125,11 +144,23 @@ def ratio(paths: tuple[Path, ...], block_size: int, every: int, json_path: Path 
 @block_options
 @rounds_option(3)
 @click.option("--only", multiple=True, metavar="TEXT", help="Only rows with TEXT in their names; may be repeated.")
+@click.option(
+    "--device", "devices", multiple=True, default=DEVICES, type=click.Choice(DEVICES), help="Only the tables of this."
+)
 def compress(
-    paths: tuple[Path, ...], block_size: int, every: int, rounds: int, only: tuple[str, ...], json_path: Path | None
+    paths: tuple[Path, ...],
+    block_size: int,
+    every: int,
+    rounds: int,
+    only: tuple[str, ...],
+    devices: tuple[str, ...],
+    json_path: Path | None,
 ) -> None:
-    """Ratio and speed of all levels beside peers: blocks on one thread and on all, and whole files."""
-    finish(measure_compress(paths, block_size, every, rounds, only), json_path)
+    """Ratio and speed of all levels beside peers: blocks on one thread and on all, and whole files; and on a GPU.
+
+    Each table is printed and written as soon as it is measured.
+    """
+    finish_one_by_one(measure_compress(paths, block_size, every, rounds, only, devices), json_path)
 
 
 @bench.command()
@@ -185,6 +216,13 @@ def tadoc(
     type=click.FloatRange(1.0),
     help="How long each codec runs to measure its energy.",
 )
+@click.option(
+    "--output-size",
+    default=4 << 30,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Repeat the data up to this many bytes.",
+)
 @plots_option
 def experiments(
     paths: tuple[Path, ...],
@@ -194,29 +232,27 @@ def experiments(
     rounds: int,
     names: tuple[str, ...],
     seconds: float,
+    output_size: int,
     plots: Path | None,
 ) -> None:
     """The experiments of the Gompresso paper on a GPU: strategies, nesting, block sizes, transfers, energy; needs CuPy.
 
-    And `wesley`: a system of LZ77 triples for GPUs, by files.
+    And `wesley`: a system of LZ77 triples for GPUs, by files. And `sweeps`, which computes sizes and needs no GPU: the
+    cost of shorter codewords and of more sub-blocks.
 
     Each table is printed and written as soon as it is measured.
     """
-    require_gpu()
+    names = names or EXPERIMENTS
     if plots is not None:
         require_matplotlib()
-    from tools.experiments.run import run_experiments
+    settings = Settings(block_size, every, output_size, rounds, seconds)
+    device = {}
+    if not set(names) <= set(WITHOUT_GPU):
+        require_gpu()
+        from .device import describe_device  # imports CuPy, which may not be installed
 
-    from .device import describe_device
-
-    reports: list[Report] = []
-    for report in run_experiments(names or EXPERIMENTS, paths, block_size, every, rounds, seconds):
-        reports.append(report)
-        facts = origin() | {"gpu": describe_device()}
-        print_reports([report], facts)
-        write_json(reports, facts, json_path)
-        if plots is not None:
-            save_plots(report, plots, caption_of(facts))
+        device = {"gpu": describe_device()}
+    finish_one_by_one(run_experiments(names, paths, settings), json_path, plots, more_facts=device)
 
 
 @bench.command()
@@ -331,14 +367,8 @@ def size(
     if plots is not None:
         require_matplotlib()
     options = SizeOptions(num_reads, fuse, only)
-    reports: list[Report] = []
-    for tree in trees:
-        reports.append(measure_size(tree, conditions_of(rounds, keep_caches=keep_caches), options))
-        facts = origin(PROGRAMS)
-        print_reports(reports[-1:], facts)
-        write_json(reports, facts, json_path)
-        if plots is not None:
-            save_plots(reports[-1], plots, caption_of(facts))
+    conditions = conditions_of(rounds, keep_caches=keep_caches)
+    finish_one_by_one((measure_size(tree, conditions, options) for tree in trees), json_path, plots, PROGRAMS)
 
 
 @bench.command()

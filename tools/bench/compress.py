@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +25,8 @@ PEERS = (
     "libdeflate-1", "libdeflate-6", "libdeflate-12", "zlib-6", "zlibng-6", "isal-1", "isal-3",
     "zstd-1", "zstd-3", "zstd-9", "zstd-19", "lz4", "lz4hc-9", "lz4hc-12",
 )  # fmt: skip
+
+DEVICES = ("cpu", "gpu")
 
 Job = Callable[[], object]
 
@@ -52,18 +54,24 @@ class _Columns:
 
 
 def measure_compress(
-    paths: Sequence[Path], block_size: int, every: int, rounds: int, only: Sequence[str] = ()
-) -> list[Report]:
-    """Returns a table for each file or directory, with a row for each codec and level. All output is decoded.
+    paths: Sequence[Path],
+    block_size: int,
+    every: int,
+    rounds: int,
+    only: Sequence[str] = (),
+    devices: Sequence[str] = DEVICES,
+) -> Iterator[Report]:
+    """Yields a table for each file or directory, with a row for each codec and level. All output is decoded.
 
-    If there is a GPU, returns two more tables for each.
+    Yields two more tables for each if there is a GPU. `devices` are some of DEVICES, which are then the only ones
+    that are measured.
     """
-    reports = []
     for path in paths:
         blocks = read_blocks(path, block_size, every)
-        reports.append(_measure(path.name, blocks, block_size, rounds, only))
-        reports += _measure_on_gpu(reports[-1], path.name, blocks, rounds, only)
-    return reports
+        if "cpu" in devices:
+            yield _measure(path.name, blocks, block_size, rounds, only)
+        if "gpu" in devices:
+            yield from _measure_on_gpu(path.name, blocks, rounds, only)
 
 
 def _measure(name: str, blocks: Sequence[bytes], block_size: int, rounds: int, only: Sequence[str]) -> Report:
@@ -181,15 +189,12 @@ def _on_all(
         pass
 
 
-def _measure_on_gpu(
-    on_cpu: Report, name: str, blocks: Sequence[bytes], rounds: int, only: Sequence[str]
-) -> list[Report]:
-    """Returns the tables of a GPU. Without one, adds a row to the CPU's table that says so."""
+def _measure_on_gpu(name: str, blocks: Sequence[bytes], rounds: int, only: Sequence[str]) -> list[Report]:
+    """Returns the tables of a GPU; without one, a table that says so."""
     try:
         select_engine("gpu")
-    except EngineUnavailableError:
-        on_cpu.add("on a GPU", "no GPU", *[None] * (len(on_cpu.columns) - 1))
-        return []
+    except EngineUnavailableError as error:
+        return [Report(f"compressing {name} on a GPU", [""], [("not measured", [str(error)])])]
     from .gpu_compress import measure_gpu_compress
 
     return measure_gpu_compress(name, blocks, rounds, only)

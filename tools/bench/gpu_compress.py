@@ -99,6 +99,8 @@ def measure_gpu_compress(name: str, blocks: Sequence[bytes], rounds: int, only: 
         if not only or any(text in f"{codec.label}-{level}" for text in only):
             _add_ours(speeds, kernels, content, block_size, CodecOptions(codec, level, False), rounds)
     _add_peers(speeds, list(blocks) * repeats, rounds)
+    for _, cells in kernels.rows:
+        cells += [None] * (len(kernels.columns) - len(cells))  # later rows brought further kernels
     speeds.notes.append(
         "Device memory: all kernels, from blocks to payloads without gaps that were decoded again and compared; no "
         "transfers, headers or checksums. Host to host: the engine, with both transfers, headers and checksums."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 _SECONDS_OF_A_TURN = 0.1
+_SECONDS_OF_A_SLOW_JOB = 1.0
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -33,19 +34,27 @@ def interleave(jobs: Mapping[Key, Callable[[], object]], rounds: int) -> dict[Ke
     """Returns the median seconds of each job over `rounds` rounds, after one warm-up round.
 
     Each round runs every job, so that other load on the machine affects all jobs alike. A job runs repeatedly for 0.1 s
-    in each round; otherwise the time for small data would depend on the caches that the previous job left.
+    in each round; otherwise the time for small data would depend on the caches that the previous job left. A job that
+    took more than a second in the warm-up round is measured by that round alone.
     """
-    seconds: dict[Key, list[float]] = {key: [] for key in jobs}
-    for number in range(rounds + 1):
-        for key, job in jobs.items():
-            started = time.perf_counter()
-            runs = 0
-            while time.perf_counter() - started < _SECONDS_OF_A_TURN:
-                job()
-                runs += 1
-            if number:
-                seconds[key].append((time.perf_counter() - started) / runs)
+    seconds = {key: [_time(job)] for key, job in jobs.items()}
+    repeated = {key: job for key, job in jobs.items() if seconds[key][0] <= _SECONDS_OF_A_SLOW_JOB}
+    for key in repeated:
+        seconds[key].clear()
+    for _ in range(rounds):
+        for key, job in repeated.items():
+            seconds[key].append(_time(job))
     return {key: statistics.median(values) for key, values in seconds.items()}
+
+
+def _time(job: Callable[[], object]) -> float:
+    """Returns the seconds of a job that runs repeatedly for a turn."""
+    started = time.perf_counter()
+    runs = 0
+    while time.perf_counter() - started < _SECONDS_OF_A_TURN:
+        job()
+        runs += 1
+    return (time.perf_counter() - started) / runs
 
 
 def run_measured(command: Sequence[str | Path], environment: Mapping[str, str]) -> tuple[float, int]:

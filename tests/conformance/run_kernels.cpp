@@ -27,6 +27,7 @@
 #include "codec/decode_byte.cu"
 #include "codec/decode_byte_wide.cu"
 #include "codec/payload.h"
+#include "match_rounds.cu"
 #include "mutations.h"
 
 namespace {
@@ -48,9 +49,22 @@ struct AlignedBytes {
     unsigned char* bytes;
 };
 
-// The kernels of the engine, then the strategies of the paper: SC, MRR, DE (Gompresso, ICPP 2016),
-// and pointer jumping.
-enum Kernel { kEngine, kWide, kSequential, kMultiRound, kElimination, kJumping };
+// The kernels of the engine, then the strategies of the paper (Gompresso, ICPP 2016): SC, MRR and
+// DE, each by words and by bytes, MRR with a kernel for each round, and pointer jumping.
+enum Kernel {
+    kEngine,
+    kWide,
+    kSequential,
+    kSequentialBytes,
+    kMultiRound,
+    kMultiRoundBytes,
+    kElimination,
+    kEliminationBytes,
+    kListing,
+    kJumping,
+};
+constexpr Kernel kStrategies[] = {kSequential,  kSequentialBytes,  kMultiRound, kMultiRoundBytes,
+                                  kElimination, kEliminationBytes, kListing,    kJumping};
 
 using Counters = std::array<unsigned long long, gompfs::kNumCounters>;
 
@@ -64,6 +78,27 @@ void check_margins(const unsigned char* bytes, std::size_t size) {
             std::abort();
         }
     }
+}
+
+// Copies the matches that are listed for one block. Returns the number of rounds.
+unsigned resolve_rounds(unsigned char* output, unsigned long long output_offset,
+                        std::vector<unsigned long long>& lists, unsigned num_listed) {
+    std::vector<unsigned long long> others(lists.size());
+    unsigned num_rounds = 0;
+    for (; num_listed != 0; ++num_rounds) {
+        unsigned next_block = 0, num_others = 0;
+        unsigned long long num_waiting = 0;
+        cuda_on_host::launch(1, kNumWarps * 32, 0, [&] {
+            resolve_round(output, &output_offset, &next_block, 1, lists.data(), &num_listed,
+                          others.data(), &num_others, &num_waiting);
+        });
+        if (num_others >= num_listed || num_waiting != num_others) {
+            std::abort();
+        }
+        num_listed = num_others;
+        lists.swap(others);
+    }
+    return num_rounds;
 }
 
 // Decodes one payload in one launch. The bytes before and after the output must not change.
@@ -83,6 +118,9 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
     unsigned next_block = 0;
     counters = {};
     std::vector<unsigned> parents(kernel == kJumping ? output_offset + size : 0);
+    // Exactly as large as match_list.cuh says, so that AddressSanitizer sees what goes beyond.
+    std::vector<unsigned long long> lists(kernel == kListing ? (output_offset + size) / 2 : 0);
+    unsigned num_listed = 0;
     const bool bit = codec == gompfs::Codec::gompresso_bit;
     const auto take_output = [&] {
         check_margins(out.bytes, size);
@@ -116,13 +154,25 @@ bool decode(gompfs::Codec codec, const Buffer& payload, Buffer& content, Kernel 
                 &status, &next_block, 1, counters.data(), parents.data());
             return;
         }
-        constexpr decltype(&decode_bit_sc) kStrategies[][3] = {
-            {decode_byte_sc, decode_byte_mrr, decode_byte_de},
-            {decode_bit_sc, decode_bit_mrr, decode_bit_de}};
-        kStrategies[bit][kernel - kSequential](in.bytes, &payload_offset, &payload_size, out.bytes,
-                                               &output_offset, &output_size, &status, &next_block,
-                                               1, counters.data());
+        if (kernel == kListing) {
+            (bit ? decode_bit_list : decode_byte_list)(
+                in.bytes, &payload_offset, &payload_size, out.bytes, &output_offset, &output_size,
+                &status, &next_block, 1, lists.data(), &num_listed);
+            return;
+        }
+        constexpr decltype(&decode_bit_sc) kKernels[][6] = {
+            {decode_byte_sc, decode_byte_sc_bytes, decode_byte_mrr, decode_byte_mrr_bytes,
+             decode_byte_de, decode_byte_de_bytes},
+            {decode_bit_sc, decode_bit_sc_bytes, decode_bit_mrr, decode_bit_mrr_bytes,
+             decode_bit_de, decode_bit_de_bytes}};
+        kKernels[bit][kernel - kSequential](in.bytes, &payload_offset, &payload_size, out.bytes,
+                                            &output_offset, &output_size, &status, &next_block, 1,
+                                            counters.data());
     });
+    if (kernel == kListing) {
+        counters[0] = 1;
+        counters[1] = resolve_rounds(out.bytes, output_offset, lists, num_listed);
+    }
     return take_output();
 }
 
@@ -174,27 +224,30 @@ std::uint32_t number_at(const Buffer& payload, std::size_t place) {
 // Returns whether the counters of a strategy agree with the header of the payload.
 bool counted_right(gompfs::Codec codec, const Buffer& payload, std::size_t size, Kernel kernel,
                    const Counters& counters) {
+    if (kernel == kListing) {
+        return counters[0] == 1 && counters[1] <= size;
+    }
     if (kernel == kJumping) {
         return counters[0] == 1 && counters[1] >= 1 && counters[1] <= kMaxJumps;
     }
     const std::size_t literals_at = codec == gompfs::Codec::gompresso_bit ? 8 : 12;
     const unsigned long long rows = (number_at(payload, 4) + 31) / 32;
-    const unsigned long long rounds_of_a_row = kernel == kSequential    ? 32
-                                               : kernel == kElimination ? 32 >> payload[1]
-                                                                        : 0;
+    const bool is_sequential = kernel == kSequential || kernel == kSequentialBytes;
+    const bool is_multi_round = kernel == kMultiRound || kernel == kMultiRoundBytes;
+    const unsigned long long rounds_of_a_row = is_sequential ? 32 : 32 >> payload[1];
     const unsigned long long bytes = std::accumulate(counters.begin() + 2, counters.end(), 0ull);
     return counters[0] == rows && bytes == size - number_at(payload, literals_at) &&
-           (kernel == kMultiRound ? counters[1] <= 32 * rows
-                                  : counters[1] == rounds_of_a_row * rows);
+           (is_multi_round ? counters[1] <= 32 * rows : counters[1] == rounds_of_a_row * rows);
 }
 
 // Checks the strategies of the paper on an undamaged payload of the encoder.
 bool strategies_agree(gompfs::Codec codec, const Buffer& payload, const Buffer& expected) {
     const bool promised = (payload[0] & gompfs::kFlagDependencyElimination) != 0;
-    for (const Kernel kernel : {kSequential, kMultiRound, kElimination, kJumping}) {
+    for (const Kernel kernel : kStrategies) {
         Buffer content(expected.size());
         Counters counters;
-        if ((kernel != kElimination || promised) &&
+        const bool needs_promise = kernel == kElimination || kernel == kEliminationBytes;
+        if ((!needs_promise || promised) &&
             (!decode(codec, payload, content, kernel, counters) || content != expected ||
              !counted_right(codec, payload, content.size(), kernel, counters))) {
             return false;

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,15 +20,20 @@ from tree_helpers import PACKAGE_PARENT
 from gompfs.codec import BLOCK_HEADER_SIZE, Codec, CodecOptions
 from gompfs.codec.reference import read_payload
 from gompfs.engine import select_engine
+from gompfs.gpu.kernels import SHARED_BYTES
 
 BLOCK_SIZE = 1 << 15
 EXPERIMENTS = tool_module("experiments").EXPERIMENTS
 CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 nested = tool_module("experiments.nested")
 meters = tool_module("experiments.meters")
+sweeps = tool_module("experiments.sweeps")
 rounds = tool_module("experiments.rounds")
 report = tool_module("bench.report")
 plots = tool_module("bench.plots")
+c_libraries = tool_module("bench.c_libraries")
+matrix_corpus = tool_module("matrix_corpus")
+CORPUS = Path(ROOT, "examples", "corpus")
 
 
 def run_bench(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -107,11 +115,93 @@ def test_power_by_counters_that_move_in_steps() -> None:
     assert load.watts["GPU"] == pytest.approx(200, rel=0.2)
     assert load.watts["CPU"] is None
     assert 0 < load.runs_per_second < 1000
+
+
+def test_energy_is_counted_above_rest() -> None:
     table = report.Report("energy", list(meters.ENERGY_COLUMNS))
-    meters.add_load(table, "codec", 10**9, lambda: time.sleep(0.01), {"CPU": counters["GPU"]}, 1.0)
-    ((_, (speed, gpu, gpu_energy, watts, energy)),) = table.rows
-    assert (gpu, gpu_energy) == (meters.NOT_READABLE, None)
-    assert energy == watts / speed
+    meters.add_rest(table, {"GPU": 100.0})
+    meters.add_load(table, "GPU codec", 3.5, 10**9, meters.Load(20.0, {"GPU": 300.0, "CPU": None}), {"GPU": 100.0})
+    meters.add_load(table, "CPU codec", 3.5, 10**9, meters.Load(20.0, {}), {"GPU": 100.0})
+    both = meters.Load(2.0, {"GPU": 99.0, "CPU": 60.0})
+    meters.add_load(table, "both", 3.5, 10**9, both, {"GPU": 100.0, "CPU": 50.0})
+    unknown = meters.NOT_READABLE
+    assert table.rows == [
+        ("at rest", [None, None, 100.0, None, unknown, None]),
+        ("GPU codec", [3.5, 20.0, 300.0, 10.0, unknown, None]),
+        ("CPU codec", [3.5, 20.0, None, None, unknown, None]),
+        ("both", [3.5, 2.0, 99.0, 0.0, 60.0, 5.0]),
+    ]
+
+
+def test_rest_of_a_machine() -> None:
+    found = meters.measure_rest({"GPU": lambda: time.perf_counter() * 50, "CPU": lambda: 7.0}, 1.0)
+    assert found == {"GPU": pytest.approx(50, rel=0.2)}
+
+
+@pytest.mark.parametrize("name", ["carroll/alice29.txt", "nested"])
+def test_simulated_sizes(name: str) -> None:
+    """With the format's own limits, simulated payloads have the size of real ones."""
+    content = nested.make_nested(4, BLOCK_SIZE) if name == "nested" else Path(CORPUS, name).read_bytes()
+    options = CodecOptions(Codec.GOMPRESSO_BIT, 6, dependency_elimination=False)
+    blocks = [content[start : start + BLOCK_SIZE] for start in range(0, len(content), BLOCK_SIZE)]
+    encoded = select_engine("cpu", 1).encode_blocks(content, BLOCK_SIZE, options)
+    simulated = sweeps.simulate_blocks(blocks)
+    assert [block.size() + BLOCK_HEADER_SIZE for block in simulated] == [len(block.data) for block in encoded]
+
+
+def test_simulated_limits() -> None:
+    content = Path(CORPUS, "carroll", "alice29.txt").read_bytes()
+    (block,) = sweeps.simulate_blocks([content[: 2 * BLOCK_SIZE]])
+    assert block.size(8) > block.size(9) > block.size(10) > block.size(12) >= block.size(15)
+    assert block.size(num_sub_blocks=8) < block.size(num_sub_blocks=32) < block.size(num_sub_blocks=128)
+    by_run = [block.size_with_runs(run) for run in sweeps.RUNS]
+    assert by_run == sorted(by_run, reverse=True)
+    assert sweeps.shared_bytes_per_warp(10) == SHARED_BYTES["codec/decode_bit"][1]
+    assert sweeps.resident_warps(sweeps.shared_bytes_per_warp(9)) > sweeps.resident_warps(6144) >= 28
+
+
+def test_table_of_sweeps(tmp_path: Path) -> None:
+    result = tmp_path / "result.json"
+    done = run_bench("experiments", CORPUS, "--only", "sweeps", "--every", "2", "--json", result)
+    assert done.returncode == 0, done.stderr
+    limits, interleaved, consecutive = json.loads(result.read_text())["tables"]
+    assert limits["rows"]["10 bits, the format's"]["shared memory per warp"] == SHARED_BYTES["codec/decode_bit"][1]
+    assert interleaved["rows"]["32, the format's"]["ratio"] == limits["rows"]["10 bits, the format's"]["ratio"]
+    assert consecutive["rows"]["16, the paper's"]["ratio"] < interleaved["rows"]["32, the format's"]["ratio"]
+
+
+def test_matrix() -> None:
+    """Columns ascend, rows lie below the diagonal and ascend in a column, and the header has the number of entries."""
+    file = io.BytesIO()
+    matrix_corpus.write_matrix(file, 300, seed=1)
+    head, size, *lines = file.getvalue().splitlines()
+    assert head == b"%%MatrixMarket matrix coordinate pattern symmetric"
+    assert list(map(int, size.split())) == [300, 300, len(lines)]
+    entries = [tuple(map(int, reversed(line.split()))) for line in lines]
+    assert entries == sorted(set(entries))
+    assert all(1 <= column < row <= 300 for column, row in entries)
+    again = io.BytesIO()
+    matrix_corpus.write_matrix(again, 300, seed=2)
+    assert again.getvalue() != file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["lz4", "lz4-9", "snappy", "zstd-3", "libdeflate-6", "zlib-6"])
+def test_codecs_of_c_libraries(name: str) -> None:
+    codec = c_libraries.library_codecs([name])[name]
+    if codec is None:
+        pytest.skip(f"no library for {name}")
+    content = Path(CORPUS, "carroll", "alice29.txt").read_bytes()
+    with ThreadPoolExecutor(2) as executor:
+        blocks = c_libraries.CompressedBlocks(codec, content, 40_000, executor)
+        assert not blocks.is_right()
+        blocks.decode()
+        assert blocks.is_right()
+        assert 1.4 < len(content) / blocks.compressed_size < 3.5
+        broken = replace(codec, decompress=lambda *_: False)
+        with pytest.raises(ValueError, match="failed to decode"):
+            c_libraries.CompressedBlocks(broken, content, 40_000, executor).decode()
+        with pytest.raises(ValueError, match="failed to compress"):
+            c_libraries.CompressedBlocks(replace(codec, compress=lambda *_: 0), content, 40_000, executor)
 
 
 def test_plots(tmp_path: Path) -> None:
@@ -165,17 +255,17 @@ def test_without_a_gpu(command: str) -> None:
 def test_all_experiments(tmp_path: Path) -> None:
     result = tmp_path / "result.json"
     folder = [] if find_spec("matplotlib") is None else ["--plots", tmp_path / "plots"]
-    corpus = Path(ROOT, "examples", "corpus")
-    done = run_bench("experiments", corpus, "--rounds", "1", "--seconds", "1", "--json", result, *folder)
+    size = ["--output-size", str(1 << 28)]
+    done = run_bench("experiments", CORPUS, "--rounds", "1", "--seconds", "1", *size, "--json", result, *folder)
     assert done.returncode == 0, done.stderr
     written = json.loads(result.read_text())
     assert written["origin"]["gpu"] in done.stdout
-    assert len(written["tables"]) == 3 + 2 + 1 + 1 + 1 + 2
-    for table in written["tables"][:2]:
+    assert len(written["tables"]) == 3 + 3 + 2 + 2 + 1 + 1 + 2
+    for table in written["tables"][3:5]:
         for payload, row in table["rows"].items():
             assert row["pieces"] > row["SC"] > 0
-            assert 1 < row["rounds of MRR"] < 32
+            assert 1 <= row["rounds of MRR"] < 32
             assert (row["DE"] is None) == (payload == "without DE")
-    for table in written["tables"][3:5]:
+    for table in written["tables"][6:8]:
         for depth, row in table["rows"].items():
             assert row["rounds of MRR"] == pytest.approx(int(depth), rel=0.05)

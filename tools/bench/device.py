@@ -63,17 +63,20 @@ class Sample:
         return bool((output[: self.size].reshape(-1, content.size) == cupy.asarray(content)).all())
 
 
-def make_sample(name: str, content: bytes, block_size: int) -> Sample:
-    """Cuts content into whole blocks and drops the rest; raises a click error if there is no whole block."""
+def make_sample(name: str, content: bytes, block_size: int, output_bytes: int = OUTPUT_BYTES) -> Sample:
+    """Cuts content into whole blocks and drops the rest; raises a click error if there is no whole block.
+
+    The blocks are repeated up to `output_bytes`.
+    """
     blocks = [content[end - block_size : end] for end in range(block_size, len(content) + 1, block_size)]
     if not blocks:
         raise click.ClickException(f"{name} is smaller than a block")
-    return Sample(name, blocks, max(OUTPUT_BYTES // (len(blocks) * block_size), 1))
+    return Sample(name, blocks, max(output_bytes // (len(blocks) * block_size), 1))
 
 
-def read_sample(path: Path, block_size: int, every: int) -> Sample:
-    """Returns the data of a file or directory in blocks."""
-    return make_sample(path.name, b"".join(read_blocks(path, block_size, every)), block_size)
+def read_sample(path: Path, block_size: int, every: int, output_bytes: int = OUTPUT_BYTES) -> Sample:
+    """Returns the data of a file or directory in blocks, repeated up to `output_bytes`."""
+    return make_sample(path.name, b"".join(read_blocks(path, block_size, every)), block_size, output_bytes)
 
 
 def check(label: str, is_right: bool) -> None:

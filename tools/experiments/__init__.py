@@ -4,4 +4,6 @@ Sitaridi et al., "Massively-Parallel Lossless Data Decompression" (ICPP 2016, ar
 says what each experiment measures, and how it differs from the paper. The thesis is that of Wesley (wesley/).
 """
 
-EXPERIMENTS = ("strategies", "nesting", "sizes", "transfers", "energy", "wesley")
+EXPERIMENTS = ("strategies", "nesting", "sizes", "transfers", "energy", "sweeps", "wesley")
+WITHOUT_GPU = ("sweeps",)
+"""Those of EXPERIMENTS that compute sizes, and need no GPU."""

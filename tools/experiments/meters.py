@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.bench.report import Cell, Report
 
-ENERGY_COLUMNS = ("GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB")
+ENERGY_COLUMNS = ("ratio", "GB/s", "GPU W", "GPU J/GB", "CPU W", "CPU J/GB")
 NOT_READABLE = "not readable"
 _POWERCAP = Path("/sys/class/powercap")
 _SECONDS_TO_WARM_UP = 0.5
@@ -70,16 +70,31 @@ def measure_load(job: Callable[[], object], meters: Mapping[str, Meter], seconds
     return Load(runs / elapsed, {name: _power(found) for name, found in steps.items()})
 
 
-def add_load(
-    report: Report, label: str, size: int, job: Callable[[], object], meters: Mapping[str, Meter], seconds: float
-) -> None:
-    """Measures a job that produces `size` bytes, and adds a row for it."""
-    load = measure_load(job, meters, seconds)
+def measure_rest(meters: Mapping[str, Meter], seconds: float) -> dict[str, float]:
+    """Returns the watts at rest by meter, of those that are readable."""
+    load = measure_load(lambda: time.sleep(_SECONDS_BETWEEN_READINGS), meters, seconds)
+    return {name: watts for name, watts in load.watts.items() if watts is not None}
+
+
+def add_rest(report: Report, rest: Mapping[str, float]) -> None:
+    """Adds a row for the watts at rest."""
+    watts: list[Cell] = [rest.get(name, NOT_READABLE) for name in ("GPU", "CPU")]
+    report.add("at rest", None, None, watts[0], None, watts[1], None)
+
+
+def add_load(report: Report, label: str, ratio: float, size: int, load: Load, rest: Mapping[str, float]) -> None:
+    """Adds a row for a job that produces `size` bytes.
+
+    The joules are those above rest. Those of a device are left out if `load` has no watts of it: it does not work, or
+    it is not readable.
+    """
     speed = load.runs_per_second * size / 1e9
-    cells: list[Cell] = [speed or None]
+    cells: list[Cell] = [ratio, speed]
     for name in ("GPU", "CPU"):
         watts = load.watts.get(name)
-        cells += [NOT_READABLE if watts is None else watts, watts / speed if watts is not None and speed else None]
+        is_known = watts is not None and name in rest
+        cells += [watts if is_known else NOT_READABLE if name not in rest else None]
+        cells += [max(watts - rest[name], 0.0) / speed if watts is not None and is_known else None]
     report.add(label, *cells)
 
 

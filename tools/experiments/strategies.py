@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
@@ -16,27 +18,48 @@ from .strategy_blocks import Strategy, StrategyBlocks
 
 CODECS = (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE)
 LEVEL = 6
-_PAYLOADS: dict[str, tuple[bool, int]] = {
-    "without DE": (False, 2),
-    **{f"groups of {1 << size_log2}": (True, size_log2) for size_log2 in (2, 3, 4, 5)},
-}
+_PACKED_BYTES = 1 << 20  # of the data whose packing is timed
 _SHOWN_ROUNDS = ("without DE", "groups of 4")
-_SPEEDS = ("SC", "MRR", "DE", "jumping", "pieces")
-_PACKED_BLOCKS = 32  # number of blocks whose packing is timed
 
 
 @dataclass(frozen=True)
-class Speeds:
-    """GB/s of each strategy on one payload (None for DE on a payload that lacks it), and the counts of rounds."""
+class Payload:
+    """How an encoder keeps matches from depending on each other: not at all if `group_size_log2` is None.
 
-    sequential: float
-    multi_round: float
-    elimination: float | None
-    jumping: float
+    `is_strict` is the paper's rule: sources are below the high-water mark. Otherwise they may also be literals of the
+    same group.
+    """
+
+    group_size_log2: int | None = None
+    is_strict: bool = False
+
+    def options(self, codec: Codec) -> CodecOptions:
+        """Returns the options for an encoder."""
+        has_groups = self.group_size_log2 is not None
+        return CodecOptions(codec, LEVEL, has_groups, self.group_size_log2 or 2, strict_sources=self.is_strict)
+
+
+_PAYLOADS = {
+    "without DE": Payload(),
+    **{f"groups of {1 << size_log2}": Payload(size_log2) for size_log2 in (2, 3, 4, 5)},
+    "strict groups of 32": Payload(5, is_strict=True),
+}
+_SPEEDS = (*(strategy.label for strategy in Strategy), "pieces")
+_ROUNDS = {
+    "rounds of MRR": Strategy.MRR,
+    "rounds of DE": Strategy.DE,
+    "kernels of MRR": Strategy.MRR_LAUNCHES,
+    "rounds of jumping": Strategy.JUMP,
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """GB/s of each strategy that a payload allows, and of pieces; and the counts of rounds."""
+
     pieces: float
-    multi_round_rounds: Rounds
-    elimination_rounds: Rounds | None
-    jumping_rounds: Rounds
+    speeds: dict[Strategy, float]
+    rounds: dict[Strategy, Rounds]
 
 
 def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[Report]:
@@ -47,23 +70,27 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
         report = Report(
             f"{sample.name}, {codec.label} -{LEVEL}, {sample.size / 1e9:.2f} GB in blocks of {sample.block_size}: "
             f"GB/s in device memory, medians of {rounds}",
-            ["ratio", "packing MB/s", *_SPEEDS, "rounds of MRR", "rounds of DE", "rounds of jumping"],
+            ["ratio", "packing MB/s", *_SPEEDS, *_ROUNDS],
         )
-        for payload, (elimination, group_size_log2) in _PAYLOADS.items():
-            options = CodecOptions(codec, LEVEL, elimination, group_size_log2)
+        for name, payload in _PAYLOADS.items():
+            options = payload.options(codec)
             encoded = sample.encode(options)
             if encoded is None:
-                report.add(payload, "has blocks that do not shrink", *[None] * (len(report.columns) - 1))
+                report.add(name, "has blocks that do not shrink", *[None] * (len(report.columns) - 1))
                 continue
-            speeds = measure_payload(sample, encoded, engine, elimination, rounds)
+            measured = measure_payload(sample, encoded, engine, rounds)
             ratio = len(sample.content) / sum(map(len, encoded))
-            report.add(payload, ratio, _time_packing(sample, options, rounds), *_cells(speeds))
-            if payload in _SHOWN_ROUNDS:
-                counted[f"{codec.label}, {payload}"] = speeds.multi_round_rounds
+            report.add(name, ratio, _time_packing(sample, options), *_cells(measured))
+            if name in _SHOWN_ROUNDS:
+                counted[f"{codec.label}, {name}"] = measured.rounds[Strategy.MRR]
         report.notes += [
-            "Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once.",
+            ("Lanes copy up to eight bytes a step; with bytes, one. With kernels, each round is a kernel, and matches "
+            "that wait are in device memory."),
+            ("Rounds are per row of 32 sequences; SC takes 32. DE copies one group after another, each at once. With "
+            "kernels, rounds are those of the whole batch."),
             "Jumping replaces each byte's source by that source's source; its rounds are per block.",
-            "Packing uses one CPU thread. Ratios include the 32-byte header of each block.",
+            ("Strict: sources are below the high-water mark, as in the paper; otherwise they may also be literals of "
+            "the same group. Packing uses one CPU thread. Ratios include the 32-byte header of each block."),
         ]
         report.plots = [
             Plot(f"strategies-{codec.label}-{sample.name}", "bars", _SPEEDS, "payload", "output, GB/s"),
@@ -74,44 +101,38 @@ def measure_strategies(sample: Sample, engine: GpuEngine, rounds: int) -> list[R
     return [*reports, tabulate_rounds(sample.name, counted)]
 
 
-def measure_payload(sample: Sample, encoded: list[bytes], engine: GpuEngine, elimination: bool, rounds: int) -> Speeds:
-    """Times every strategy that `encoded` allows, and checks the output of each."""
+def measure_payload(
+    sample: Sample, encoded: list[bytes], engine: GpuEngine, rounds: int, strategies: Iterable[Strategy] = Strategy
+) -> Measured:
+    """Times those of `strategies` that `encoded` allows, and pieces; checks the output of each."""
     resident = ResidentBlocks(engine, encoded * sample.repeats)
     pieces = sample.size / 1e9 / time_on_device(resident.decode, rounds)
     check("pieces", resident.all_decoded() and sample.is_repeated_in(resident.output))
     del resident
     blocks = StrategyBlocks(encoded, sample.repeats)
-    strategies = [strategy for strategy in Strategy if elimination or strategy is not Strategy.DE]
-    measured = {strategy: _measure_strategy(sample, blocks, strategy, rounds) for strategy in strategies}
-    (sequential, _), (multi_round, multi_round_rounds) = measured[Strategy.SC], measured[Strategy.MRR]
-    at_once, at_once_rounds = measured.get(Strategy.DE, (None, None))
-    jumping, jumping_rounds = measured[Strategy.JUMP]
-    return Speeds(
-        sequential, multi_round, at_once, jumping, pieces, multi_round_rounds, at_once_rounds, jumping_rounds
-    )
+    measured = Measured(pieces, {}, {})
+    for strategy in strategies:
+        if blocks.allow(strategy):
+            measured.rounds[strategy] = blocks.count(strategy)
+            check(strategy.label, blocks.all_decoded() and sample.is_repeated_in(blocks.output))
+            seconds = time_on_device(partial(blocks.decode, strategy), rounds)
+            measured.speeds[strategy] = sample.size / 1e9 / seconds
+    return measured
 
 
-def _measure_strategy(sample: Sample, blocks: StrategyBlocks, strategy: Strategy, rounds: int) -> tuple[float, Rounds]:
-    """Returns GB/s and the counts of rounds."""
-    counted = blocks.count(strategy)
-    check(strategy.name, blocks.all_decoded() and sample.is_repeated_in(blocks.output))
-    return sample.size / 1e9 / time_on_device(lambda: blocks.decode(strategy), rounds), counted
-
-
-def _cells(speeds: Speeds) -> list[Cell]:
-    elimination = speeds.elimination_rounds
+def _cells(measured: Measured) -> list[Cell]:
+    rounds = measured.rounds
     return [
-        *(speeds.sequential, speeds.multi_round, speeds.elimination, speeds.jumping, speeds.pieces),
-        speeds.multi_round_rounds.average,
-        None if elimination is None else elimination.average,
-        speeds.jumping_rounds.average,
+        *(measured.speeds.get(strategy) for strategy in Strategy),
+        measured.pieces,
+        *(rounds[strategy].average if strategy in rounds else None for strategy in _ROUNDS.values()),
     ]
 
 
-def _time_packing(sample: Sample, options: CodecOptions, rounds: int) -> float:
+def _time_packing(sample: Sample, options: CodecOptions) -> float:
     """Returns the MB/s of one thread, on blocks sampled from all of the data."""
-    step = -(-len(sample.blocks) // _PACKED_BLOCKS)
+    step = max(len(sample.content) // _PACKED_BYTES, 1)
     stream = b"".join(sample.blocks[::step])
     engine = CpuEngine(1)
-    seconds = time_on_host(lambda: engine.encode_blocks(stream, sample.block_size, options), min(rounds, 3))
+    seconds = time_on_host(lambda: engine.encode_blocks(stream, sample.block_size, options), 1)
     return len(stream) / 1e6 / seconds

@@ -1,8 +1,12 @@
-"""Measures decoding with transfers of the input, and of the output, between host and device (Fig. 13)."""
+"""Measures decoding with transfers of the input, and of the output, between host and device (Fig. 13).
+
+Beside it: codecs of C libraries on all threads of the same host, in blocks of 2 MB as in the paper.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 
 import cupy
@@ -11,14 +15,17 @@ import numpy as np
 from gompfs.codec import Codec, CodecOptions
 from gompfs.engine.cpu import CpuEngine
 from gompfs.engine.gpu import GpuEngine
+from tools.bench.c_libraries import CompressedBlocks, library_codecs
 from tools.bench.device import Sample, check, time_copy_to_host, time_on_device, time_on_host
-from tools.bench.report import Plot, Report
+from tools.bench.report import NOT_INSTALLED, Plot, Report
 from tools.bench.resident import ResidentBlocks
 
 from .strategies import CODECS, LEVEL
 
 _NUM_PARTS = 16
 _NUM_STREAMS = 4
+PEERS = ("lz4", "lz4-9", "snappy", "zstd-3", "libdeflate-6", "zlib-6")
+PEER_BLOCK = 2 << 20
 
 
 class _Part:
@@ -72,19 +79,37 @@ def measure_transfers(sample: Sample, engine: GpuEngine, rounds: int) -> list[Re
         ratio = len(sample.content) / sum(map(len, encoded))
         for mode, seconds in _time_modes(sample, codec, encoded, out, engine, rounds).items():
             report.add(f"{codec.label}, {mode}", ratio, sample.size / 1e9 / seconds)
+    _add_peers(report, sample, rounds)
     report.notes += [
         f"Copies and decoding run one after another; in parts: {_NUM_PARTS} parts overlap on {_NUM_STREAMS} streams.",
         "Engine and CPU also check the checksums of all blocks.",
+        (f"C libraries decode blocks of {PEER_BLOCK} bytes on all threads, into memory that was used before; the data "
+        "is not repeated for them."),
     ]
-    report.plots.append(Plot(f"transfers-{sample.name}", "bars", ("GB/s",), "what is copied", "output, GB/s"))
+    report.plots.append(Plot(f"transfers-{sample.name}", "points", ("ratio", "GB/s"), "ratio", "output, GB/s"))
     return [report]
 
 
-def _time_modes(
-    sample: Sample, codec: Codec, encoded: list[bytes], out: memoryview, engine: GpuEngine, rounds: int
+def _add_peers(report: Report, sample: Sample, rounds: int) -> None:
+    """Adds the codecs of C libraries on all threads of the CPU."""
+    num_threads = CpuEngine().num_threads
+    size = len(sample.content)
+    with ThreadPoolExecutor(num_threads) as executor:
+        for name, codec in library_codecs(PEERS).items():
+            label = f"{name}, {num_threads} threads"
+            if codec is None:
+                report.add(label, NOT_INSTALLED, None)
+                continue
+            blocks = CompressedBlocks(codec, sample.content, PEER_BLOCK, executor)
+            seconds = time_on_host(blocks.decode, rounds)
+            check(name, blocks.is_right())
+            report.add(label, size / blocks.compressed_size, size / 1e9 / seconds)
+
+
+def time_copies(
+    sample: Sample, codec: Codec, blocks: list[bytes], out: memoryview, engine: GpuEngine, rounds: int
 ) -> dict[str, float]:
-    """Returns the median seconds of each mode; checks the output of each mode that copies it to the host."""
-    blocks = encoded * sample.repeats
+    """Returns the median seconds without copies, with that of the input, and with both; checks the output in `out`."""
     whole = _Part(engine, blocks, out)
     seconds = {
         "no copies": time_on_device(whole.blocks.decode, rounds),
@@ -93,7 +118,15 @@ def _time_modes(
     }
     whole.clear()
     _check_output(codec, sample, out, whole.decode_with_both)
-    del whole
+    return seconds
+
+
+def _time_modes(
+    sample: Sample, codec: Codec, encoded: list[bytes], out: memoryview, engine: GpuEngine, rounds: int
+) -> dict[str, float]:
+    """Returns the median seconds of each mode; checks the output of each mode that copies it to the host."""
+    blocks = encoded * sample.repeats
+    seconds = time_copies(sample, codec, blocks, out, engine, rounds)
     cpu = CpuEngine()
     parts = _cut(sample, blocks, out, engine)
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(_NUM_STREAMS)]

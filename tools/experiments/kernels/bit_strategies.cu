@@ -15,6 +15,7 @@
 //   tests/conformance/test_kernels_on_host.py (test_rounds_are_counted).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/bit_block.cuh"
+#include "match_list.cuh"
 #include "pointer_jumping.cuh"
 #include "strategies.cuh"
 
@@ -41,7 +42,6 @@ class BitBlockDecoder {
 
 }  // namespace gompfs
 
-GOMPFS_STRATEGY_KERNEL(decode_bit_sc, BitBlockDecoder, sequential_copying)
-GOMPFS_STRATEGY_KERNEL(decode_bit_mrr, BitBlockDecoder, multi_round_resolution)
-GOMPFS_STRATEGY_KERNEL(decode_bit_de, BitBlockDecoder, dependency_elimination)
+GOMPFS_STRATEGY_KERNELS(decode_bit, BitBlockDecoder)
 GOMPFS_JUMPING_KERNEL(decode_bit_jump, BitBlockDecoder)
+GOMPFS_LISTING_KERNEL(decode_bit_list, BitBlockDecoder)

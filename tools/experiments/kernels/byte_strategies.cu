@@ -15,6 +15,7 @@
 //   (test_rounds_are_counted).
 // Caller: tools/experiments/strategy_blocks.py.
 #include "codec/byte_block.cuh"
+#include "match_list.cuh"
 #include "pointer_jumping.cuh"
 #include "strategies.cuh"
 
@@ -32,7 +33,6 @@ class ByteBlockDecoder {
 
 }  // namespace gompfs
 
-GOMPFS_STRATEGY_KERNEL(decode_byte_sc, ByteBlockDecoder, sequential_copying)
-GOMPFS_STRATEGY_KERNEL(decode_byte_mrr, ByteBlockDecoder, multi_round_resolution)
-GOMPFS_STRATEGY_KERNEL(decode_byte_de, ByteBlockDecoder, dependency_elimination)
+GOMPFS_STRATEGY_KERNELS(decode_byte, ByteBlockDecoder)
 GOMPFS_JUMPING_KERNEL(decode_byte_jump, ByteBlockDecoder)
+GOMPFS_LISTING_KERNEL(decode_byte_list, ByteBlockDecoder)

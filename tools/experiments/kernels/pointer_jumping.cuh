@@ -94,19 +94,12 @@ __device__ inline void decode_by_jumping(const GpuBatch& batch, u64* counters, u
 }  // namespace gompfs
 
 // Defines a kernel as GOMPFS_STRATEGY_KERNEL does, with the parents as another argument.
-#define GOMPFS_JUMPING_KERNEL(name, BlockDecoder)                                         \
-    extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                  \
-        name(const unsigned char* compressed, const unsigned long long* payload_offsets,  \
-             const unsigned int* payload_sizes, unsigned char* output,                    \
-             const unsigned long long* output_offsets, const unsigned int* output_sizes,  \
-             unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks,  \
-             unsigned long long* counters, unsigned int* parents) {                       \
-        extern __shared__ uint4 shared_memory[];                                          \
-        gompfs::StrategyShared* const shared =                                            \
-            reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                     \
-        const gompfs::GpuBatch batch{compressed, payload_offsets, payload_sizes,          \
-                                     output,     output_offsets,  output_sizes,           \
-                                     statuses,   next_block,      num_blocks};            \
-        const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize); \
-        gompfs::decode_by_jumping(batch, counters, parents, decode_block);                \
+#define GOMPFS_JUMPING_KERNEL(name, BlockDecoder)                                            \
+    extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                     \
+        name(GOMPFS_BATCH_PARAMETERS, unsigned long long* counters, unsigned int* parents) { \
+        extern __shared__ uint4 shared_memory[];                                             \
+        gompfs::StrategyShared* const shared =                                               \
+            reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                        \
+        const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize);    \
+        gompfs::decode_by_jumping(GOMPFS_BATCH, counters, parents, decode_block);            \
     }

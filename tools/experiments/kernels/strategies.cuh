@@ -2,14 +2,16 @@
 // et al., ICPP 2016, section 4).
 //
 // The paper gives each lane a sequence; the lane copies the sequence's literals and then its match,
-// byte by byte. The strategies differ in the round in which a lane may copy its match: one lane per
-// round (SC), every lane whose source is final (MRR), or a whole group of lanes at once, because
-// the encoder made no match depend on another match of its group (DE). The kernels also count rows,
-// rounds, and the bytes copied in each round, at the cost of a few instructions per row.
+// several bytes at a time. The strategies differ in the round in which a lane may copy its match:
+// one lane per round (SC), every lane whose source is final (MRR), or a whole group of lanes at
+// once, because the encoder made no match depend on another match of its group (DE). Each of them
+// exists with copies of up to eight bytes a step, and of one byte a step. The kernels also count
+// rows, rounds, and the bytes copied in each round, at the cost of a few instructions per row.
 #pragma once
 
 #include "codec/batch.cuh"
 #include "codec/row.cuh"
+#include "match_copy.cuh"
 
 namespace gompfs {
 
@@ -40,13 +42,6 @@ struct RoundCounts {
     u32* bytes;  // per round, in shared memory
 };
 
-// The position of one lane's match in the output, its length and its offset.
-struct LaneMatch {
-    u32 place;
-    u32 length;
-    u32 offset;
-};
-
 // Copies a row's literals to their positions in the output. 32 literals are read before any of them
 // is written; literals that are not yet read lie after all output written so far.
 __device__ inline void place_literals(const BlockOutput& out, u32 before, u32 literals_through,
@@ -63,15 +58,9 @@ __device__ inline void place_literals(const BlockOutput& out, u32 before, u32 li
     }
 }
 
-__device__ inline void copy_match(const BlockOutput& out, const LaneMatch& match) {
-    for (u32 done = 0; done < match.length; ++done) {
-        out.bytes[match.place + done] = out.bytes[match.place + done - match.offset];
-    }
-}
-
 // Copies the matches of a row. group_size is used by dependency elimination only. Returns the
 // number of rounds and sets own_round to the round in which this lane copied.
-template <MatchStrategy kStrategy>
+template <MatchStrategy kStrategy, class Copy>
 __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& match, u32 group_size,
                                    u32& own_round) {
     const u32 lane = lane_id();
@@ -82,9 +71,8 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
         for (u32 waiting = __ballot_sync(kAllLanes, pending); waiting != 0; ++rounds) {
             // All output below the first pending match is final.
             const u32 high_water_mark = __shfl_sync(kAllLanes, match.place, __ffs(waiting) - 1);
-            const u32 source_end = match.place - match.offset + min(match.length, match.offset);
-            if (pending && source_end <= high_water_mark) {
-                copy_match(out, match);
+            if (pending && source_end(match) <= high_water_mark) {
+                Copy::copy(out.bytes, match);
                 pending = false;
                 own_round = rounds;
             }
@@ -96,7 +84,7 @@ __device__ inline u32 copy_matches(const BlockOutput& out, const LaneMatch& matc
     const u32 step = kStrategy == MatchStrategy::sequential_copying ? 1 : group_size;
     for (u32 first = 0; first < kWarpSize; first += step, ++rounds) {
         if (lane >= first && lane < first + step) {
-            copy_match(out, match);
+            Copy::copy(out.bytes, match);
             own_round = rounds;
         }
         __syncwarp();
@@ -134,7 +122,7 @@ __device__ inline bool lay_out(const BlockOutput& out, const LaneSequence& seque
 }
 
 // Writes the bytes of a block from its rows by one of these strategies.
-template <MatchStrategy kStrategy>
+template <MatchStrategy kStrategy, class Copy>
 struct StrategyRows {
     u32 group_size;
     RoundCounts& counts;
@@ -150,7 +138,7 @@ struct StrategyRows {
         place_literals(out, row.before, row.through & 0xffff, out.size - out.num_literals,
                        row.num_literals);
         u32 own_round;
-        counts.rounds += copy_matches<kStrategy>(out, row.match, group_size, own_round);
+        counts.rounds += copy_matches<kStrategy, Copy>(out, row.match, group_size, own_round);
         ++counts.rows;
         if (row.match.length != 0) {
             atomicAdd(&counts.bytes[own_round], row.match.length);
@@ -164,7 +152,7 @@ struct StrategyRows {
 // Decodes all blocks by one strategy. decode_block(task, rows) is that of the codec. `counters` has
 // kNumCounters numbers, to which each warp adds its own. The caller may request dependency
 // elimination only if all payloads have its flag.
-template <MatchStrategy kStrategy, class DecodeBlock>
+template <MatchStrategy kStrategy, class Copy, class DecodeBlock>
 __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, u64* counters,
                                  const DecodeBlock& decode_block) {
     const int lane = lane_id();
@@ -176,7 +164,7 @@ __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, 
         // Byte 1 of both codecs' headers is the group size; a wrong one is refused before it is
         // used.
         const u32 group_size = 1u << (task.payload_size > 1 ? task.payload[1] % 8 : 0);
-        StrategyRows<kStrategy> rows{group_size, counts};
+        StrategyRows<kStrategy, Copy> rows{group_size, counts};
         return decode_block(task, rows);
     });
     __syncwarp();
@@ -189,22 +177,36 @@ __device__ inline void decode_by(const GpuBatch& batch, StrategyShared& shared, 
 
 }  // namespace gompfs
 
+// The batch of a kernel whose arguments begin as those of a decoding kernel.
+#define GOMPFS_BATCH_PARAMETERS                                                     \
+    const unsigned char *compressed, const unsigned long long *payload_offsets,     \
+        const unsigned int *payload_sizes, unsigned char *output,                   \
+        const unsigned long long *output_offsets, const unsigned int *output_sizes, \
+        unsigned char *statuses, unsigned int *next_block, unsigned int num_blocks
+#define GOMPFS_BATCH                                                                      \
+    gompfs::GpuBatch {                                                                    \
+        compressed, payload_offsets, payload_sizes, output, output_offsets, output_sizes, \
+            statuses, next_block, num_blocks                                              \
+    }
+
 // Defines a kernel with the arguments of a decoding kernel, and counters. BlockDecoder is
 // constructed from the shared memory that follows that of the strategies.
-#define GOMPFS_STRATEGY_KERNEL(name, BlockDecoder, strategy)                              \
-    extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                  \
-        name(const unsigned char* compressed, const unsigned long long* payload_offsets,  \
-             const unsigned int* payload_sizes, unsigned char* output,                    \
-             const unsigned long long* output_offsets, const unsigned int* output_sizes,  \
-             unsigned char* statuses, unsigned int* next_block, unsigned int num_blocks,  \
-             unsigned long long* counters) {                                              \
-        extern __shared__ uint4 shared_memory[];                                          \
-        gompfs::StrategyShared* const shared =                                            \
-            reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                     \
-        const gompfs::GpuBatch batch{compressed, payload_offsets, payload_sizes,          \
-                                     output,     output_offsets,  output_sizes,           \
-                                     statuses,   next_block,      num_blocks};            \
-        const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize); \
-        gompfs::decode_by<gompfs::MatchStrategy::strategy>(                               \
-            batch, shared[threadIdx.x / gompfs::kWarpSize], counters, decode_block);      \
+#define GOMPFS_STRATEGY_KERNEL(name, BlockDecoder, strategy, Copy)                          \
+    extern "C" __global__ void __launch_bounds__(gompfs::kThreadsPerCta)                    \
+        name(GOMPFS_BATCH_PARAMETERS, unsigned long long* counters) {                       \
+        extern __shared__ uint4 shared_memory[];                                            \
+        gompfs::StrategyShared* const shared =                                              \
+            reinterpret_cast<gompfs::StrategyShared*>(shared_memory);                       \
+        const gompfs::BlockDecoder decode_block(shared + blockDim.x / gompfs::kWarpSize);   \
+        gompfs::decode_by<gompfs::MatchStrategy::strategy, gompfs::Copy>(                   \
+            GOMPFS_BATCH, shared[threadIdx.x / gompfs::kWarpSize], counters, decode_block); \
     }
+
+// Defines the kernels of all strategies of the paper, with both ways to copy.
+#define GOMPFS_STRATEGY_KERNELS(prefix, BlockDecoder)                                          \
+    GOMPFS_STRATEGY_KERNEL(prefix##_sc, BlockDecoder, sequential_copying, WordCopy)            \
+    GOMPFS_STRATEGY_KERNEL(prefix##_sc_bytes, BlockDecoder, sequential_copying, ByteCopy)      \
+    GOMPFS_STRATEGY_KERNEL(prefix##_mrr, BlockDecoder, multi_round_resolution, WordCopy)       \
+    GOMPFS_STRATEGY_KERNEL(prefix##_mrr_bytes, BlockDecoder, multi_round_resolution, ByteCopy) \
+    GOMPFS_STRATEGY_KERNEL(prefix##_de, BlockDecoder, dependency_elimination, WordCopy)        \
+    GOMPFS_STRATEGY_KERNEL(prefix##_de_bytes, BlockDecoder, dependency_elimination, ByteCopy)

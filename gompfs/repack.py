@@ -17,7 +17,7 @@ from gompfs.model import WORD_RULES, Inode
 from gompfs.options import PackOptions
 from gompfs.pack import PackReport, pack_archive
 from gompfs.pack.packer import ProgressCallback
-from gompfs.pack.sources import FileContent, SourceEntry
+from gompfs.pack.sources import FileContent, Source, SourceEntry
 from gompfs.pack.sources.local_file import MAX_WHOLE_SIZE
 from gompfs.statistics.grammar_cache import segments_with_grammars
 
@@ -64,8 +64,8 @@ def repack_archive(
     return pack_archive([ArchiveSource(archive)], target, options, engine=archive.engine, progress=progress)
 
 
-class ArchiveSource:
-    """The entries of an archive. Implements Source."""
+class ArchiveSource(Source):
+    """The entries of an archive."""
 
     sorted = True
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from gompfs._native.grammar import WordRule
+from gompfs._native.sources import Contents
 
 class SymbolTable:
     """The symbols of a part, which its blocks refer to, or a dictionary, which is a pool without symbols.
@@ -95,8 +96,8 @@ class PartsBuilder:
     ) -> None:
         """Sizes are in bytes. `word_characters` is as for GrammarBuilder; `directory` is for a temporary file."""
 
-    def add_files(self, files: Sequence[Buffer]) -> None:
-        """Adds whole files. Files are numbered from 0."""
+    def add_files(self, files: Sequence[Buffer | Contents]) -> None:
+        """Adds whole files, a Contents being several. Files are numbered from 0."""
 
     def add_bytes(self, piece: Buffer) -> None:
         """Adds a piece of a file."""

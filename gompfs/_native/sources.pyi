@@ -15,15 +15,89 @@ class OpenDirectory:
     def descriptor(self) -> int:
         """The descriptor, -1 if the directory could not be opened."""
 
-class AnnouncedFile:
-    """A file that a FileLoader opens and reads."""
+class LoadedFiles:
+    """Regular files of one directory, in the order of their names, whose contents are in memory.
 
-    def take(self) -> tuple[int, _Status, bool, bool, int, memoryview | None, bytes | None]:
-        """Returns (errno, status, has_xattrs, has_changed, descriptor, content, SHA-256). Call it once.
+    They have no other names, no holes and no extended attributes, and did not change while they were read.
+    """
 
-        `errno` is 0 if the file could be opened. `has_xattrs` is also set if extended attributes cannot be listed.
-        `has_changed` says whether the file changed while it was read. The caller closes `descriptor` unless it is -1.
-        There is no content if the file is not regular, has several names or holes, is too large, or could not be read.
+    size: int
+    """The size of all contents in bytes."""
+
+    def __len__(self) -> int: ...
+    def describe(self) -> list[tuple[bytes, _Status, memoryview, bytes]]:
+        """Returns name, status, content and SHA-256 of each file."""
+
+    def split_off(self, number: int) -> LoadedFiles:
+        """Returns the files from the one of a number on, and removes them here."""
+
+    def inode_rows(
+        self, first_ino: int, owner: int | None, group: int | None, mtime_ns: int | None
+    ) -> list[tuple[object, ...]]:
+        """Returns rows of the table inode: numbers from `first_ino` on, and values that replace those of the files."""
+
+    def dirent_rows(self, parent: int, first_ino: int) -> list[tuple[object, ...]]:
+        """Returns rows of the table dirent."""
+
+class Contents:
+    """The contents of several files."""
+
+    size: int
+    """The size of all contents in bytes."""
+
+    def __len__(self) -> int: ...
+    def copy(self, offset: int, out: memoryview) -> None:
+        """Copies the bytes from `offset` on. Raises IndexError if there are fewer than `out` has."""
+
+class PlacedFiles:
+    """Where the contents of some files go. Empty files are left out."""
+
+    new_in_stream: Contents
+    """The contents that must be appended to the stream."""
+    new_in_text: Contents
+    """The contents that must be added as text files."""
+    num_duplicates: int
+    in_stream: list[tuple[int, int, int]]
+    """Inode number, address and size of each file whose content is in the stream."""
+    in_text: list[tuple[int, int]]
+    """Inode number, and number of a text file."""
+    binary: list[int]
+    """The inode numbers of files that are not text. Empty without text files."""
+
+class KnownContents:
+    """The contents that are stored, at an address of the stream or as the text file of a number."""
+
+    def find(self, size: int, sha256: bytes) -> tuple[bool, int] | None:
+        """Returns whether a content is a text file, and its number or address; or None if it is not known."""
+
+    def add(self, size: int, sha256: bytes, is_text: bool, where: int) -> None:
+        """Adds a content."""
+
+    def has_size(self, size: int) -> bool:
+        """Returns whether a content of this size was added."""
+
+    def place(self, files: LoadedFiles, first_ino: int, address: int, text_file: int | None) -> PlacedFiles:
+        """Places the contents of files, and adds those that are new.
+
+        The next byte of the stream gets `address`, the next text file the number `text_file`. If that is None, all
+        contents go to the stream.
+        """
+
+OddFile: TypeAlias = tuple[bytes, int, _Status, bool, bool, int, memoryview | None, bytes | None]
+"""(name, errno, status, has_xattrs, has_changed, descriptor, content, SHA-256)
+
+`errno` is 0 if the file could be opened. `has_xattrs` is also set if extended attributes cannot be listed.
+`has_changed` says whether the file changed while it was read. The caller closes `descriptor` unless it is -1. There is
+no content if the file is not regular, has several names or holes, is too large, or could not be read.
+"""
+
+class AnnouncedFiles:
+    """Files of a directory that a FileLoader opens and reads."""
+
+    def take(self) -> LoadedFiles | OddFile | None:
+        """Returns the next files, or one that cannot be in a LoadedFiles, or None after the last.
+
+        A LoadedFiles has 4 MiB, or one file more. Where it ends depends on the files alone.
         """
 
 class AnnouncedDirectory:
@@ -38,11 +112,16 @@ class AnnouncedDirectory:
 class FileLoader:
     """Opens, reads and lists files ahead of a thread that walks a tree. Results can be taken in any order."""
 
-    def __init__(self, max_file_size: int, capacity: int, max_threads: int) -> None:
-        """Files of more than `max_file_size` bytes are only opened. Up to `capacity` bytes are read ahead."""
+    def __init__(
+        self, max_file_size: int, capacity: int, max_threads: int, skipped: list[tuple[int, int]]
+    ) -> None:
+        """Files of more than `max_file_size` bytes are only opened. Up to `capacity` bytes are read ahead.
 
-    def load(self, directory: OpenDirectory, name: bytes) -> AnnouncedFile:
-        """Announce a file of a directory. A symlink is not followed."""
+        Files with a device and inode number in `skipped` are never in a LoadedFiles.
+        """
+
+    def load(self, directory: OpenDirectory, names: list[bytes]) -> AnnouncedFiles:
+        """Announce files of a directory. Symlinks are not followed."""
 
     def list(self, parent: OpenDirectory | None, name: bytes, device: int | None = None) -> AnnouncedDirectory:
         """Announce a directory. Without a parent, `name` is a path, which may lead to it through a symlink.

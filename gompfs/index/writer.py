@@ -75,9 +75,10 @@ class IndexWriter:
             schema = resources.files("gompfs.index").joinpath(SCHEMAS[version].file_name)
             self._connection.executescript(schema.read_text())
         self._connection.execute("BEGIN")
-        self._inodes: list[Inode] = []
+        self._inodes: list[tuple[object, ...]] = []
         self._dirents: list[tuple[object, ...]] = []
         self._extents: list[tuple[int, int, int, int]] = []
+        self._binary_files: list[tuple[int]] = []
 
     def add_inode(self, inode: Inode) -> None:
         """Store an inode. `finish` sets its link count."""
@@ -89,9 +90,28 @@ class IndexWriter:
         """Give an inode a name. If the directory has an entry of that name, it is replaced."""
         self._dirents.append((parent, name, ino))
 
+    @property
+    def room(self) -> int:
+        """How many inodes can be added until rows are written, at least one.
+
+        The layout of an index depends on it. So it is the same whether files are added together or one by one.
+        """
+        return _BATCH - len(self._inodes)
+
+    def add_files(self, inodes: Iterable[tuple[object, ...]], dirents: Iterable[tuple[object, ...]]) -> None:
+        """Store rows of the tables inode and dirent for at most `room` files."""
+        self._inodes += inodes
+        self._dirents += dirents
+        if len(self._inodes) >= _BATCH:
+            self._flush()
+
     def add_extents(self, ino: int, extents: Iterable[Extent]) -> None:
         """Store the extents of a regular file."""
         self._extents.extend((ino, *extent) for extent in extents)
+
+    def add_whole_extents(self, extents: Iterable[tuple[int, int, int]]) -> None:
+        """Store extents that hold whole files: (inode number, stream_offset, size)."""
+        self._extents.extend([(ino, 0, stream_offset, size) for ino, stream_offset, size in extents])
 
     def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
         """Store extended attributes."""
@@ -103,9 +123,9 @@ class IndexWriter:
         """Remove the extended attributes of an inode, before it gets new ones."""
         self._connection.execute("DELETE FROM xattr WHERE ino = ?", (ino,))
 
-    def add_binary_file(self, ino: int) -> None:
-        """Record that the grammar leaves this file out."""
-        self._connection.execute("INSERT OR REPLACE INTO binary_file VALUES (?)", (ino,))
+    def add_binary_files(self, inos: Iterable[int]) -> None:
+        """Record that the grammar leaves these files out."""
+        self._binary_files.extend([(ino,) for ino in inos])
 
     def add_segment(
         self, number: int, first_block: int, blocks: Sequence[WrittenBlock], parts: Sequence[WrittenPart]
@@ -179,11 +199,11 @@ class IndexWriter:
         self._connection.close()
 
     def _flush(self) -> None:
+        self._connection.executemany("INSERT OR REPLACE INTO binary_file VALUES (?)", self._binary_files)
         self._connection.executemany(
             "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._inodes
         )
         self._connection.executemany("INSERT OR REPLACE INTO dirent VALUES (?, ?, ?)", self._dirents)
         self._connection.executemany("INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?)", self._extents)
-        self._inodes.clear()
-        self._dirents.clear()
-        self._extents.clear()
+        for rows in (self._inodes, self._dirents, self._extents, self._binary_files):
+            rows.clear()

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
+from gompfs._native.sources import KnownContents, LoadedFiles
 from gompfs.codec import BLOCK_HEADER_SIZE, DEFAULT_PART_SIZE, MIN_LEVEL, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.words import max_word_bytes, num_word_bytes
 from gompfs.engine import Engine
@@ -51,19 +52,10 @@ def write_grammar(grammar: GrammarCollector, segment: int, section: StreamWriter
     """Write the grammar of all collected text as a section of a segment. Returns its compressed size in bytes."""
     for piece in grammar.finish():
         section.append(piece)
-    for ino in grammar.binary_files:
-        index.add_binary_file(ino)
+    index.add_binary_files(grammar.binary_files)
     blocks = section.finish()
     index.add_section(segment, GRAMMAR_SECTION, section.size, blocks)
     return sum(block.compressed_size for block in blocks)
-
-
-class _Stored(NamedTuple):
-    """Where the bytes of a file are: in the stream from an address on, or in the text file of a number."""
-
-    size: int
-    address: int = 0
-    text_file: int | None = None
 
 
 class ContentWriter:
@@ -93,8 +85,7 @@ class ContentWriter:
         self._options = options
         self._block_size = block_size
         self._first_block = first_block
-        self._known: dict[tuple[int, bytes], _Stored] = {}
-        self._sizes: set[int] = set()
+        self._known = KnownContents()
         self._text_files: list[tuple[int, int]] = []  # inode number, and number of a text file
         part_size = options.part_size
         self._text: TextParts | None = None
@@ -111,17 +102,35 @@ class ContentWriter:
         self._stream = StreamWriter(writer, engine, block_size, codec, part_size, used)
         self._hasher = ThreadPoolExecutor(1, thread_name_prefix="gompfs-hash")
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether `add_files` can be called."""
+        return self._stream.has_one_part
+
+    def add_files(self, first_ino: int, files: LoadedFiles) -> None:
+        """Store the contents of files that have been read. They get inode numbers from `first_ino` on."""
+        text = self._text
+        placed = self._known.place(files, first_ino, self._stream.address, text.num_files if text is not None else None)
+        self.num_duplicates += placed.num_duplicates
+        if text is not None:
+            text.add_contents(placed.new_in_text)
+            self._text_files += placed.in_text
+            self._index.add_binary_files(placed.binary)
+        self._stream.append_contents(placed.new_in_stream)
+        start = self._first_block * self._block_size
+        self._index.add_whole_extents((ino, start + address, size) for ino, address, size in placed.in_stream)
+        if self._grammar is not None:
+            for ino, (_, _, content, _) in enumerate(files.describe(), first_ino):
+                if content:
+                    self._grammar.add_file(ino, content)
+
     def add(self, ino: int, entry: SourceEntry) -> int:
         """Store the content of a regular file. Returns the size that was stored."""
         if entry.size == 0 and entry.can_reopen:
             return 0
         if entry.size <= MAX_WHOLE_SIZE and entry.data_ranges is None:
             return self._add_whole(ino, entry)
-        key = self._content_key(entry) if entry.can_reopen and entry.size in self._sizes else None
-        known = self._known.get(key) if key is not None else None
-        if known is not None:
-            self.num_duplicates += 1
-            self._refer(ino, known)
+        if entry.can_reopen and self._known.has_size(entry.size) and self._find(ino, *self._content_key(entry)):
             self._feed_grammar(ino, entry)
             return entry.size
         return self._add_pieces(ino, entry)
@@ -190,18 +199,14 @@ class ContentWriter:
             content = content[: entry.size]
         text = self._text if self._text is not None and is_text(content) else None
         key = (len(content), entry.sha256 or hashlib.sha256(content).digest())
-        known = self._known.get(key)
-        if known is not None:
-            self.num_duplicates += 1
-            self._refer(ino, known)
-        elif text is not None and content:
-            self._refer(ino, _Stored(len(content), text_file=text.add_file(content)), key)
-        elif content:
-            self._refer(ino, _Stored(len(content), self._stream.append(content)), key)
+        if content and not self._find(ino, *key):
+            where = text.add_file(content) if text is not None else self._stream.append(content)
+            self._known.add(*key, text is not None, where)
+            self._refer(ino, len(content), text is not None, where)
         if self._grammar is not None:
             self._grammar.add_file(ino, content)
         elif self._text is not None and text is None:
-            self._index.add_binary_file(ino)
+            self._index.add_binary_files((ino,))
         return len(content)
 
     def _add_pieces(self, ino: int, entry: SourceEntry) -> int:
@@ -227,8 +232,9 @@ class ContentWriter:
             number = text.end_file()
         if size < entry.size:
             self._warn_of_shrinking(entry)
-        key = (entry.size, digest.digest()) if size == entry.size else None
-        self._refer(ino, _Stored(size, text_file=number), key)
+        else:
+            self._known.add(size, digest.digest(), True, number)
+        self._refer(ino, size, True, number)
         return entry.size
 
     def _add_data(self, ino: int, entry: SourceEntry, file: BinaryIO, head: bytes) -> int:
@@ -257,7 +263,7 @@ class ContentWriter:
         self._index.add_extents(ino, extents)
         if entry.data_ranges is None and position == entry.size and extents:
             start = extents[0].stream_offset - self._first_block * self._block_size
-            self._remember((entry.size, digest.digest()), _Stored(entry.size, start))
+            self._known.add(entry.size, digest.digest(), False, start)
         return entry.size
 
     def _warn_of_shrinking(self, entry: SourceEntry) -> None:
@@ -286,7 +292,7 @@ class ContentWriter:
         """
         grammar = self._grammar
         if self._text is not None:
-            self._index.add_binary_file(ino)
+            self._index.add_binary_files((ino,))
         elif grammar is not None and has_holes:
             grammar.leave_out(ino)
             grammar = None
@@ -314,18 +320,20 @@ class ContentWriter:
             file_offset += count
         return extents
 
-    def _remember(self, key: tuple[int, bytes], stored: _Stored) -> None:
-        self._known[key] = stored
-        self._sizes.add(key[0])
+    def _find(self, ino: int, size: int, sha256: bytes) -> bool:
+        """Give a file the content with this hash if it is stored. Returns whether it is."""
+        known = self._known.find(size, sha256)
+        if known is not None:
+            self.num_duplicates += 1
+            self._refer(ino, size, *known)
+        return known is not None
 
-    def _refer(self, ino: int, stored: _Stored, key: tuple[int, bytes] | None = None) -> None:
-        """Give a file bytes that are stored. `key` identifies them if other files may have the same."""
-        if stored.text_file is not None:
-            self._text_files.append((ino, stored.text_file))
+    def _refer(self, ino: int, size: int, in_text: bool, where: int) -> None:
+        """Give a file bytes that are stored: as the text file of a number, or in the stream from an address on."""
+        if in_text:
+            self._text_files.append((ino, where))
         else:
-            self._index.add_extents(ino, self._extents(0, stored.address, stored.size))
-        if key is not None:
-            self._remember(key, stored)
+            self._index.add_extents(ino, self._extents(0, where, size))
 
     def _add_text_extents(self, text: TextParts) -> None:
         """Write the extents of text files. Parts of text follow the last block of the stream."""

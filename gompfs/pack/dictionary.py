@@ -20,6 +20,7 @@ from gompfs.format import ArchiveFile
 from gompfs.model import Section, is_dictionary
 from gompfs.options import PackOptions
 from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.samples import ReadAhead, sample_files
 
 # Default sizes of a dictionary, by the least size of the content. Smaller archives get none.
@@ -38,26 +39,26 @@ class ChosenDictionary:
 
 def sources_with_dictionary(
     sources: Sequence[Source], options: PackOptions, engine: Engine
-) -> tuple[ChosenDictionary | None, Iterator[SourceEntry]]:
-    """Returns the dictionary for a new archive, and the entries of all sources.
+) -> tuple[ChosenDictionary | None, Iterator[SourceEntry | FileRun]]:
+    """Returns the dictionary for a new archive, and the items of all sources.
 
     There is no dictionary if the options do not allow one, or have a `dictionary_size` of 0. If they leave the choice,
     there is none that would not make the archive smaller. Raises PackError for an entry that cannot be read.
     """
-    entries: Iterator[SourceEntry] = chain.from_iterable(source.entries() for source in sources)
+    items: Iterator[SourceEntry | FileRun] = chain.from_iterable(source.items() for source in sources)
     if options.dictionary_size == 0 or not options.can_have_dictionary:
-        return None, entries
+        return None, items
     files = [source.files() for source in sources]
     if None in files:
-        ahead = ReadAhead(entries)
-        total, entries = ahead.size, ahead.entries()
+        ahead = ReadAhead(chain.from_iterable(source.entries() for source in sources))
+        total, items = ahead.size, ahead.entries()
         size = options.dictionary_size or _default_size(total, engine)
         sample = b"".join(ahead.sample()) if size else b""
     else:
         total = sum(source.total_size or 0 for source in sources)
         size = options.dictionary_size or _default_size(total, engine)
         sample = b"".join(sample_files(chain.from_iterable(filter(None, files)), total)) if size else b""
-    return _choose(sample, size, total, options, engine) if sample else None, entries
+    return _choose(sample, size, total, options, engine) if sample else None, items
 
 
 def _default_size(total: int, engine: Engine) -> int:

@@ -56,6 +56,5 @@ def add_grammars(
             except BaseException:
                 section.abandon()
                 raise
-            for ino in text.binary_files:
-                grown.index.add_binary_file(ino)
+            grown.index.add_binary_files(text.binary_files)
     return size

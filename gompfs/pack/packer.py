@@ -22,6 +22,7 @@ from gompfs.pack.generation import BUFFER_SIZE, new_generation, write_index, wri
 from gompfs.pack.new_file import NewFile, TemporaryIndex, naming
 from gompfs.pack.segment import SegmentBuilder
 from gompfs.pack.sources.base import Source, SourceEntry
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.stream import BlockWriter
 
 
@@ -118,12 +119,12 @@ def _write_archive(
     with open(descriptor, "wb", buffering=BUFFER_SIZE, closefd=False) as file, TemporaryIndex(options.version) as index:
         file.write(bytes(SUPERBLOCK_SIZE))
         writer = BlockWriter(file, SUPERBLOCK_SIZE)
-        chosen, entries = sources_with_dictionary(sources, options, engine)
+        chosen, items = sources_with_dictionary(sources, options, engine)
         if chosen is not None:
             index.writer.add_section(0, DICTIONARY_SECTION, chosen.size, writer.write(chosen.blocks))
         dictionary = chosen.native if chosen is not None else None
         builder = SegmentBuilder(index.writer, writer, engine, options, options.block_size, dictionary=dictionary)
-        report = _write_segment(builder, sources, entries, progress)
+        report = _write_segment(builder, sources, items, progress)
         index.writer.set_meta({"words": options.words})
         superblock = _write_first_index(writer, index.finish(), options)
     os.pwrite(descriptor, superblock.to_bytes(), 0)
@@ -164,8 +165,8 @@ def add_to_archive(
         builder = SegmentBuilder(
             grown.index, grown.writer, engine, options, grown.block_size, base=grown.base, dictionary=dictionary
         )
-        entries = chain.from_iterable(source.entries() for source in sources)
-        report = _write_segment(builder, sources, entries, progress)
+        items = chain.from_iterable(source.items() for source in sources)
+        report = _write_segment(builder, sources, items, progress)
     return _finish_report(report, archive, started, grown.status.st_size)
 
 
@@ -178,15 +179,19 @@ def _skip_inode(sources: Sequence[Source], status: os.stat_result) -> None:
 def _write_segment(
     builder: SegmentBuilder,
     sources: Sequence[Source],
-    entries: Iterable[SourceEntry],
+    items: Iterable[SourceEntry | FileRun],
     progress: ProgressCallback | None,
 ) -> PackReport:
     """Write the entries of all sources."""
     state = PackProgress()
     try:
-        for entry in entries:
-            size = builder.add(entry)
-            state.num_entries += 1
+        for item in items:
+            if isinstance(item, FileRun):
+                state.num_entries += len(item.files)
+                size = builder.add_files(item)
+            else:
+                size = builder.add(item)
+                state.num_entries += 1
             state.size += size
             if progress is not None and (size > 1 << 16 or state.num_entries % 256 == 0):
                 state.written = builder.writer.archive_offset

@@ -14,10 +14,12 @@ from gompfs.model import MAX_INO, MAX_TIME_NS, NEXT_INO, ROOT_INO, Inode
 from gompfs.options import PackOptions
 from gompfs.pack.contents import ContentWriter
 from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.stream import BlockWriter
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
+    from gompfs._native.sources import LoadedFiles
 
 _DEFAULT_DIRECTORY_MODE = stat.S_IFDIR | 0o755
 
@@ -44,6 +46,7 @@ class SegmentBuilder:
         self._index = index
         self._options = options
         self._directories: dict[bytes, int] = {}
+        self._merged: set[bytes] = set()  # directories that were there before the entry of a source came
         self._linkable: dict[bytes, int] = {}
         self._left_out: set[bytes] = set()
         segments = base.segments() if base is not None else []
@@ -83,6 +86,7 @@ class SegmentBuilder:
             return self._add_link(entry, entry.hard_link_to)
         if kind == stat.S_IFDIR and entry.path in self._directories:
             self._index.remove_xattrs(self._directories[entry.path])
+            self._merged.add(entry.path)
         ino = self._number_for(entry, kind)
         size = entry.size
         if kind == stat.S_IFREG:
@@ -98,6 +102,27 @@ class SegmentBuilder:
         if entry.may_be_linked:
             self._linkable[entry.path] = ino
         return size if kind == stat.S_IFREG else 0
+
+    def add_files(self, run: FileRun) -> int:
+        """Store the entries of a run, and empty it. Returns the size of their contents in bytes. Raises PackError."""
+        files = run.files
+        # In a directory that was there before, a file may have the path of a directory.
+        if run.directory in self._merged or not self.contents.takes_files:
+            return sum(map(self.add, run.entries()))
+        size = files.size
+        while len(files):
+            rest = files.split_off(self._index.room)
+            self._add_rows(self._directory(run.directory), files)
+            files = rest
+        return size
+
+    def _add_rows(self, parent: int, files: LoadedFiles) -> None:
+        ino = self._take_numbers(len(files))
+        self.contents.add_files(ino, files)
+        options = self._options
+        self._index.add_files(
+            files.inode_rows(ino, options.owner, options.group, options.mtime_ns), files.dirent_rows(parent, ino)
+        )
 
     def _add_link(self, entry: SourceEntry, first_path: bytes) -> int:
         """Store another name of an inode."""
@@ -133,19 +158,20 @@ class SegmentBuilder:
         if kind == stat.S_IFDIR and entry.path in self._directories:
             return self._directories[entry.path]
         if not entry.path:
-            ino = self._directories[b""] = self._take_number()
+            ino = self._directories[b""] = self._take_numbers(1)
             return ino
         self._directory(entry.path.rpartition(b"/")[0])
-        ino = self._take_number()
+        ino = self._take_numbers(1)
         if kind == stat.S_IFDIR:
             self._directories[entry.path] = ino
         return ino
 
-    def _take_number(self) -> int:
+    def _take_numbers(self, count: int) -> int:
+        """Returns the first of `count` new inode numbers."""
         ino = self._next_ino
-        if ino >= MAX_INO:
+        if ino + count > MAX_INO:
             raise PackError("the archive has no inode numbers left: nothing can be added")
-        self._next_ino += 1
+        self._next_ino += count
         return ino
 
     def _name(self, path: bytes, ino: int) -> None:

@@ -16,6 +16,7 @@ from gompfs.model import PartKind, WrittenBlock
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
+    from gompfs._native.sources import Contents
 
 
 class BlockWriter:
@@ -106,24 +107,43 @@ class StreamWriter:
         start = self.address
         view = memoryview(data)
         while len(view):
-            room = len(view) if self._max_part_size is None else self._max_part_size - self._part_size
-            self._append_to_part(view[:room])
-            view = view[room:]
-            if self._part_size == self._max_part_size:
-                self.end_part()
+            room = self._room(len(view))
+            room[:] = view[: len(room)]
+            view = view[len(room) :]
+            self._take_room(len(room))
         return start
 
-    def _append_to_part(self, data: memoryview) -> None:
-        self._part_size += len(data)
-        while len(data):
-            if self._batch is None:
-                self._batch = self._engine.allocate(self._batch_size)
-            piece = data[: self._batch_size - self._num_filled]
-            self._batch[self._num_filled : self._num_filled + len(piece)] = piece
-            self._num_filled += len(piece)
-            data = data[len(piece) :]
-            if self._num_filled == self._batch_size:
-                self._submit(self._batch)
+    def append_contents(self, contents: Contents) -> None:
+        """Append the contents of several files."""
+        offset = 0
+        while offset < contents.size:
+            room = self._room(contents.size - offset)
+            contents.copy(offset, room)
+            offset += len(room)
+            self._take_room(len(room))
+
+    @property
+    def has_one_part(self) -> bool:
+        """Whether all bytes are in one part so far, so that each is at the address that counts the bytes before it."""
+        return self._max_part_size is None and not self._part_starts
+
+    def _room(self, size: int) -> memoryview:
+        """Returns memory for up to `size` bytes that follow in the open part, at least one."""
+        if self._batch is None:
+            self._batch = self._engine.allocate(self._batch_size)
+        if self._max_part_size is not None:
+            size = min(size, self._max_part_size - self._part_size)
+        return self._batch[self._num_filled : self._num_filled + size]
+
+    def _take_room(self, size: int) -> None:
+        """Count bytes that were copied to the memory that `_room` returned."""
+        assert self._batch is not None
+        self._num_filled += size
+        self._part_size += size
+        if self._num_filled == self._batch_size:
+            self._submit(self._batch)
+        if self._part_size == self._max_part_size:
+            self.end_part()
 
     def end_part(self, kind: PartKind | None = None) -> None:
         """End the open part, if it has bytes: the next byte begins a new block.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from gompfs._native.parts import PartsBuilder
 from gompfs.codec import EncodedBlock
@@ -15,6 +16,9 @@ from gompfs.codec.block import parse_block_header
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import PartKind
+
+if TYPE_CHECKING:
+    from gompfs._native.sources import Contents
 
 _BATCH_BYTES = 1 << 20
 
@@ -28,9 +32,9 @@ class TextParts:
         rule = WORD_RULE_KINDS[words], word_characters(words)
         self._native = PartsBuilder(*rule, block_size, part_size, threads, directory)
         self._block_size = block_size
-        self._batch: list[bytes | memoryview] = []
+        self._batch: list[bytes | memoryview | Contents] = []
         self._batch_size = 0
-        self._num_files = 0
+        self.num_files = 0
         self._pieces: dict[int, list[tuple[int, int]]] = {}
         self._part_sizes: list[int] = []
 
@@ -41,11 +45,19 @@ class TextParts:
 
     def add_file(self, content: bytes | memoryview) -> int:
         """Add a whole file. Returns its number."""
+        self._append(content, len(content))
+        return self._take_number()
+
+    def add_contents(self, contents: Contents) -> None:
+        """Add several files. The first gets the number `num_files`."""
+        self._append(contents, contents.size)
+        self.num_files += len(contents)
+
+    def _append(self, content: bytes | memoryview | Contents, size: int) -> None:
         self._batch.append(content)
-        self._batch_size += len(content)
+        self._batch_size += size
         if self._batch_size >= _BATCH_BYTES:
             self._flush()
-        return self._take_number()
 
     def add_bytes(self, piece: bytes | memoryview) -> None:
         """Add a piece of a file that `end_file` ends."""
@@ -92,8 +104,8 @@ class TextParts:
         return self._native.word_section()
 
     def _take_number(self) -> int:
-        self._num_files += 1
-        return self._num_files - 1
+        self.num_files += 1
+        return self.num_files - 1
 
     def _flush(self) -> None:
         if self._batch:

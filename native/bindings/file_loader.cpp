@@ -3,13 +3,20 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bindings/announced.h"
 #include "bindings/bindings.h"
+#include "bindings/loaded_files.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -23,25 +30,39 @@ struct OpenDirectory {
     std::shared_ptr<Descriptor> directory;
 };
 
-std::string as_string(const nb::bytes& name) { return {name.c_str(), name.size()}; }
+constexpr std::uint64_t kMaxRunSize = std::uint64_t{4} << 20;
 
-// (mode, uid, gid, seconds and nanoseconds of mtime, size, device, number)
-nb::tuple status_of(const struct stat& status) {
-    return nb::make_tuple(status.st_mode, status.st_uid, status.st_gid, status.st_mtim.tv_sec,
-                          status.st_mtim.tv_nsec, status.st_size, status.st_dev, status.st_ino);
+std::string as_string(nb::handle name) {
+    const auto bytes = nb::cast<nb::bytes>(name);
+    return {bytes.c_str(), bytes.size()};
 }
+
+using Inode = std::pair<dev_t, ino_t>;
 
 struct FileLoader {
     std::shared_ptr<TasksAhead> tasks;
     std::uint64_t max_file_size;
+    std::shared_ptr<const std::vector<Inode>> skipped;
 };
-using AnnouncedFile = Announced<FileTask>;
+
+// Files of a directory, of which those from `next` on have not been taken.
+struct AnnouncedFiles {
+    std::shared_ptr<TasksAhead> tasks;
+    std::vector<std::shared_ptr<FileTask>> files;
+    std::shared_ptr<const std::vector<Inode>> skipped;
+    std::size_t next = 0;
+};
 using AnnouncedDirectory = Announced<DirectoryTask>;
 
-AnnouncedFile load(const FileLoader& loader, const OpenDirectory& directory,
-                   const nb::bytes& name) {
-    return announce<FileTask>(loader.tasks, directory.directory, as_string(name),
-                              loader.max_file_size);
+AnnouncedFiles load(const FileLoader& loader, const OpenDirectory& directory,
+                    const nb::list& names) {
+    AnnouncedFiles announced{loader.tasks, {}, loader.skipped};
+    for (const nb::handle name : names) {
+        announced.files.push_back(
+            std::make_shared<FileTask>(directory.directory, as_string(name), loader.max_file_size));
+        loader.tasks->push(announced.files.back());
+    }
+    return announced;
 }
 
 AnnouncedDirectory list(const FileLoader& loader, std::optional<OpenDirectory> parent,
@@ -50,10 +71,54 @@ AnnouncedDirectory list(const FileLoader& loader, std::optional<OpenDirectory> p
                                    as_string(name), device);
 }
 
-nb::object take_file(const AnnouncedFile& announced) {
-    LocalFile& file = announced.wait().result;
+// Whether there is nothing more to know of a file than what a LoadedFile says.
+bool is_plain(const LocalFile& file, const std::vector<Inode>& skipped) {
+    constexpr auto kMaxSeconds = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
+    const struct stat& status = file.status;
+    return file.content && !file.has_xattrs && !file.has_changed &&
+           status.st_mtim.tv_sec > -kMaxSeconds && status.st_mtim.tv_sec < kMaxSeconds &&
+           std::find(skipped.begin(), skipped.end(), Inode(status.st_dev, status.st_ino)) ==
+               skipped.end();
+}
+
+// Takes the next files up to the first that is not plain, at least one and not many bytes. Where
+// the run ends depends on the files alone.
+LoadedFiles take_run(AnnouncedFiles& announced) {
+    LoadedFiles run;
+    const auto collect = [&] {
+        while (announced.next < announced.files.size() && run.size < kMaxRunSize) {
+            FileTask& task = *announced.files[announced.next];
+            announced.tasks->wait(task);
+            if (!is_plain(task.result, *announced.skipped)) {
+                return;
+            }
+            run.append({task.name(), task.result.status, std::move(task.result.content)});
+            ++announced.next;
+        }
+    };
+    const auto is_done = [&](const auto& task) { return announced.tasks->is_done(*task); };
+    if (std::all_of(announced.files.begin() + announced.next, announced.files.end(), is_done)) {
+        collect();
+    } else {
+        run_interruptibly(collect);
+    }
+    return run;
+}
+
+// Returns a LoadedFiles, a tuple for a file that is not plain, or None if all have been taken.
+nb::object take_files(AnnouncedFiles& announced) {
+    LoadedFiles run = take_run(announced);
+    if (!run.files.empty()) {
+        return nb::cast(std::move(run));
+    }
+    if (announced.next == announced.files.size()) {
+        return nb::none();
+    }
+    FileTask& task = *announced.files[announced.next++];
+    LocalFile& file = task.result;
     const auto [content, sha256] = to_python(std::move(file.content));
-    return nb::make_tuple(file.error, status_of(file.status), file.has_xattrs, file.has_changed,
+    return nb::make_tuple(nb::bytes(task.name().data(), task.name().size()), file.error,
+                          status_of(file.status), file.has_xattrs, file.has_changed,
                           file.file.release(), content, sha256);
 }
 
@@ -80,17 +145,19 @@ void bind_file_loader(nb::module_& sources) {
             "descriptor"_a)
         .def_prop_ro("descriptor",
                      [](const OpenDirectory& self) { return self.directory->number(); });
-    nb::class_<AnnouncedFile>(sources, "AnnouncedFile").def("take", &take_file);
+    nb::class_<AnnouncedFiles>(sources, "AnnouncedFiles").def("take", &take_files);
     nb::class_<AnnouncedDirectory>(sources, "AnnouncedDirectory").def("take", &take_directory);
     nb::class_<FileLoader>(sources, "FileLoader")
         .def(
             "__init__",
             [](FileLoader* self, std::uint64_t max_file_size, std::uint64_t capacity,
-               unsigned max_threads) {
-                new (self) FileLoader{make_tasks({capacity, max_threads}), max_file_size};
+               unsigned max_threads, std::vector<Inode> skipped) {
+                new (self)
+                    FileLoader{make_tasks({capacity, max_threads}), max_file_size,
+                               std::make_shared<const std::vector<Inode>>(std::move(skipped))};
             },
-            "max_file_size"_a, "capacity"_a, "max_threads"_a)
-        .def("load", &load, "directory"_a, "name"_a)
+            "max_file_size"_a, "capacity"_a, "max_threads"_a, "skipped"_a)
+        .def("load", &load, "directory"_a, "names"_a)
         .def("list", &list, "parent"_a.none(), "name"_a, "device"_a.none() = nb::none());
 }
 

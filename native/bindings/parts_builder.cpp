@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "bindings/bindings.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
+#include "common/contents.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,16 +29,25 @@ void init(PartsBuilder* self, WordRule rule, const nb::bytes& word_characters,
                             {block_size, part_size, num_threads, std::move(directory)});
 }
 
+// Files are bytes-like objects, or a Contents for several.
 void add_files(PartsBuilder& builder, nb::sequence files) {
     std::vector<BufferView> views;
+    std::vector<std::string_view> texts;
     const std::size_t count = nb::len(files);
     views.reserve(count);
     for (std::size_t index = 0; index < count; ++index) {
-        views.emplace_back(files[index], PyBUF_SIMPLE);
+        const nb::object file = files[index];
+        if (const Contents* contents = nullptr; nb::try_cast(file, contents)) {
+            for (const auto& content : contents->files()) {
+                texts.push_back(as_text(content->bytes));
+            }
+        } else {
+            texts.push_back(as_text(views.emplace_back(file, PyBUF_SIMPLE).bytes()));
+        }
     }
     run_interruptibly([&] {
-        for (const BufferView& view : views) {
-            builder.add_bytes(as_text(view.bytes()));
+        for (const std::string_view text : texts) {
+            builder.add_bytes(text);
             builder.end_file();
         }
     });

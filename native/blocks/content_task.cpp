@@ -20,7 +20,7 @@ void ContentTask::run(TasksAhead& tasks) try {
         const auto* const bytes = static_cast<const std::uint8_t*>(piece.iov_base);
         end = std::copy_n(bytes, piece.iov_len, end);
     }
-    content->set_sha256();
+    content->examine();
     result = with_room(std::move(content), std::move(room));
 } catch (const std::exception&) {
     result.reset();

@@ -1,4 +1,5 @@
-// The content of a file in memory, and its hash, by which packing finds files that are equal.
+// The content of a file in memory, and what packing must know of it: its hash, by which files that
+// are equal are found, and whether it is text.
 #pragma once
 
 #include <array>
@@ -13,9 +14,10 @@ namespace gompfs {
 struct FileContent {
     LargeVector<std::uint8_t> bytes;
     std::array<std::uint8_t, 32> sha256;
+    bool is_text = false;  // no NUL in its first 8 KiB
 
-    // Throws std::bad_alloc.
-    void set_sha256();
+    // Sets the other members. Throws std::bad_alloc.
+    void examine();
 };
 
 // The same content, which holds its room as long as it lives.

@@ -18,6 +18,8 @@ class FileTask : public TasksAhead::Task {
     FileTask(std::shared_ptr<Descriptor> directory, std::string name, std::uint64_t max_size)
         : directory_(std::move(directory)), name_(std::move(name)), max_size_(max_size) {}
 
+    const std::string& name() const { return name_; }
+
     LocalFile result;  // once the task is done
 
   private:

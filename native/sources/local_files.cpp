@@ -115,7 +115,7 @@ void read_file(LocalFile& file) try {
     file.has_changed = now.st_size != file.status.st_size ||
                        now.st_mtim.tv_sec != file.status.st_mtim.tv_sec ||
                        now.st_mtim.tv_nsec != file.status.st_mtim.tv_nsec;
-    content->set_sha256();
+    content->examine();
     file.content = content;
     if (!file.has_xattrs) {
         file.file.close();

@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterator
 
-from gompfs.pack.sources import SourceEntry
+from gompfs.pack.sources import Source, SourceEntry
 
 
-class FailingSource:
+class FailingSource(Source):
     """Yields a few valid entries, enough for compression to begin, and then raises an error."""
 
     name = "failing"

@@ -5,6 +5,7 @@ A source is a directory, a single file, a tar stream or a zip archive; the packe
 
 * Paths are bytes, relative, without `.`, `..` or empty components; `b""` is the root. A directory's entry
   comes before the entries inside it, and `hard_link_to` names an earlier entry.
+* `items` yields the same entries, but may yield a FileRun for files that follow each other in a directory.
 * A source that is `sorted` yields entries depth first, the names of a directory in byte order. Others (tar, zip)
   yield entries in archive order, because a tar stream cannot seek. There a path may occur again; the later entry
   replaces the earlier one as in `tar -x` (a directory keeps its children and takes the new metadata).
@@ -28,6 +29,8 @@ from gompfs.errors import PackError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+    from gompfs.pack.sources.file_run import FileRun
 
 __all__ = ["ContentStream", "FileContent", "Source", "SourceEntry"]
 
@@ -124,6 +127,10 @@ class Source(Protocol):
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the entries. Raises PackError for an entry that cannot be read."""
+
+    def items(self) -> Iterator[SourceEntry | FileRun]:
+        """Yield the entries, some of them in runs."""
+        return self.entries()
 
     def files(self) -> Iterator[FileContent] | None:
         """Returns the contents of the regular files, or None for a source that can only be read once.

@@ -7,7 +7,7 @@ directories.
 
 The walk is ahead of the entries that the caller takes: threads of a FileLoader open, read and hash the next files, and
 list the next directories. Waiting for each file of a source tree in turn takes longer than packing it, above all if the
-tree is on another machine.
+tree is on another machine. Files that follow each other in a directory are announced and taken together.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from gompfs._native.sources import AnnouncedDirectory, AnnouncedFile, FileLoader, OpenDirectory
+from gompfs._native.sources import AnnouncedDirectory, AnnouncedFiles, FileLoader, LoadedFiles, OpenDirectory
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import FileContent, SourceEntry
+from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.local_contents import file_content, files_below
 from gompfs.pack.sources.local_file import (
     MAX_WHOLE_SIZE,
@@ -36,10 +39,14 @@ from gompfs.pack.sources.local_file import (
     read_xattrs,
 )
 
+if TYPE_CHECKING:
+    from gompfs._native.sources import OddFile
+
 __all__ = ["DirectorySource", "FileSource"]
 
 _MAX_OPEN_DIRECTORIES = 64
 _ENTRIES_AHEAD = 256
+_FILES_AT_ONCE = 64
 _DIRECTORIES_AHEAD = 8  # of each level
 _BYTES_AHEAD = 64 << 20
 _MAX_THREADS = 64
@@ -61,17 +68,18 @@ class _Level:
     prefix: bytes
     directory: OpenDirectory | None
     identity: tuple[int, int]
-    names: Iterator[tuple[bytes, int]]
+    groups: Iterator[tuple[int, list[bytes]]]
+    """Kinds and names of the entries, in order. Only regular files are in groups of several."""
     directories: Iterator[bytes]
     """The names of directories that are not announced yet."""
     announced: dict[bytes, AnnouncedDirectory] = field(default_factory=dict)
 
 
-_Pending = Callable[[], SourceEntry | None]
-"""Returns an entry that was announced, or None, with a warning, if it is left out."""
+_Pending = Callable[[], Iterator[SourceEntry | FileRun]]
+"""Yields entries that were announced. Warns of those that are left out."""
 
 
-class _LocalSource:
+class _LocalSource(Source):
     """The common part of the local sources: turns names into entries."""
 
     sorted = True
@@ -244,71 +252,108 @@ class DirectorySource(_LocalSource):
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""
+        for item in self.items():
+            if isinstance(item, FileRun):
+                yield from item.entries()
+            else:
+                yield item
+
+    def items(self) -> Iterator[SourceEntry | FileRun]:
+        """See Source.items."""
         self._first_names.clear()
         most_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         num_ahead = _ENTRIES_AHEAD if most_open < 0 else min(_ENTRIES_AHEAD, most_open // 4)
-        loader = FileLoader(MAX_WHOLE_SIZE, _BYTES_AHEAD, _MAX_THREADS)
-        pending: deque[_Pending] = deque()
-        for announced in self._walk(loader):
-            pending.append(announced)
-            if len(pending) > num_ahead:
-                yield from _take(pending.popleft())
+        at_once = max(1, min(_FILES_AT_ONCE, num_ahead // 4))
+        loader = FileLoader(MAX_WHOLE_SIZE, _BYTES_AHEAD, _MAX_THREADS, list(self.skip_inodes))
+        pending: deque[tuple[int, _Pending]] = deque()
+        num_pending = 0
+        for num_entries, announced in self._walk(loader, at_once):
+            pending.append((num_entries, announced))
+            num_pending += num_entries
+            while num_pending > max(num_ahead - at_once, 0):
+                num_taken, first = pending.popleft()
+                num_pending -= num_taken
+                yield from first()
         while pending:
-            yield from _take(pending.popleft())
+            yield from pending.popleft()[1]()
 
-    def _walk(self, loader: FileLoader) -> Iterator[_Pending]:
+    def _walk(self, loader: FileLoader, at_once: int) -> Iterator[tuple[int, _Pending]]:
+        """Yields numbers of entries, and the entries. At most `at_once` files are announced together."""
         levels: list[_Level] = []
         try:
-            yield partial(_same, self._enter(loader, levels, self._root, b""))
+            yield 1, partial(iter, (self._enter(loader, levels, self._root, b""),))
         except OSError as error:
             self._leave_out(b"", error)
             raise PackError("vanished before it was read", path=self._root) from error
         while levels:
             level = levels[-1]
-            for name, kind in level.names:
-                path = level.prefix + name
-                assert level.directory is not None
-                if kind == _Kind.REGULAR:
-                    yield partial(self._loaded_entry, path, loader.load(level.directory, name))
-                elif kind == _Kind.OTHER:
-                    yield partial(self._entry_below, level.directory, name, path)
-                else:
-                    try:
-                        entry = self._enter(loader, levels, name, path)
-                    except OSError as error:
-                        yield partial(self._leave_out, path, error)
-                        continue
-                    yield partial(_same, entry)
-                    break
+            for kind, names in level.groups:
+                if kind != _Kind.DIRECTORY:
+                    yield from self._announce(loader, level, kind, names, at_once)
+                    continue
+                path = level.prefix + names[0]
+                try:
+                    entry = self._enter(loader, levels, names[0], path)
+                except OSError as error:
+                    yield 1, partial(self._left_out, path, error)
+                    continue
+                yield 1, partial(iter, (entry,))
+                break
             else:
                 self._leave(levels)
 
-    def _entry_below(self, directory: OpenDirectory, name: bytes, path: bytes) -> SourceEntry | None:
-        return self._other_entry(name, path, directory.descriptor)
+    def _announce(
+        self, loader: FileLoader, level: _Level, kind: int, names: list[bytes], at_once: int
+    ) -> Iterator[tuple[int, _Pending]]:
+        """Announces entries of a directory that are no directories."""
+        assert level.directory is not None
+        if kind == _Kind.OTHER:
+            yield 1, partial(self._other, level.directory, names[0], level.prefix + names[0])
+            return
+        for start in range(0, len(names), at_once):
+            some = names[start : start + at_once]
+            yield len(some), partial(self._files, level.prefix, loader.load(level.directory, some))
 
-    def _loaded_entry(self, path: bytes, announced: AnnouncedFile) -> LocalFileEntry | None:
-        """Returns the entry of a file that the loader has opened, or None, with a warning, if it is left out."""
-        error, status, has_xattrs, has_changed, descriptor, content, sha256 = announced.take()
+    def _left_out(self, path: bytes, error: OSError) -> Iterator[SourceEntry]:
+        self._leave_out(path, error)
+        return iter(())
+
+    def _other(self, directory: OpenDirectory, name: bytes, path: bytes) -> Iterator[SourceEntry]:
+        entry = self._other_entry(name, path, directory.descriptor)
+        return iter(() if entry is None else (entry,))
+
+    def _files(self, prefix: bytes, announced: AnnouncedFiles) -> Iterator[SourceEntry | FileRun]:
+        while (taken := announced.take()) is not None:
+            if isinstance(taken, LoadedFiles):
+                yield FileRun(prefix.removesuffix(b"/"), taken)
+            elif (entry := self._odd_entry(prefix, taken)) is not None:
+                try:
+                    yield entry
+                finally:
+                    entry.release()
+
+    def _odd_entry(self, prefix: bytes, taken: OddFile) -> LocalFileEntry | None:
+        """Returns the entry of a file that cannot be in a run, or None, with a warning, if it is left out."""
+        name, error, status, has_xattrs, has_changed, descriptor, content, sha256 = taken
+        path = prefix + name
         mode, uid, gid, seconds, nanoseconds, size, device, number = status
+        entry = None
         try:
             if error:
                 raise OSError(error, os.strerror(error))
             if content is None:
                 entry = self._describe_open_file(descriptor, path)
-            elif self._is_skipped(device, number, path):
-                entry = None
-            else:
+            elif not self._is_skipped(device, number, path):
                 mtime_ns = seconds * 10**9 + nanoseconds
-                entry = LocalFileEntry(path, mode, uid, gid, mtime_ns, size, may_be_linked=False, sha256=sha256)
-                entry.content, entry.has_changed = content, has_changed
+                xattrs = read_xattrs(descriptor) if has_xattrs else {}
+                entry = LocalFileEntry(path, mode, uid, gid, mtime_ns, size, xattrs=xattrs, may_be_linked=False)
+                entry.sha256, entry.content, entry.has_changed = sha256, content, has_changed
                 entry.local_path, entry.warnings = self._local_path(path), self.warnings
-                if has_xattrs:
-                    entry.xattrs = read_xattrs(descriptor)
         except OSError as failure:
             self._leave_out(path, failure)
-            entry = None
-        if descriptor >= 0 and (entry is None or entry.file_descriptor < 0):
-            os.close(descriptor)
+        finally:
+            if descriptor >= 0 and (entry is None or entry.file_descriptor < 0):
+                os.close(descriptor)
         return entry
 
     def _enter(self, loader: FileLoader, levels: list[_Level], name: bytes, path: bytes) -> SourceEntry:
@@ -324,7 +369,7 @@ class DirectorySource(_LocalSource):
             excludes = self._rules.excludes
             names = [(name, kind) for name, kind in names if not excludes(prefix + name, kind == _Kind.DIRECTORY)]
         directories = iter([name for name, kind in names if kind == _Kind.DIRECTORY])
-        levels.append(_Level(prefix, directory, (device, number), iter(names), directories))
+        levels.append(_Level(prefix, directory, (device, number), _groups(names), directories))
         self._announce_directories(loader, levels)
         if len(levels) > _MAX_OPEN_DIRECTORIES:
             levels[-1 - _MAX_OPEN_DIRECTORIES].directory = None
@@ -368,17 +413,11 @@ class DirectorySource(_LocalSource):
             raise PackError("the directory was moved while it was read", path=path)
 
 
-def _same(entry: SourceEntry) -> SourceEntry:
-    return entry
-
-
-def _take(pending: _Pending) -> Iterator[SourceEntry]:
-    """Yields an entry that was announced, unless it is left out, and releases it."""
-    entry = pending()
-    if isinstance(entry, LocalFileEntry):
-        try:
-            yield entry
-        finally:
-            entry.release()
-    elif entry is not None:
-        yield entry
+def _groups(names: list[tuple[bytes, int]]) -> Iterator[tuple[int, list[bytes]]]:
+    """Yields kinds and names: regular files that follow each other together, all else one by one."""
+    for kind, group in itertools.groupby(names, key=itemgetter(1)):
+        if kind == _Kind.REGULAR:
+            yield kind, [name for name, _ in group]
+        else:
+            for name, _ in group:
+                yield kind, [name]

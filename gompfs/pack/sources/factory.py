@@ -12,6 +12,7 @@ from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.directory import DirectorySource, FileSource
 from gompfs.pack.sources.exclude import ExcludeRules, read_patterns
+from gompfs.pack.sources.file_run import FileRun
 from gompfs.pack.sources.tar import TarSource
 from gompfs.pack.sources.zip import ZipSource
 
@@ -26,7 +27,7 @@ _ZIP_SUFFIX = ".zip"
 _BUFFER_SIZE = 1 << 20
 
 
-class PrefixedSource:
+class PrefixedSource(Source):
     """A source whose root becomes the directory `prefix`."""
 
     def __init__(self, source: Source, prefix: bytes) -> None:
@@ -48,11 +49,25 @@ class PrefixedSource:
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the entries with their new paths."""
-        for entry in self._source.entries():
-            entry.path = self._prefix + b"/" + entry.path if entry.path else self._prefix
-            if entry.hard_link_to is not None:
-                entry.hard_link_to = self._prefix + b"/" + entry.hard_link_to
-            yield entry
+        return map(self._with_prefix, self._source.entries())
+
+    def items(self) -> Iterator[SourceEntry | FileRun]:
+        """See `Source.items`."""
+        for item in self._source.items():
+            if isinstance(item, FileRun):
+                item.directory = self._path(item.directory)
+                yield item
+            else:
+                yield self._with_prefix(item)
+
+    def _with_prefix(self, entry: SourceEntry) -> SourceEntry:
+        entry.path = self._path(entry.path)
+        if entry.hard_link_to is not None:
+            entry.hard_link_to = self._path(entry.hard_link_to)
+        return entry
+
+    def _path(self, path: bytes) -> bytes:
+        return self._prefix + b"/" + path if path else self._prefix
 
 
 def open_source(

@@ -18,7 +18,7 @@ from tarfile import ReadError
 from typing import Any, BinaryIO, cast
 
 from gompfs.errors import PackError, display_path
-from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.base import Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.forward_reader import ForwardReader, uncompressed
 from gompfs.pack.sources.member_tree import MemberTree
@@ -109,7 +109,7 @@ class _MemberEntry(SourceEntry):
         return data
 
 
-class TarSource:
+class TarSource(Source):
     """All members of a tar archive."""
 
     sorted = False
@@ -121,9 +121,12 @@ class TarSource:
         self.name = name
         self.warnings: list[str] = []
         self.skip_inodes: set[tuple[int, int]] = set()
-        self.total_size: int | None = None
         self._open_stream = open_stream
         self._rules = rules or ExcludeRules()
+
+    @property
+    def total_size(self) -> None:
+        """See Source.total_size."""
 
     def files(self) -> None:
         """See Source.files. Returns None: a tar is read once, forward."""

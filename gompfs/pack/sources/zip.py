@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from gompfs.errors import PackError
-from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.base import Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.member_tree import MAX_SYMLINK_TARGET_SIZE, MemberTree
 
@@ -80,7 +80,7 @@ class _MemberEntry(SourceEntry):
             content.close()
 
 
-class ZipSource:
+class ZipSource(Source):
     """All members of a zip archive, which must be a file."""
 
     sorted = False
@@ -93,9 +93,14 @@ class ZipSource:
         self._rules = rules or ExcludeRules()
         try:
             with zipfile.ZipFile(file) as archive:
-                self.total_size: int | None = sum(member.file_size for member in archive.infolist())
+                self._total_size = sum(member.file_size for member in archive.infolist())
         except (OSError, *_ZIP_ERRORS) as error:
             raise PackError(f"cannot read the zip archive: {error}", path=file) from error
+
+    @property
+    def total_size(self) -> int:
+        """See Source.total_size."""
+        return self._total_size
 
     def files(self) -> None:
         """See Source.files. Returns None: a member is compressed as a whole, and would be decompressed twice."""

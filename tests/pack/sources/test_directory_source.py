@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tree_helpers import list_directory, list_source
 
-from gompfs._native.sources import AnnouncedFile, FileLoader, OpenDirectory
+from gompfs._native.sources import AnnouncedFiles, FileLoader, OpenDirectory
 from gompfs.errors import PackError
 from gompfs.pack.sources import directory, open_source
 
@@ -269,10 +269,10 @@ def test_the_next_files_are_read_ahead(tmp_path: Path, monkeypatch: pytest.Monke
     announced: list[str] = []
 
     class NotedLoader(FileLoader):
-        def load(self, directory: OpenDirectory, name: bytes) -> AnnouncedFile:
+        def load(self, directory: OpenDirectory, names: list[bytes]) -> AnnouncedFiles:
             folder = os.readlink(f"/proc/self/fd/{directory.descriptor}")
-            announced.append(os.path.join(folder, os.fsdecode(name)))
-            return super().load(directory, name)
+            announced.extend(os.path.join(folder, os.fsdecode(name)) for name in names)
+            return super().load(directory, names)
 
     monkeypatch.setattr(directory, "FileLoader", NotedLoader)
     taken = 0

@@ -1,0 +1,34 @@
+"""Files that are taken from a source together: most files of a tree, for which Python does no work one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gompfs._native.sources import LoadedFiles
+from gompfs.pack.sources.local_file import LocalFileEntry
+
+__all__ = ["FileRun"]
+
+
+@dataclass(slots=True)
+class FileRun:
+    """Regular files of one directory, in the order of their names, with their contents in memory.
+
+    They have no other names, no holes and no extended attributes, and did not change while they were read.
+    """
+
+    directory: bytes
+    files: LoadedFiles
+
+    def entries(self) -> Iterator[LocalFileEntry]:
+        """Yields an entry for each file. Its content can be read until the next entry is taken."""
+        prefix = self.directory + b"/" if self.directory else b""
+        for name, (mode, uid, gid, seconds, nanoseconds, size, *_), content, sha256 in self.files.describe():
+            mtime_ns = seconds * 10**9 + nanoseconds
+            entry = LocalFileEntry(prefix + name, mode, uid, gid, mtime_ns, size, may_be_linked=False, sha256=sha256)
+            entry.content = content
+            try:
+                yield entry
+            finally:
+                entry.release()

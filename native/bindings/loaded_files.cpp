@@ -1,0 +1,151 @@
+// The classes LoadedFiles, Contents and KnownContents of gompfs._native.sources.
+#include "bindings/loaded_files.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "bindings/announced.h"
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+nb::bytes name_of(const LoadedFile& file) { return nb::bytes(file.name.data(), file.name.size()); }
+
+// (name, status, content, hash) of each file.
+nb::list describe(const LoadedFiles& loaded) {
+    nb::list result;
+    for (const LoadedFile& file : loaded.files) {
+        const auto [content, sha256] = to_python(file.content);
+        result.append(nb::make_tuple(name_of(file), status_of(file.status), content, sha256));
+    }
+    return result;
+}
+
+// Rows of the table inode. The files get numbers from first_ino on; values that are given replace
+// theirs.
+nb::list inode_rows(const LoadedFiles& loaded, std::uint64_t first_ino,
+                    std::optional<std::uint32_t> owner, std::optional<std::uint32_t> group,
+                    std::optional<std::int64_t> mtime_ns) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    nb::list rows;
+    for (const LoadedFile& file : loaded.files) {
+        const struct stat& status = file.status;
+        rows.append(nb::make_tuple(
+            first_ino++, status.st_mode, owner.value_or(status.st_uid),
+            group.value_or(status.st_gid), status.st_size,
+            mtime_ns.value_or(status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec), 1, 0,
+            nb::none()));
+    }
+    return rows;
+}
+
+// Rows of the table dirent.
+nb::list dirent_rows(const LoadedFiles& loaded, std::uint64_t parent, std::uint64_t first_ino) {
+    nb::list rows;
+    for (const LoadedFile& file : loaded.files) {
+        rows.append(nb::make_tuple(parent, name_of(file), first_ino++));
+    }
+    return rows;
+}
+
+KnownContents::Sha256 as_sha256(const nb::bytes& bytes) {
+    KnownContents::Sha256 sha256;
+    if (bytes.size() != sha256.size()) {
+        throw std::invalid_argument("a SHA-256 has 32 bytes");
+    }
+    std::copy_n(static_cast<const std::uint8_t*>(bytes.data()), sha256.size(), sha256.data());
+    return sha256;
+}
+
+nb::object find(const KnownContents& known, std::uint64_t size, const nb::bytes& sha256) {
+    const std::optional<StoredContent> stored = known.find(size, as_sha256(sha256));
+    return stored ? nb::object(nb::make_tuple(stored->is_text, stored->where)) : nb::none();
+}
+
+void add(KnownContents& known, std::uint64_t size, const nb::bytes& sha256, bool is_text,
+         std::uint64_t where) {
+    known.add(size, as_sha256(sha256), {is_text, where});
+}
+
+PlacedFiles place(KnownContents& known, const LoadedFiles& loaded, std::uint64_t first_ino,
+                  std::uint64_t address, std::optional<std::uint64_t> text_file) {
+    return place_files(loaded.files, {first_ino, address, text_file}, known);
+}
+
+nb::list in_stream(const PlacedFiles& placed) {
+    nb::list result;
+    for (const PlacedFiles::InStream& each : placed.in_stream) {
+        result.append(nb::make_tuple(each.ino, each.address, each.size));
+    }
+    return result;
+}
+
+nb::list in_text(const PlacedFiles& placed) {
+    nb::list result;
+    for (const PlacedFiles::InText& each : placed.in_text) {
+        result.append(nb::make_tuple(each.ino, each.number));
+    }
+    return result;
+}
+
+nb::list binary(const PlacedFiles& placed) {
+    nb::list result;
+    for (const std::uint64_t ino : placed.binary) {
+        result.append(ino);
+    }
+    return result;
+}
+
+void copy(const Contents& contents, std::uint64_t offset, nb::handle out) {
+    const BufferView view(out, PyBUF_WRITABLE);
+    if (offset > contents.size() || view.mutable_bytes().size() > contents.size() - offset) {
+        throw std::out_of_range("the contents end before");
+    }
+    const nb::gil_scoped_release release;
+    contents.copy(offset, view.mutable_bytes());
+}
+
+}  // namespace
+
+void bind_loaded_files(nb::module_& sources) {
+    nb::class_<LoadedFiles>(sources, "LoadedFiles")
+        .def("__len__", [](const LoadedFiles& self) { return self.files.size(); })
+        .def_ro("size", &LoadedFiles::size)
+        .def("describe", &describe)
+        .def("split_off", &LoadedFiles::split_off, "number"_a)
+        .def("inode_rows", &inode_rows, "first_ino"_a, "owner"_a.none(), "group"_a.none(),
+             "mtime_ns"_a.none())
+        .def("dirent_rows", &dirent_rows, "parent"_a, "first_ino"_a);
+    nb::class_<Contents>(sources, "Contents")
+        .def("__len__", [](const Contents& self) { return self.files().size(); })
+        .def_prop_ro("size", &Contents::size)
+        .def("copy", &copy, "offset"_a, "out"_a);
+    nb::class_<PlacedFiles>(sources, "PlacedFiles")
+        .def_ro("new_in_stream", &PlacedFiles::new_in_stream)
+        .def_ro("new_in_text", &PlacedFiles::new_in_text)
+        .def_ro("num_duplicates", &PlacedFiles::num_duplicates)
+        .def_prop_ro("in_stream", &in_stream)
+        .def_prop_ro("in_text", &in_text)
+        .def_prop_ro("binary", &binary);
+    nb::class_<KnownContents>(sources, "KnownContents")
+        .def(nb::init<>())
+        .def("find", &find, "size"_a, "sha256"_a)
+        .def("add", &add, "size"_a, "sha256"_a, "is_text"_a, "where"_a)
+        .def("has_size", &KnownContents::has_size, "size"_a)
+        .def("place", &place, "files"_a, "first_ino"_a, "address"_a, "text_file"_a.none());
+}
+
+}  // namespace gompfs

@@ -1,0 +1,87 @@
+// The contents of files that an archive has already, so that equal files are stored once.
+//
+// A content is stored in the stream, from an address on, or as one of the text files, which have
+// numbers. Two contents are equal if their sizes and hashes are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "common/contents.h"
+#include "sources/local_files.h"
+
+namespace gompfs {
+
+struct StoredContent {
+    bool is_text;
+    std::uint64_t where;  // the address, or the number
+};
+
+class KnownContents {
+  public:
+    using Sha256 = std::array<std::uint8_t, 32>;
+
+    std::optional<StoredContent> find(std::uint64_t size, const Sha256& sha256) const;
+    void add(std::uint64_t size, const Sha256& sha256, StoredContent stored);
+    // Whether a content of this size was added.
+    bool has_size(std::uint64_t size) const { return sizes_.contains(size); }
+
+  private:
+    struct Key {
+        std::uint64_t size;
+        Sha256 sha256;
+        bool operator==(const Key&) const = default;
+    };
+    struct Hash {
+        std::size_t operator()(const Key& key) const {
+            std::size_t hash = 0;
+            std::memcpy(&hash, key.sha256.data(), sizeof hash);
+            return hash;
+        }
+    };
+
+    std::unordered_map<Key, StoredContent, Hash> contents_;
+    std::unordered_set<std::uint64_t> sizes_;
+};
+
+// A file that was read whole. It has one name, no holes and no extended attributes.
+struct LoadedFile {
+    std::string name;
+    struct stat status{};
+    std::shared_ptr<FileContent> content;
+};
+
+// Where the contents of some files go: those that are new, and for each file that is not empty the
+// place of its content.
+struct PlacedFiles {
+    struct InStream {
+        std::uint64_t ino, address, size;
+    };
+    struct InText {
+        std::uint64_t ino, number;
+    };
+
+    Contents new_in_stream, new_in_text;
+    std::vector<InStream> in_stream;
+    std::vector<InText> in_text;
+    std::vector<std::uint64_t> binary;  // inode numbers; empty unless text has files of its own
+    std::uint64_t num_duplicates = 0;
+};
+
+struct NextPlaces {
+    std::uint64_t ino, address;
+    std::optional<std::uint64_t> text_file;  // none: all goes to the stream
+};
+
+// Adds the new contents to `known`.
+PlacedFiles place_files(const std::vector<LoadedFile>& files, NextPlaces next,
+                        KnownContents& known);
+
+}  // namespace gompfs

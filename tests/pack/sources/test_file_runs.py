@@ -1,0 +1,161 @@
+"""Files that come in runs are stored as files that come one by one; the contents of files in memory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gompfs._native.sources import Contents, FileLoader, KnownContents, LoadedFiles, OpenDirectory
+from gompfs.engine import select_engine
+from gompfs.grammar import PROBE_SIZE
+from gompfs.options import PackOptions
+from gompfs.pack import add_to_archive, open_source, pack_archive
+from gompfs.pack.sources import SourceEntry
+from gompfs.pack.sources.directory import DirectorySource
+from gompfs.pack.sources.file_run import FileRun
+
+TEXT = b"some words of a text\n"
+
+
+def load(folder: Path, *names: str) -> LoadedFiles:
+    """Returns files of a folder that can be in one run."""
+    loader = FileLoader(4 << 20, 64 << 20, 2, [])
+    announced = loader.load(OpenDirectory(os.open(folder, os.O_RDONLY)), [name.encode() for name in names])
+    taken = announced.take()
+    assert isinstance(taken, LoadedFiles)
+    assert announced.take() is None
+    return taken
+
+
+def contents_of(files: LoadedFiles) -> Contents:
+    """Returns the contents of files that are all different."""
+    return KnownContents().place(files, 1, 0, None).new_in_stream
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree of more files than are flushed to the index at once, some of which cannot be in a run."""
+    root = tmp_path / "tree"
+    for folder in ("", "directory", "directory/below", "other"):
+        (root / folder).mkdir(exist_ok=True)
+        for number in range(1100):
+            content = TEXT * (number % 40) if number % 3 else os.urandom(number)
+            (root / folder / f"{number:04}").write_bytes(content)
+        os.link(root / folder / "0500", root / folder / "0500-link")
+        os.truncate(root / folder / "0600", 1 << 20)
+        (root / folder / "0700-link").symlink_to("0700")
+        os.mkfifo(root / folder / "0800-fifo")
+    (root / "large").write_bytes(TEXT * 300_000)
+    (root / "large-again").write_bytes(TEXT * 300_000)
+    return root
+
+
+OPTIONS = {
+    "default": PackOptions(),
+    "no-stats": PackOptions(stats=False),
+    "grammar": PackOptions(version=1, words="letters"),
+    "parts": PackOptions(part_size=100_000, stats=False),
+    "values": PackOptions(owner=5, group=6, mtime_ns=-7),
+}
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+def test_the_same_bytes_as_one_by_one(
+    tree: Path, tmp_path: Path, options: PackOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = select_engine("cpu")
+    assert any(isinstance(item, FileRun) for item in open_source(tree).items())
+    report = pack_archive([open_source(tree)], tmp_path / "runs", options, engine=engine)
+    in_runs = DirectorySource.items
+
+    def one_by_one(self: DirectorySource) -> Iterator[SourceEntry]:
+        for item in in_runs(self):
+            if isinstance(item, FileRun):
+                yield from item.entries()
+            else:
+                yield item
+
+    monkeypatch.setattr(DirectorySource, "items", one_by_one)
+    expected = pack_archive([open_source(tree)], tmp_path / "single", options, engine=engine)
+    assert (tmp_path / "runs").read_bytes() == (tmp_path / "single").read_bytes()
+    assert (report.num_entries, report.size, report.num_duplicates) == (
+        expected.num_entries,
+        expected.size,
+        expected.num_duplicates,
+    )
+
+
+def test_a_file_in_a_run_cannot_replace_a_directory(tmp_path: Path) -> None:
+    for tree, path in (("old", "a/b/c"), ("new", "a/b")):
+        (tmp_path / tree / path).parent.mkdir(parents=True)
+        (tmp_path / tree / path).write_text("x")
+    engine = select_engine("cpu")
+    pack_archive([open_source(tmp_path / "old")], tmp_path / "archive", PackOptions(), engine=engine)
+    with pytest.raises(Exception, match="a/b: the archive has a directory at this path"):
+        add_to_archive(tmp_path / "archive", [open_source(tmp_path / "new")], PackOptions(), engine=engine)
+
+
+def test_a_run_ends_at_4_mib(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}").write_bytes(bytes(1_500_000))
+    runs = [item for item in open_source(tmp_path).items() if isinstance(item, FileRun)]
+    assert [(len(run.files), run.files.size) for run in runs] == [(3, 4_500_000), (2, 3_000_000)]
+
+
+def test_split_off(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text(name * ord(name))
+    files = load(tmp_path, *"abcd")
+    rest = files.split_off(3)
+    assert [(len(part), part.size) for part in (files, rest)] == [(3, 97 + 98 + 99), (1, 100)]
+    assert [name for name, *_ in rest.describe()] == [b"d"]
+    assert len(files.split_off(3)) == 0
+
+
+def test_contents_are_copied_from_any_offset(tmp_path: Path) -> None:
+    pieces = [os.urandom(size) for size in (3, 1, 700, 2)]
+    for number, piece in enumerate(pieces):
+        (tmp_path / str(number)).write_bytes(piece)
+    contents = contents_of(load(tmp_path, *"0123"))
+    expected = b"".join(pieces)
+    assert (len(contents), contents.size) == (4, len(expected))
+    for offset in range(len(expected) + 1):
+        for size in (0, 1, 2, 5, len(expected) - offset):
+            out = bytearray(min(size, len(expected) - offset))
+            contents.copy(offset, memoryview(out))
+            assert out == expected[offset : offset + len(out)]
+    for offset, size in ((len(expected), 1), (len(expected) + 1, 0), (2, len(expected) - 1)):
+        with pytest.raises(IndexError):
+            contents.copy(offset, memoryview(bytearray(size)))
+
+
+def test_text_has_no_nul_near_its_beginning(tmp_path: Path) -> None:
+    for name, nul in (("a", PROBE_SIZE - 1), ("b", PROBE_SIZE), ("c", 0)):
+        (tmp_path / name).write_bytes(b"x" * nul + b"\0" + name.encode() * PROBE_SIZE)
+    (tmp_path / "d").touch()
+    placed = KnownContents().place(load(tmp_path, *"abcd"), 10, 1000, 20)
+    size = 2 * PROBE_SIZE
+    assert placed.in_stream == [(10, 1000, size), (12, 1000 + size, PROBE_SIZE + 1)]
+    assert placed.in_text == [(11, 20)]
+    assert placed.binary == [10, 12]
+    assert (len(placed.new_in_stream), len(placed.new_in_text), placed.num_duplicates) == (2, 1, 0)
+
+
+def test_equal_contents_are_placed_once(tmp_path: Path) -> None:
+    for name, content in zip("abcd", ("one", "two", "one", "known"), strict=True):
+        (tmp_path / name).write_text(content)
+    known = KnownContents()
+    assert not known.has_size(5)
+    known.add(5, hashlib.sha256(b"known").digest(), False, 77)
+    placed = known.place(load(tmp_path, *"abcd"), 1, 100, None)
+    assert placed.in_stream == [(1, 100, 3), (2, 103, 3), (3, 100, 3), (4, 77, 5)]
+    assert (placed.new_in_stream.size, placed.num_duplicates, placed.binary) == (6, 2, [])
+    assert known.find(3, hashlib.sha256(b"two").digest()) == (False, 103)
+    assert known.find(4, hashlib.sha256(b"two").digest()) is None
+    assert known.has_size(5)
+    with pytest.raises(ValueError, match="32 bytes"):
+        known.find(3, b"short")

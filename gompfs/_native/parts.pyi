@@ -117,5 +117,8 @@ class PartsBuilder:
     def word_section(self) -> bytes:
         """Returns the section `words`; empty if no parts share words."""
 
-    def next_parts(self) -> list[tuple[bytes, list[bytes]]]:
-        """Returns head and blocks of the next parts; empty after the last one. A part without a head has b""."""
+    def next_parts(self) -> list[tuple[bytes, list[tuple[bytes, int, int]]]]:
+        """Returns the head of each of the next parts, and its blocks with codecs and uncompressed sizes.
+
+        Returns an empty list after the last part. A part without a head has b"".
+        """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -72,9 +71,8 @@ class BlockHeader(NamedTuple):
         return BLOCK_HEADER_SIZE + self.payload_size
 
 
-@dataclass(frozen=True)
-class EncodedBlock:
-    """A block ready to be written; `data` is its header and payload."""
+class EncodedBlock(NamedTuple):
+    """A block ready to be written; `data` is its header and payload. A NamedTuple, since packing makes many."""
 
     data: bytes
     codec: Codec

@@ -29,13 +29,18 @@ class BlockWriter:
         self.digest = xxh3_128()
 
     def write(self, blocks: Sequence[EncodedBlock]) -> list[WrittenBlock]:
-        """Write blocks, each aligned to BLOCK_ALIGNMENT."""
+        """Write blocks, each aligned to BLOCK_ALIGNMENT, in one piece."""
         written = []
+        pieces: list[bytes] = []
+        archive_offset = self.archive_offset
         for block in blocks:
-            self.pad(BLOCK_ALIGNMENT)
-            written.append(WrittenBlock(self.archive_offset, block.compressed_size, int(block.codec)))
-            self.digest.update(block.data[:BLOCK_HEADER_SIZE])
-            self._write(block.data)
+            padding = -archive_offset % BLOCK_ALIGNMENT
+            pieces += (bytes(padding), block.data)
+            archive_offset += padding
+            written.append(WrittenBlock(archive_offset, len(block.data), int(block.codec)))
+            archive_offset += len(block.data)
+        self.digest.update(b"".join([block.data[:BLOCK_HEADER_SIZE] for block in blocks]))
+        self._write(b"".join(pieces))
         return written
 
     def pad(self, alignment: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gompfs._native.parts import PartsBuilder
-from gompfs.codec import EncodedBlock
+from gompfs.codec import Codec, EncodedBlock
 from gompfs.codec.block import parse_block_header
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
@@ -97,7 +97,8 @@ class TextParts:
         while parts := self._native.next_parts():
             for head, blocks in parts:
                 kind = PartKind.GRAMMAR if head else PartKind.TEXT
-                yield kind, next(sizes), _encoded(head) if head else None, [_encoded(block) for block in blocks]
+                encoded = [EncodedBlock(block, Codec(codec), size) for block, codec, size in blocks]
+                yield kind, next(sizes), _encoded(head) if head else None, encoded
 
     def word_section(self) -> bytes:
         """Returns the words and separators that several parts use, as the section `words`."""

@@ -9,6 +9,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/block_facts.h"
 #include "bindings/block_views.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
@@ -22,12 +23,6 @@ using namespace nb::literals;
 
 namespace gompfs {
 namespace {
-
-nb::tuple with_facts(nb::bytes block) {
-    const BlockFacts facts =
-        read_facts(Bytes(static_cast<const std::uint8_t*>(block.data()), block.size()));
-    return nb::make_tuple(block, facts.codec, facts.uncompressed_size);
-}
 
 nb::list encode(nb::handle stream, std::size_t block_size, Codec codec, int level,
                 bool dependency_elimination, unsigned num_threads, int group_size_log2,

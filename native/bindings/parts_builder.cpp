@@ -12,6 +12,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bindings.h"
+#include "bindings/block_facts.h"
 #include "bindings/buffer_view.h"
 #include "bindings/interruptible.h"
 #include "common/contents.h"
@@ -75,7 +76,8 @@ nb::list pieces(const PartsBuilder& builder) {
     return result;
 }
 
-// The next parts as tuples (head, blocks), with an empty head for a part without one.
+// The next parts as tuples (head, blocks), with an empty head for a part without one, and blocks as
+// with_facts returns them.
 nb::list next_parts(PartsBuilder& builder) {
     std::vector<EncodedPart> parts;
     run_interruptibly([&] { parts = builder.next_parts(); });
@@ -83,7 +85,7 @@ nb::list next_parts(PartsBuilder& builder) {
     for (const EncodedPart& part : parts) {
         nb::list blocks;
         for (const std::vector<std::uint8_t>& block : part.blocks) {
-            blocks.append(to_bytes(block));
+            blocks.append(with_facts(to_bytes(block)));
         }
         result.append(nb::make_tuple(to_bytes(part.head), blocks));
     }

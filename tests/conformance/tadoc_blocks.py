@@ -75,7 +75,7 @@ def packed_parts(
     builder.finish()
     parts = []
     while more := builder.next_parts():
-        parts += more
+        parts += [(head, [block for block, _, _ in blocks]) for head, blocks in more]
     assert all(head for head, _ in parts), "a part is not stored as a grammar"
     return parts, builder.word_section()
 

@@ -66,7 +66,7 @@ def build(
     builder.finish()
     parts = []
     while some := builder.next_parts():
-        parts += some
+        parts += [(head, [block for block, _, _ in blocks]) for head, blocks in some]
     built = Built(files, word_rule, block_size, builder.part_sizes(), builder.word_section(), parts)
     built.pieces = [[] for _ in parts]
     contents = [bytearray() for _ in files]

@@ -103,7 +103,7 @@ CALLS = [
     ("pack new", "write", "", 3),
     ("pack new", "fsync", "", 1),
     ("pack new", "link", "b.gomp", 2),
-    ("add", "write", "", 4),
+    ("add", "write", "", 3),
     ("add", "fsync", "", 2),
     ("add", "ftruncate", "", 2),
     ("stats", "write", "", 2),

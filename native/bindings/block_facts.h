@@ -1,0 +1,19 @@
+// Encoded blocks as Python takes them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+#include "codec/block_batch.h"
+
+namespace gompfs {
+
+// (block, codec, uncompressed size), for a block with a valid header.
+inline nanobind::tuple with_facts(nanobind::bytes block) {
+    const BlockFacts facts =
+        read_facts(Bytes(static_cast<const std::uint8_t*>(block.data()), block.size()));
+    return nanobind::make_tuple(block, facts.codec, facts.uncompressed_size);
+}
+
+}  // namespace gompfs

@@ -1,5 +1,6 @@
 """Local files and directories, for packing (native/sources)."""
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 _Status: TypeAlias = tuple[int, int, int, int, int, int, int, int]
@@ -108,6 +109,33 @@ class AnnouncedDirectory:
 
         A kind is 0 for a directory, 1 for a regular file and 2 for anything else.
         """
+
+class TreeContent:
+    """The regular files below a directory, as if their contents were one file.
+
+    They come depth first, the names of each directory in byte order, and only under the first name of each file. What
+    cannot be read is left out.
+    """
+
+    size: int
+    """The size of all files in bytes, as it was during the walk."""
+
+    def __init__(
+        self,
+        root: bytes,
+        one_file_system: bool,
+        skipped: list[tuple[int, int]],
+        excludes: Callable[[bytes, bool], bool] | None,
+        max_threads: int,
+    ) -> None:
+        """Walks the tree. With `one_file_system`, directories of other file systems are empty.
+
+        Leaves out files with a device and inode number in `skipped`, and entries for which `excludes(path,
+        is_directory)` is true.
+        """
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Returns a range of the content, without bytes that cannot be read any more. Raises IndexError."""
 
 class FileLoader:
     """Opens, reads and lists files ahead of a thread that walks a tree. Results can be taken in any order."""

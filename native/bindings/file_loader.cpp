@@ -37,19 +37,17 @@ std::string as_string(nb::handle name) {
     return {bytes.c_str(), bytes.size()};
 }
 
-using Inode = std::pair<dev_t, ino_t>;
-
 struct FileLoader {
     std::shared_ptr<TasksAhead> tasks;
     std::uint64_t max_file_size;
-    std::shared_ptr<const std::vector<Inode>> skipped;
+    std::shared_ptr<const std::vector<InodeNumber>> skipped;
 };
 
 // Files of a directory, of which those from `next` on have not been taken.
 struct AnnouncedFiles {
     std::shared_ptr<TasksAhead> tasks;
     std::vector<std::shared_ptr<FileTask>> files;
-    std::shared_ptr<const std::vector<Inode>> skipped;
+    std::shared_ptr<const std::vector<InodeNumber>> skipped;
     std::size_t next = 0;
 };
 using AnnouncedDirectory = Announced<DirectoryTask>;
@@ -72,12 +70,12 @@ AnnouncedDirectory list(const FileLoader& loader, std::optional<OpenDirectory> p
 }
 
 // Whether there is nothing more to know of a file than what a LoadedFile says.
-bool is_plain(const LocalFile& file, const std::vector<Inode>& skipped) {
+bool is_plain(const LocalFile& file, const std::vector<InodeNumber>& skipped) {
     constexpr auto kMaxSeconds = std::numeric_limits<std::int64_t>::max() / 1'000'000'000;
     const struct stat& status = file.status;
     return file.content && !file.has_xattrs && !file.has_changed &&
            status.st_mtim.tv_sec > -kMaxSeconds && status.st_mtim.tv_sec < kMaxSeconds &&
-           std::find(skipped.begin(), skipped.end(), Inode(status.st_dev, status.st_ino)) ==
+           std::find(skipped.begin(), skipped.end(), InodeNumber(status.st_dev, status.st_ino)) ==
                skipped.end();
 }
 
@@ -151,10 +149,10 @@ void bind_file_loader(nb::module_& sources) {
         .def(
             "__init__",
             [](FileLoader* self, std::uint64_t max_file_size, std::uint64_t capacity,
-               unsigned max_threads, std::vector<Inode> skipped) {
-                new (self)
-                    FileLoader{make_tasks({capacity, max_threads}), max_file_size,
-                               std::make_shared<const std::vector<Inode>>(std::move(skipped))};
+               unsigned max_threads, std::vector<InodeNumber> skipped) {
+                new (self) FileLoader{
+                    make_tasks({capacity, max_threads}), max_file_size,
+                    std::make_shared<const std::vector<InodeNumber>>(std::move(skipped))};
             },
             "max_file_size"_a, "capacity"_a, "max_threads"_a, "skipped"_a)
         .def("load", &load, "directory"_a, "names"_a)

@@ -10,12 +10,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/descriptor.h"
 #include "common/file_content.h"
 
 namespace gompfs {
+
+// What identifies a file while it exists.
+using InodeNumber = std::pair<dev_t, ino_t>;
 
 // A file that was opened. `content` is there if the file is regular, has one name and no holes, is
 // small enough, and was read completely. The file is closed if there is nothing more to read.

@@ -99,9 +99,9 @@ class SourceEntry:
 
 
 class FileContent(NamedTuple):
-    """The content of a regular file, without its entry.
+    """The content of a regular file, or of several joined, without their entries.
 
-    `read_at` takes a file_offset and a size. It returns fewer bytes if the file has shrunk or cannot be read.
+    `read_at` takes a file_offset and a size. It returns fewer bytes if a file has shrunk or cannot be read.
     """
 
     size: int
@@ -135,7 +135,7 @@ class Source(Protocol):
     def files(self) -> Iterator[FileContent] | None:
         """Returns the contents of the regular files, or None for a source that can only be read once.
 
-        Their sizes add up to `total_size`, unless files change.
+        Several files may be joined, in their order. Their sizes add up to `total_size`, unless files change.
         """
 
 

@@ -25,16 +25,23 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from gompfs._native.sources import AnnouncedDirectory, AnnouncedFiles, FileLoader, LoadedFiles, OpenDirectory
+from gompfs._native.sources import (
+    AnnouncedDirectory,
+    AnnouncedFiles,
+    FileLoader,
+    LoadedFiles,
+    OpenDirectory,
+    TreeContent,
+)
 from gompfs.errors import PackError, display_path
 from gompfs.pack.sources.base import FileContent, Source, SourceEntry
 from gompfs.pack.sources.exclude import ExcludeRules
 from gompfs.pack.sources.file_run import FileRun
-from gompfs.pack.sources.local_contents import file_content, files_below
 from gompfs.pack.sources.local_file import (
     MAX_WHOLE_SIZE,
     OPEN_FLAGS,
     LocalFileEntry,
+    file_content,
     find_data_ranges,
     read_xattrs,
 )
@@ -237,18 +244,26 @@ class DirectorySource(_LocalSource):
         super().__init__(root, skip_unreadable)
         self._rules = rules or ExcludeRules()
         self._one_file_system = one_file_system
-        self._total_size: int | None = None
+        self._content: tuple[frozenset[tuple[int, int]], TreeContent] | None = None
 
     @property
     def total_size(self) -> int | None:
         """The total size of the regular files. The first access walks the tree."""
-        if self._total_size is None:
-            self._total_size = sum(file.size for file in self.files())
-        return self._total_size
+        return self._tree_content().size
 
     def files(self) -> Iterator[FileContent]:
         """See Source.files."""
-        return files_below(self._root, self._rules, self.skip_inodes, one_file_system=self._one_file_system)
+        content = self._tree_content()
+        yield FileContent(content.size, content.read)
+
+    def _tree_content(self) -> TreeContent:
+        """Walks the tree, again if other files are to be left out than the last time."""
+        skipped = frozenset(self.skip_inodes)
+        if self._content is None or self._content[0] != skipped:
+            excludes = self._rules.excludes if self._rules else None
+            how = self._one_file_system, sorted(skipped), excludes, _MAX_THREADS
+            self._content = skipped, TreeContent(self._root, *how)
+        return self._content[1]
 
     def entries(self) -> Iterator[SourceEntry]:
         """Yield the root first, then the tree. Raises PackError for an entry that cannot be read."""

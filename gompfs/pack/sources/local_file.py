@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from dataclasses import dataclass, field
+from functools import partial
 
 from gompfs.errors import PackError, UnreadableFileError, display_path
-from gompfs.pack.sources.base import SourceEntry
+from gompfs.pack.sources.base import FileContent, SourceEntry
 
-__all__ = ["MAX_WHOLE_SIZE", "OPEN_FLAGS", "LocalFileEntry", "find_data_ranges", "read_xattrs"]
+__all__ = ["MAX_WHOLE_SIZE", "OPEN_FLAGS", "LocalFileEntry", "file_content", "find_data_ranges", "read_xattrs"]
 
 MAX_WHOLE_SIZE = 4 << 20
 """Files of up to this size are read whole."""
@@ -93,6 +95,24 @@ class LocalFileEntry(SourceEntry):
             self.has_changed = now.st_mtime_ns != self.mtime_ns or now.st_size != self.size
         if self.was_read and self.has_changed:
             self._warn("file changed as we read it")
+
+
+def file_content(path: bytes, size: int) -> FileContent:
+    """Returns the content of a regular file, without what cannot be read: only its entry says what is wrong."""
+    return FileContent(size, partial(_read, path))
+
+
+def _read(path: bytes, file_offset: int, size: int) -> bytes:
+    try:
+        descriptor = os.open(path, OPEN_FLAGS)
+    except OSError:
+        return b""
+    try:
+        return os.pread(descriptor, size, file_offset) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def find_data_ranges(descriptor: int, status: os.stat_result) -> list[tuple[int, int]] | None:

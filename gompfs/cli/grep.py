@@ -6,19 +6,18 @@ import os
 import stat
 import sys
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gompfs.cli.application import print_error
 from gompfs.cli.grep_options import grep_options, patterns_of, query_of
+from gompfs.cli.grep_targets import Target, names_target, target_of
 from gompfs.cli.parameters import opened
-from gompfs.errors import GompfsError, MountError, display_path
-from gompfs.format import SUPERBLOCK_MAGIC
+from gompfs.errors import GompfsError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.mount.system.mount_table import MountEntry
     from gompfs.search import SearchQuery, SearchTotals
 
 _EXIT_NO_MATCH = 1
@@ -48,16 +47,6 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
     ctx.exit(status)
 
 
-class _Target(NamedTuple):
-    """An archive to search, as the user named it: by its path, or by a path in a mount of it."""
-
-    name: str
-    archive: str
-    path: str = ""
-    """The path in the archive."""
-    is_mounted: bool = False
-
-
 class _Grep:
     """One run of the command."""
 
@@ -73,9 +62,9 @@ class _Grep:
             self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
         if not rest:
             raise click.UsageError("Missing argument 'ARCHIVE...'.")
-        self._targets = [_target(rest.pop(0))]
-        while rest and (_is_archive(rest[0]) or _mount_of(rest[0]) is not None):
-            self._targets.append(_target(rest.pop(0)))
+        self._targets = [target_of(rest.pop(0))]
+        while rest and names_target(rest[0]):
+            self._targets.append(target_of(rest.pop(0)))
         self._paths = rest
         self._output = sys.stdout.buffer
         self._has_printed = self._has_errors = False
@@ -98,7 +87,7 @@ class _Grep:
             return 0 if self._has_printed else _EXIT_NO_MATCH
         return 0 if totals.files_with_matches else _EXIT_NO_MATCH
 
-    def _search(self, archive: Archive, target: _Target) -> SearchTotals:
+    def _search(self, archive: Archive, target: Target) -> SearchTotals:
         from gompfs.search import ArchiveSearch, SearchTotals
 
         roots = self._roots(archive, target)
@@ -122,15 +111,16 @@ class _Grep:
             self._has_errors = True
         return search.totals
 
-    def _roots(self, archive: Archive, target: _Target) -> list[tuple[bytes, int]]:
+    def _roots(self, archive: Archive, target: Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""
-        is_named = target.is_mounted or len(self._targets) > 1
+        is_named = target.mountpoint is not None or len(self._targets) > 1
         prefix = [os.fsencode(target.name).rstrip(b"/")] if is_named else []
+        base = os.fsdecode(target.path_in(archive))
         roots = []
         for path in self._paths or [""]:
             parts = [part for part in os.fsencode(path).split(b"/") if part not in (b"", b".")]
             try:
-                ino = archive.resolve(os.path.join(target.path, path), follow=True).ino
+                ino = archive.resolve(os.path.join(base, path), follow=True).ino
                 roots.append((b"/".join([*prefix, *parts]), ino))
             except GompfsError as error:
                 print_error(str(error))
@@ -150,36 +140,6 @@ class _Grep:
                     f"{totals.skipped_bytes} bytes skipped\n{seconds:.6f} seconds\n"
                 ).encode()
             )
-
-
-def _target(name: str) -> _Target:
-    """Returns what an argument names. Raises MountError."""
-    mount = None if _is_archive(name) else _mount_of(name)
-    if mount is None:
-        return _Target(name, name)
-    if not _is_archive(mount.source):
-        raise MountError(f"{display_path(name)} is in a mount of several archives, or of one that was removed")
-    path = os.path.relpath(os.path.abspath(name), mount.mountpoint)
-    return _Target(name, mount.source, "" if path == "." else path, is_mounted=True)
-
-
-def _mount_of(path: str) -> MountEntry | None:
-    """Returns the mount of gompfs that a path is in; None if there is none."""
-    from gompfs.mount.system.mount_table import read_mount_table
-
-    absolute = os.path.join(os.path.abspath(path), "")
-    inside = [entry for entry in read_mount_table() if absolute.startswith(os.path.join(entry.mountpoint, ""))]
-    innermost = max(inside, key=lambda entry: len(entry.mountpoint), default=None)
-    return innermost if innermost is not None and innermost.is_gompfs else None
-
-
-def _is_archive(path: str) -> bool:
-    """Returns whether a local file begins as archives do."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC
-    except OSError:
-        return False
 
 
 def _separator(query: SearchQuery) -> bytes:

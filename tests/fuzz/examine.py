@@ -107,6 +107,7 @@ class Examination:
             ("stats wordcount", self._count_words),
             ("stats sequence_count", self._count_sequences),
             (f"stats {statistic}", lambda: self._say("stats", statistic)),
+            ("stats overlap", lambda: self._say("stats", "overlap", __file__, "--n", str(rng.randrange(1, 5)))),
             ("stats --file", lambda: self._count_in_file(rng)),
             ("mount", self._mount),
         ]

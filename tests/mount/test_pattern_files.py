@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tree_helpers import pack
+
+from gompfs.cli.grep_targets import target_of
+from gompfs.errors import MountError
+from gompfs.mount.system import mount_table  # noqa: F401  target_of imports it, which another user may not
+
+if TYPE_CHECKING:
+    from conftest import Mount
 
 FUSE_APIS = ("low", "high")
 
@@ -59,3 +70,75 @@ def test_the_command_on_mounted_paths(mounted: Path, gompfs_command: Callable[..
     assert gompfs_command("grep", "foo", mounted / "b").stdout == "foo\n"
     assert gompfs_command("grep", "foo", mounted / "c").returncode == 1
     assert gompfs_command("grep", "foo", mounted / "none").returncode == 2
+
+
+def test_the_command_follows_symlinks_to_mounts(
+    mounted: Path, tmp_path: Path, gompfs_command: Callable[..., object]
+) -> None:
+    (tmp_path / "link").symlink_to(mounted / "a")
+    assert gompfs_command("grep", "foo/", tmp_path / "link").stdout == f"{tmp_path}/link/one:foo/bar 100%\n"
+
+
+@pytest.mark.parametrize("stats", ["hidden", "off"])
+def test_the_command_on_a_mount_of_a_directory(
+    archive: Path, mount: Callable[..., Mount], gompfs_command: Callable[..., object], stats: str
+) -> None:
+    shown = mount(archive, "subdir=a", f"stats={stats}", "uid=12", "umask=077")
+    assert gompfs_command("grep", "-n", "foo/", shown.path).stdout == f"{shown.path}/one:3:foo/bar 100%\n"
+    assert gompfs_command("grep", "-n", "foo/", shown.path, "one").stdout == "3:foo/bar 100%\n"
+    assert gompfs_command("grep", "-n", "foo/", shown / "one").stdout == "3:foo/bar 100%\n"
+    assert gompfs_command("grep", "foo", shown / "b").returncode == 2
+
+
+def test_the_command_on_archives_that_change(
+    archive: Path, tmp_path: Path, mount: Callable[..., Mount], gompfs_command: Callable[..., object]
+) -> None:
+    changing = tmp_path / "changing.gomp"
+    shutil.copy(archive, changing)
+    fixed, following = mount(changing), mount(changing, "follow")
+    (tmp_path / "more" / "a").mkdir(parents=True)
+    (tmp_path / "more" / "a" / "two").write_text("foo two\n")
+    assert gompfs_command("add", tmp_path / "more", changing).returncode == 0
+    deadline = time.monotonic() + 20
+    while not (following / "a/two").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for path in (following.path, following / "a"):
+        assert f"{following.path}/a/two:foo two\n" in gompfs_command("grep", "foo", path).stdout
+    done = gompfs_command("grep", "foo", fixed / "a")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the mount does not show what" in done.stderr
+
+
+def error_as_nobody(path: Path) -> str:
+    """Returns why a path in a mount cannot be searched by another user; "" if it can be."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        message = "it ended"
+        try:
+            os.setresuid(65534, 65534, 65534)
+            message = target_of(str(path)).name.removeprefix(str(path))
+        except MountError as error:
+            message = str(error)
+        finally:
+            os.write(writer, message.encode())
+            os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        message = answer.read()
+    os.waitpid(child, 0)
+    return message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
+def test_the_command_needs_the_permission_to_read_the_archive(archive: Path, mount: Callable[..., Mount]) -> None:
+    """What may be read in the mount does not matter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:  # whose parents every user may enter
+        os.chmod(directory, 0o755)
+        copy = Path(shutil.copy(archive, directory))
+        shown = mount(copy, "allow_other", path=Path(directory, "mnt"))
+        os.chmod(copy, 0o644)
+        assert error_as_nobody(shown / "b") == ""
+        os.chmod(copy, 0o600)
+        assert f"is in a mount of {copy}, which you may not read" in error_as_nobody(shown / "b")
+        shown.clean_up()

@@ -1,0 +1,121 @@
+"""What `gompfs grep` searches: archives, named by their paths or by paths in mounts of them.
+
+For a path in a mount, the archive is opened, not the daemon asked. So the kernel checks that the user may read the
+archive, and with it all of its files. The inode numbers in the mount say what the path is in the archive, whatever
+directory of the archive the mount shows.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from gompfs.errors import GompfsError, MountError, display_path
+from gompfs.format import SUPERBLOCK_MAGIC
+from gompfs.model import MAX_INO, ROOT_INO
+
+if TYPE_CHECKING:
+    from gompfs.archive import Archive
+    from gompfs.mount.system.mount_table import MountEntry
+
+
+class Target(NamedTuple):
+    """An archive to search, as the user named it."""
+
+    name: str
+    archive: str
+    mountpoint: str | None = None
+    """If `name` is a path in a mount: where that is mounted."""
+
+    def path_in(self, archive: Archive) -> bytes:
+        """Returns the path in the archive that is searched. Raises MountError, OSError."""
+        if self.mountpoint is None:
+            return b""
+        if os.path.samefile(self.name, self.mountpoint):
+            return archive.path_of(_shown_root(archive, self.mountpoint))
+        status = os.stat(self.name)
+        ino = _archive_ino(status.st_ino)
+        if not _is_inode(archive, ino, status):
+            raise _shows_another(self.name, archive)
+        return archive.path_of(ino)
+
+
+def target_of(name: str) -> Target:
+    """Returns what an argument names. Raises MountError."""
+    mount = None if is_archive(name) else _mount_of(name)
+    if mount is None:
+        return Target(name, name)
+    if os.path.exists(mount.source) and not os.access(mount.source, os.R_OK):
+        raise MountError(
+            f"{display_path(name)} is in a mount of {display_path(mount.source)}, which you may not read; "
+            "what you may read in the mount can be searched with rg or grep -r"
+        )
+    if not is_archive(mount.source):
+        raise MountError(f"{display_path(name)} is in a mount of several archives, or of one that was removed")
+    return Target(name, mount.source, mount.mountpoint)
+
+
+def names_target(path: str) -> bool:
+    """Returns whether a path is that of an archive, or in a mount of one."""
+    return is_archive(path) or _mount_of(path) is not None
+
+
+def is_archive(path: str) -> bool:
+    """Returns whether a local file begins as archives do."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(SUPERBLOCK_MAGIC)) == SUPERBLOCK_MAGIC
+    except OSError:
+        return False
+
+
+def _mount_of(path: str) -> MountEntry | None:
+    """Returns the mount of gompfs that a path is in; None if there is none."""
+    from gompfs.mount.system.mount_table import read_mount_table
+
+    real = os.path.join(os.path.realpath(path), "")
+    inside = [entry for entry in read_mount_table() if real.startswith(os.path.join(entry.mountpoint, ""))]
+    innermost = max(inside, key=lambda entry: len(entry.mountpoint), default=None)
+    return innermost if innermost is not None and innermost.is_gompfs else None
+
+
+def _archive_ino(ino: int) -> int:
+    """Returns the inode number in the archive. With `-o follow`, the upper bits are the number of the snapshot."""
+    from gompfs._native.fuse import SNAPSHOT_SHIFT
+
+    return ino if ino >= MAX_INO else ino & ((1 << SNAPSHOT_SHIFT) - 1)
+
+
+def _is_inode(archive: Archive, ino: int, status: os.stat_result) -> bool:
+    """Returns whether the archive has a file or directory of a mount. Owner and mode may be those of the mount."""
+    try:
+        inode = archive.inode(ino)
+    except GompfsError:
+        return False
+    shown = (stat.S_IFMT(status.st_mode), status.st_mtime_ns)
+    return shown == (stat.S_IFMT(inode.mode), inode.mtime_ns)
+
+
+def _shown_root(archive: Archive, mountpoint: str) -> int:
+    """Returns the inode number of the directory that a mount shows as its root, where it has the number ROOT_INO.
+
+    It is the one with the same entries. Raises MountError if there is none.
+    """
+    with os.scandir(os.fsencode(mountpoint)) as scan:
+        entries = {entry.name: entry.inode() for entry in scan}
+    shown = {name: _archive_ino(ino) for name, ino in entries.items() if ino < MAX_INO}
+    for ino in (ROOT_INO, *_parents(archive, shown)):
+        if {entry.name: entry.inode.ino for entry in archive.index.directory(ino)} == shown:
+            return ino
+    raise _shows_another(mountpoint, archive)
+
+
+def _parents(archive: Archive, shown: dict[bytes, int]) -> set[int]:
+    """Returns the directories that one of some entries may be in: one, unless these are hard links."""
+    found = map(archive.index.name_of, shown.values())
+    return {parent_and_name[0] for parent_and_name in found if parent_and_name is not None}
+
+
+def _shows_another(path: str, archive: Archive) -> MountError:
+    return MountError(f"{display_path(path)}: the mount does not show what {display_path(archive.path)} now has")

@@ -17,7 +17,8 @@ _INCHES = (8.0, 5.0)
 _DOTS_PER_INCH = 150
 _CHARACTERS_OF_A_LINE = 105
 _MARKERS = "os^vD*Xp<>Ph"
-_INCHES_OF_POINTS = (10.0, 5.0)  # with room for the legend beside them
+_WIDER_INCHES = (10.0, 5.0)  # with room for the legend beside the plot
+_MOST_INSIDE = 4  # series whose legend is in the plot; that of more is beside it
 _ROOM_FOR_BARS = 0.8  # fraction of the distance between two rows
 
 
@@ -42,16 +43,20 @@ def save_plots(report: Report, folder: Path, caption: str) -> list[Path]:
 def _save(report: Report, plot: Plot, folder: Path, caption: str) -> Path:
     from matplotlib.figure import Figure  # may not be installed
 
-    figure = Figure(figsize=_INCHES_OF_POINTS if plot.kind == "points" else _INCHES, layout="constrained")
+    is_wider = plot.kind == "points" or len(plot.columns) > _MOST_INSIDE
+    figure = Figure(figsize=_WIDER_INCHES if is_wider else _INCHES, layout="constrained")
     axes = figure.add_subplot()
     series = {column: [_number(values[report.columns.index(column)]) for _, values in report.rows]
               for column in plot.columns}  # fmt: skip
     names = [name for name, _ in report.rows]
     if plot.kind == "points":
         _draw_points(axes, names, *series.values())
-        figure.legend(loc="outside right upper", fontsize=8)
     else:
         _draw_rows(axes, names, series, bars=plot.kind == "bars")
+    if is_wider:
+        figure.legend(loc="outside right upper", fontsize=8)
+    elif len(series) > 1:
+        axes.legend(fontsize=8)
     axes.set_xlabel(plot.x_label)
     axes.set_ylabel(plot.y_label)
     axes.grid(axis="y", alpha=0.3)
@@ -69,8 +74,6 @@ def _draw_rows(axes: Any, names: list[str], series: dict[str, list[float]], *, b
     long_names = sum(map(len, names)) > _CHARACTERS_OF_A_LINE * 3 // 4
     axes.set_xticks(range(len(names)), names, rotation=30 if long_names else 0, ha="right" if long_names else "center")
     axes.set_ylim(bottom=0)
-    if len(series) > 1:
-        axes.legend(fontsize=8)
 
 
 def _draw_points(axes: Any, names: list[str], xs: list[float], ys: list[float]) -> None:

@@ -23,13 +23,14 @@ struct Symbols {
     std::vector<CodedSequence> sequences;
 };
 
-// An offset repeats only one of the same row of sequences, as a row is decoded at once.
+// An offset repeats only one of the same row of sequences, as a row is decoded at once. With rows
+// of one sequence, which are decoded one after another, it may repeat any.
 Symbols code_symbols(std::span<const Sequence> sequences, std::span<const std::uint8_t> literals,
                      std::size_t row) {
     Symbols found;
     std::uint32_t last_offset = 0;
     for (std::size_t index = 0; index < sequences.size(); ++index) {
-        last_offset = index % row == 0 ? 0 : last_offset;
+        last_offset = row != 1 && index % row == 0 ? 0 : last_offset;
         const std::uint32_t offset = sequences[index].match_offset;
         const CodedSequence fields = gompfs::code_sequence(sequences[index], offset == last_offset);
         if (fields.has_match) {

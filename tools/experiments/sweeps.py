@@ -143,7 +143,7 @@ def _sweep_sub_blocks(title: str, blocks: list[SimulatedBlock]) -> list[Report]:
         interleaved.add(f"{count}" + (", the format's" if count == NUM_SUB_BLOCKS else ""), ratio, ratio / whole)
     interleaved.notes.append(
         "Sequence i and literal i are in sub-blocks i % n, each with a size for sequences and one for literals. An "
-        "offset repeats only one of the same n sequences."
+        "offset repeats only one of the same n sequences, or any if there is one sub-block."
     )
     consecutive = Report(f"{title}: consecutive sequences of a sub-block", ["sub-blocks", *columns])
     for run in RUNS:

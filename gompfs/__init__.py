@@ -74,17 +74,26 @@ def open(  # noqa: A001 - zipfile, tarfile and others use this name too
     engine: str = "auto",
     verify: bool = False,
     cache_size: int = 64 << 20,
+    gpu_memory: int | None = None,
+    gpu_resident: str = "off",
 ) -> ArchiveFiles:
     """Open an archive for reading. Raises GompfsError if it is damaged, OSError if the file cannot be opened.
 
     `engine` selects the decoder, with the values of the option `--engine`. With `verify`, decoded bytes are also
-    compared with their checksums. `cache_size` is the capacity of the cache of decoded blocks, in bytes.
+    compared with their checksums. `cache_size` is the capacity of the cache of decoded blocks, in bytes. `gpu_memory`
+    limits what a GPU may use, in bytes (None: half of the free memory). `gpu_resident` says which compressed blocks
+    stay in its memory: none (`off`), as many as fit (`auto`), or all (`on`), else the GPU is refused.
     """
+    from os.path import getsize
+
     from gompfs.archive import Archive
     from gompfs.engine import select_engine
     from gompfs.files import ArchiveFiles
+    from gompfs.options import GpuOptions
 
-    return ArchiveFiles(Archive(path, engine=select_engine(engine), verify=verify, cache_size=cache_size))
+    gpu = GpuOptions(gpu_memory, gpu_resident, getsize(path) if gpu_resident == "on" else 0)
+    archive = Archive(path, engine=select_engine(engine, gpu=gpu), verify=verify, cache_size=cache_size)
+    return ArchiveFiles(archive, gpu)
 
 
 def pack_archive(

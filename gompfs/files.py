@@ -1,6 +1,6 @@
 """The Python interface that `gompfs.open` returns: the files of an archive by path, with methods named as in `os`.
 
-    ArchiveFiles    listdir, stat, readlink, walk, open, read, stats, grep
+    ArchiveFiles    listdir, stat, readlink, walk, open, read, read_many, stats, grep
     FileReader      an open file: a buffer over a raw file that reads blocks of the archive
 """
 
@@ -11,6 +11,7 @@ import io
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, AnyStr
 
@@ -30,8 +31,13 @@ from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
 if TYPE_CHECKING:
+    import numpy as np
     from _typeshed import WriteableBuffer
+    from numpy.typing import NDArray
 
+    from gompfs.arrays import ArrayReader, Arrays
+    from gompfs.arrays.ranges import FileOrRange
+    from gompfs.options import GpuOptions
     from gompfs.search import LineMatch
 
 AnyPath = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -47,9 +53,13 @@ class ArchiveFiles:
     CorruptIndexError, and ValueError when the archive is closed.
     """
 
-    def __init__(self, archive: Archive) -> None:
-        """Serve the files of `archive`. `close` closes the archive too."""
+    def __init__(self, archive: Archive, gpu: GpuOptions | None = None) -> None:
+        """Serve the files of `archive`. `close` closes the archive too.
+
+        `gpu` says what `read_many` may use of a GPU that is not the archive's engine; by default, no blocks stay there.
+        """
         self._archive = archive
+        self._gpu = gpu
 
     @property
     def archive(self) -> Archive:
@@ -167,6 +177,38 @@ class ArchiveFiles:
         """Returns the whole content of a file. Raises CorruptBlockError."""
         with self._raw_file(path) as file:
             return file.readall()
+
+    def read_many(
+        self,
+        files: Iterable[FileOrRange] | NDArray[np.integer],
+        device: str = "cpu",
+        *,
+        out: Any = None,
+        stream: Any = None,
+    ) -> Arrays:
+        """Returns the contents of many files, one after another in one array of bytes.
+
+        Each item of `files` is a path, an inode number (`stat(path).st_ino`), or a range (file, start, stop), with None
+        as in a slice. An array of integers has inode numbers, or rows of inode number, start and stop; with it, many
+        small files cost least. Bytes that a file does not have are left out, holes are zeros.
+
+        `device` says where the array is: `cpu`, decoded by all threads, or `cuda:0`, decoded by that GPU, without a
+        copy through the host. `out` is an array or buffer to use, which is contiguous and large enough. With `stream`,
+        a CUDA stream of CuPy, PyTorch or others, the call returns before the data are complete: work that is queued on
+        that stream afterwards finds them, and `Arrays.wait` raises the error if blocks are damaged, whose bytes are
+        zeros.
+
+        Raises CorruptBlockError for the first damaged file, the errors of `read`, ValueError for a range or buffer that
+        cannot be used, EngineUnavailableError, OptionError, and MemoryError.
+        """
+        return self._arrays.read(files, device, out, stream)
+
+    @cached_property
+    def _arrays(self) -> ArrayReader:
+        from gompfs.arrays import ArrayReader
+        from gompfs.options import GpuOptions
+
+        return ArrayReader(self.archive, lambda path: self._file(path).ino, self._gpu or GpuOptions(resident="off"))
 
     def stats(
         self,

@@ -6,6 +6,8 @@ All classes may be used by any number of threads. Functions that wait or decode 
 from collections.abc import Callable, Sequence
 from enum import Enum
 
+import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from gompfs._native.codec import DecodeWork
@@ -145,6 +147,65 @@ class BlockReader:
 
     def add_file(self, ino: int, size: int, extents: Sequence[tuple[int, int, int]]) -> None:
         """Adds the layout of a file: extents as file_offset, stream_offset and size, sorted by file_offset."""
+
+class RangePlan:
+    """Where the bytes of many ranges of files are, see native/blocks/range_plan.h. Columns are arrays of integers."""
+
+    failure: ReadFailure | None
+    """Why the plan cannot be used: a file cannot be found."""
+    failed_range: int
+    """The range of `failure`, or of the failure that `locate` has returned."""
+    offsets: NDArray[np.int64]
+    """The offset of each range in the output, and the size of the output."""
+    blocks: NDArray[np.uint64]
+    """The different blocks that have bytes of the ranges, ascending."""
+    first_pieces: NDArray[np.uint32]
+    """For each block, the number of its first piece; then the number of pieces."""
+    begins: NDArray[np.uint32]
+    """For each piece, its offset in its block."""
+    sizes: NDArray[np.uint32]
+    """For each piece, its size in bytes."""
+    targets: NDArray[np.uint64]
+    """For each piece, its offset in the output."""
+    holes: NDArray[np.uint64]
+    """The offsets of the holes in the output, then their sizes."""
+
+    def __init__(
+        self, reader: BlockReader, inos: NDArray[np.uint64], begins: NDArray[np.uint64], ends: NDArray[np.uint64]
+    ) -> None:
+        """Finds files by inode number. Bytes of ranges that are after the end of a file do not exist.
+
+        Raises what the function of `find_layouts_with` raises, and ValueError if the output would be too large.
+        """
+
+    def locate(self) -> ReadFailure | None:
+        """Finds the pieces. They take memory in proportion to the output: allocate the output first."""
+
+    def range_of(self, block: int) -> int:
+        """Returns the first range that has bytes of a block."""
+
+    def decode(self, reader: BlockReader, out: Buffer, num_threads: int, use_source: bool) -> ReadFailure | None:
+        """Decodes all ranges into `out`, each block once, without using the cache. Raises OSError.
+
+        `use_source` as in `BlockReader.decode_into`. If it fails, `out` has arbitrary bytes.
+        """
+
+def stage_blocks(
+    descriptor: int | None,
+    archive_offsets: NDArray[np.uint64],
+    compressed_sizes: NDArray[np.uint32],
+    uncompressed_sizes: NDArray[np.uint32],
+    supplements: NDArray[np.uint8],
+    targets: NDArray[np.uint64],
+    out: Buffer,
+    num_threads: int,
+) -> bytes:
+    """Reads compressed blocks from an open file to their targets in `out`, and checks them against their checksums.
+
+    Without a descriptor, they are there already. `supplements` says what each block needs: nothing (0), the symbols of
+    its part (1) or the dictionary (2). Returns a record for each block, see gompfs.archive.staged_blocks. Raises
+    OSError.
+    """
 
 class StoredSizes:
     """How many bytes an archive stores of its files with holes; other files are stored whole."""

@@ -124,6 +124,14 @@ class StoredBlocks:
             sizes += _sizes(segment.places, numbers)
         return blocks, sizes
 
+    def read_compressed(self, numbers: Sequence[int]) -> list[memoryview]:
+        """Returns compressed blocks of the stream by ascending numbers, not checked."""
+        return [
+            block
+            for segment, of_segment in self._parts_of_segments(numbers)
+            for block in self._read(segment.places, of_segment)
+        ]
+
     def decode_places(
         self,
         places: BlockPlaces,

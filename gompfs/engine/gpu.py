@@ -82,6 +82,11 @@ class GpuEngine:
         kept = sum(device.store.num_bytes for device in self._devices)
         return f"{self._reason}; {kept >> 20} MiB for payloads that stay" if kept else self._reason
 
+    def device(self, number: int) -> Device | None:
+        """Returns the CUDA device with a number, or None if this engine does not use it."""
+        _check_process(self._process)
+        return next((device for device in self._devices if device.number == number), None)
+
     def encode_blocks(
         self, stream: Buffer, block_size: int, options: CodecOptions, dictionary: Dictionary | None = None
     ) -> list[EncodedBlock]:

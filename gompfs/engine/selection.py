@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,8 @@ from gompfs.engine.base import Engine
 from gompfs.errors import EngineUnavailableError, OptionError
 
 if TYPE_CHECKING:
+    from gompfs.engine.gpu import GpuEngine
+    from gompfs.gpu.device import Device
     from gompfs.options import GpuOptions
 
 ENGINE_NAMES = ("auto", "cpu", "gpu", "reference")
@@ -38,6 +42,33 @@ def select_engine(name: str = "auto", num_threads: int = 0, gpu: GpuOptions | No
     from gompfs.engine.cpu import CpuEngine
 
     return CpuEngine(num_threads, "asked for" if kind == "cpu" else "auto: the CPU, because CuPy is not installed")
+
+
+def select_device(number: int, engine: Engine, options: GpuOptions) -> Device:
+    """Returns the CUDA device with a number: the one that `engine` uses, or one with `options` for this process.
+
+    Raises EngineUnavailableError if it cannot be used.
+    """
+    if find_spec("cupy") is None:
+        raise EngineUnavailableError(
+            "arrays on a GPU need CuPy: pip install 'gompfs[gpu-cuda13]', or gpu-cuda12; or use device='cpu'"
+        )
+    from gompfs.engine.gpu import GpuEngine
+
+    found = engine.device(number) if isinstance(engine, GpuEngine) else None
+    if found is not None:
+        return found
+    device = _opened_for(os.getpid(), number, engine.num_threads, options).device(number)
+    assert device is not None
+    return device
+
+
+@cache
+def _opened_for(process: int, number: int, num_threads: int, options: GpuOptions) -> GpuEngine:
+    """Returns the engine with one device that a process keeps. In a fork, the parent's cannot be used."""
+    from gompfs.engine.gpu import GpuEngine
+
+    return GpuEngine([number], num_threads, options=options)
 
 
 def _gpu_engine(devices: str, num_threads: int, options: GpuOptions | None) -> Engine:

@@ -62,9 +62,9 @@ NB_MODULE(_native, module) {
     gompfs::add_submodule(
         module, "sources", "Local files and directories, for packing.",
         {gompfs::bind_loaded_files, gompfs::bind_file_loader, gompfs::bind_tree_content});
-    gompfs::add_submodule(
-        module, "blocks", "Reads of decoded blocks.",
-        {gompfs::bind_stored_sizes, gompfs::bind_block_reader, gompfs::bind_content_loader});
+    gompfs::add_submodule(module, "blocks", "Reads of decoded blocks.",
+                          {gompfs::bind_stored_sizes, gompfs::bind_block_reader,
+                           gompfs::bind_range_plan, gompfs::bind_content_loader});
     gompfs::add_submodule(module, "gpu", "Small batches of blocks, decoded on a GPU.",
                           {gompfs::bind_small_batches});
     gompfs::add_submodule(module, "search", "Search for patterns in files.", {gompfs::bind_search});

@@ -21,6 +21,9 @@ class BlockDecoder {
     };
     using Use = std::function<void(std::span<const Decoded>)>;
 
+    // How many bytes of blocks one call should decode: the GPU's batch size.
+    static constexpr std::uint64_t kBatchBytes = 32 << 20;
+
     virtual ~BlockDecoder() = default;
 
     // Decodes blocks, whose numbers ascend, in one go. Then calls `use` once, with one element for

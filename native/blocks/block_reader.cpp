@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "blocks/first_problem.h"
 #include "common/large_vector.h"
 #include "common/parallel.h"
 
@@ -29,7 +30,6 @@ using Reason = ReadFailure::Reason;
 
 constexpr std::size_t kZeros = 1 << 20;
 constexpr std::size_t kMaxDamaged = 1 << 12;
-constexpr std::uint64_t kDecoderBatch = 32 << 20;  // the GPU's batch size, in bytes
 #ifndef MADV_POPULATE_WRITE
 // The value in linux/mman.h, which may be older than the running kernel.
 #define MADV_POPULATE_WRITE 23
@@ -52,34 +52,6 @@ void touch(MutableBytes memory) {
         throw std::system_error(ENOMEM, std::generic_category());
     }
 }
-
-// The first failure or exception of several threads.
-class FirstProblem {
-  public:
-    bool is_set() const { return is_set_.load(std::memory_order_relaxed); }
-
-    void set(ReadFailure failure, std::exception_ptr error) {
-        const std::lock_guard lock(mutex_);
-        if (!is_set_.exchange(true)) {
-            failure_ = failure;
-            error_ = std::move(error);
-        }
-    }
-
-    // Returns the failure, or throws the exception.
-    ReadFailure get() const {
-        if (error_) {
-            std::rethrow_exception(error_);
-        }
-        return failure_;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::atomic<bool> is_set_ = false;
-    ReadFailure failure_;
-    std::exception_ptr error_;
-};
 
 }  // namespace
 
@@ -345,7 +317,7 @@ ReadFailure BlockReader::decode_range(std::uint64_t stream_offset, MutableBytes 
     if (!decoder_) {
         return {Reason::missing_block, stream_offset / block_size_};
     }
-    const std::uint64_t step = std::max<std::uint64_t>(kDecoderBatch / block_size_, 1);
+    const std::uint64_t step = std::max<std::uint64_t>(BlockDecoder::kBatchBytes / block_size_, 1);
     FirstProblem problem;
     for (std::uint64_t first = stream_offset / block_size_; first < end && !problem.is_set();
          first += step) {

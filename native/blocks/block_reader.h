@@ -26,6 +26,7 @@
 #include "blocks/block_source.h"
 #include "blocks/claims.h"
 #include "blocks/file_layouts.h"
+#include "blocks/range_plan.h"
 #include "blocks/read_ahead.h"
 #include "blocks/read_failure.h"
 
@@ -71,6 +72,12 @@ class BlockReader {
     ReadFailure decode_into(std::uint64_t ino, std::uint64_t file_offset, MutableBytes out,
                             unsigned num_threads, bool use_source);
 
+    // Decodes the ranges of a plan, whose pieces were found, into `out`, which has their size; on
+    // several threads, without using the cache. Each block is decoded once. After a failure, `out`
+    // holds arbitrary bytes. Throws as decode_into does.
+    ReadFailure decode_ranges(const RangePlan& plan, MutableBytes out, unsigned num_threads,
+                              bool use_source);
+
     // Sets the number of blocks to cache, and limits read-ahead accordingly.
     void set_capacity(std::uint64_t capacity);
 
@@ -82,6 +89,7 @@ class BlockReader {
     void load(const std::vector<std::uint64_t>& numbers, unsigned num_threads, bool use_source);
 
     std::uint64_t block_size() const { return block_size_; }
+    std::uint64_t num_blocks() const { return num_blocks_; }
 
     BlockCache cache;
     ReadAhead read_ahead;
@@ -103,6 +111,10 @@ class BlockReader {
                    unsigned num_threads);
     ReadFailure decode_range(std::uint64_t stream_offset, MutableBytes out, unsigned num_threads,
                              bool use_source);
+    ReadFailure decode_pieces(BlockSource& source, const RangePlan& plan, MutableBytes out,
+                              unsigned num_threads);
+    ReadFailure decode_pieces(BlockDecoder& decoder, const RangePlan& plan, MutableBytes out,
+                              unsigned num_threads);
     ReadFailure decode_from(BlockSource& source, std::uint64_t stream_offset, MutableBytes out,
                             unsigned num_threads);
     std::optional<BlockStatus> damage_of(std::uint64_t number);

@@ -102,6 +102,36 @@ ReadFailure BlockSource::decode_into(std::uint64_t stream_offset, MutableBytes o
     return {};
 }
 
+ReadFailure BlockSource::decode_each(
+    std::span<const std::uint64_t> numbers,
+    const std::function<MutableBytes(std::size_t index, std::size_t size)>& memory_for,
+    const std::function<ReadFailure(std::size_t index, Bytes content)>& done) const {
+    Batch batch(*work_);
+    for (std::size_t index = 0; index < numbers.size();) {
+        std::size_t end = index + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) {
+            ++end;
+        }
+        const std::vector<Place> places = neighbours(numbers[index], numbers[end - 1] + 1);
+        const Bytes run = read_run(places);
+        for (const Place& place : places) {
+            const MutableBytes content = memory_for(index, place.uncompressed_size);
+            const BlockStatus status =
+                decode(numbers[index], block_of(run, place, places[0]), content);
+            if (status != BlockStatus::ok) {
+                return {ReadFailure::Reason::damaged_block, numbers[index], status};
+            }
+            if (const ReadFailure failure = done(index, content)) {
+                return failure;
+            }
+            ++index;
+            ++batch.num_blocks;
+            batch.num_bytes += place.uncompressed_size;
+        }
+    }
+    return {};
+}
+
 // Decodes a block into temporary memory, and copies the part that belongs to `out`.
 BlockStatus BlockSource::decode_part_into(std::uint64_t number, const Place& place, Bytes block,
                                           std::uint64_t stream_offset, MutableBytes out) const {

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -61,6 +63,15 @@ class BlockSource {
     // Decodes out.size() bytes of the stream from stream_offset on into `out`. Throws
     // std::system_error if the file cannot be read.
     ReadFailure decode_into(std::uint64_t stream_offset, MutableBytes out) const;
+
+    // Decodes blocks with ascending numbers; reads those at once that lie next to each other. Calls
+    // memory_for(index, size) before block numbers[index] is decoded, for the memory that it is
+    // decoded into, and done(index, content) after it. Stops at the first failure: of a block, or
+    // one that `done` returns. Throws std::system_error if the file cannot be read.
+    ReadFailure decode_each(
+        std::span<const std::uint64_t> numbers,
+        const std::function<MutableBytes(std::size_t index, std::size_t size)>& memory_for,
+        const std::function<ReadFailure(std::size_t index, Bytes content)>& done) const;
 
     // The most blocks that one call of load decodes.
     std::uint64_t max_run() const { return std::max<std::uint64_t>(kRunBytes / block_size_, 1); }

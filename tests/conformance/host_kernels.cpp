@@ -1,6 +1,6 @@
-// The kernels that parse, encode and decode blocks, those for grammars and statistics, and those of
-// the experiments with mask rounds and with triples, as a library for the host. Kernels are
-// launched by name, with pointers to their arguments.
+// The kernels that parse, encode and decode blocks, those for grammars, statistics and reading of
+// files, and those of the experiments with mask rounds and with triples, as a library for the host.
+// Kernels are launched by name, with pointers to their arguments.
 #include "host/cuda_on_host.h"
 // Include the kernels first, so that no other header can hide a missing include of theirs.
 #include <cstring>
@@ -19,6 +19,8 @@
 #include "grammar/repair_rules.cu"
 #include "grammar/tokens.cu"
 #include "mask_rounds.cu"
+#include "reading/check_contents.cu"
+#include "reading/gather_pieces.cu"
 #include "statistics/levels.cu"
 #include "statistics/ngrams.cu"
 #include "statistics/pairs.cu"
@@ -137,6 +139,8 @@ constexpr Entry kKernels[] = {
     KERNEL(resolve_tiles),
     KERNEL(compose_windows),
     KERNEL(write_tiles),
+    KERNEL(gather_pieces),
+    KERNEL(check_contents),
 };
 // clang-format on
 

@@ -47,6 +47,7 @@ KERNELS = {
     "encode": {"shared"},
     "grammar": {"shared"},
     "statistics": {"shared"},
+    "reading": {"shared"},
 }
 
 Includes = dict[str, set[str]]

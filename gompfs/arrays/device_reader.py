@@ -1,0 +1,64 @@
+"""Reads ranges of files into memory of one GPU; see reader.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gompfs._native.blocks import RangePlan
+from gompfs.archive import Archive
+from gompfs.archive.staged_blocks import StagedBlocks
+from gompfs.arrays.result import Arrays
+from gompfs.codec import BlockStatus
+from gompfs.gpu.device_memory import allocate, as_bytes, as_stream
+from gompfs.gpu.range_reader import RangeReader
+
+if TYPE_CHECKING:
+    from gompfs.gpu.device import Device
+    from gompfs.gpu.range_reader import RangeRead
+
+DamageAt = Callable[[int, BlockStatus], Exception]
+"""Returns the error for a damaged block of a plan."""
+
+
+class DeviceReader:
+    """Reads the files of one archive by one GPU. Thread-safe."""
+
+    def __init__(self, archive: Archive, device: Device) -> None:
+        """`device` decodes the blocks."""
+        self._source = StagedBlocks(archive)
+        self._number = device.number
+        self._reader = RangeReader(device, self._source, verify=archive.verifies_content)
+
+    def read(self, plan: RangePlan, out: Any, stream: Any, locate: Callable[[], None], error_of: DamageAt) -> Arrays:
+        """Reads the ranges of a plan. `locate` finds its pieces, or raises an error."""
+        size = int(plan.offsets[-1])
+        on_stream = as_stream(stream)
+        data = allocate(size, self._number, on_stream) if out is None else as_bytes(out, self._number)
+        if data.size < size:
+            raise ValueError(f"the buffer has {data.size} bytes, the files have {size}")
+        data = data[:size]
+        locate()
+        self._check_ends(plan, error_of)
+        read = self._reader.read(plan, data, on_stream)
+        arrays = Arrays(data, plan.offsets, f"cuda:{self._number}", lambda: _settle(plan, read, error_of), on_stream)
+        return arrays.wait() if stream is None else arrays
+
+    def _check_ends(self, plan: RangePlan, error_of: DamageAt) -> None:
+        """Raise an error if a piece ends after the end of its block: an extent crosses the end of a segment."""
+        sizes = np.repeat(self._source.uncompressed_sizes[plan.blocks], np.diff(plan.first_pieces))
+        is_outside = plan.begins + plan.sizes > sizes
+        if is_outside.any():
+            piece = int(np.argmax(is_outside))
+            block = int(np.searchsorted(plan.first_pieces, piece, "right")) - 1
+            raise error_of(int(plan.blocks[block]), BlockStatus.OK)
+
+
+def _settle(plan: RangePlan, read: RangeRead, error_of: DamageAt) -> None:
+    read.wait()
+    damaged = np.flatnonzero(read.statuses)
+    if damaged.size:
+        block = damaged[0]
+        raise error_of(int(plan.blocks[block]), BlockStatus(read.statuses[block]))

@@ -1,0 +1,147 @@
+// The Python class gompfs._native.blocks.RangePlan, and stage_blocks. The work is done in
+// native/blocks.
+#include "blocks/range_plan.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bindings.h"
+#include "bindings/buffer_view.h"
+#include "blocks/block_reader.h"
+#include "blocks/staged_blocks.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace gompfs {
+namespace {
+
+std::optional<ReadFailure> failure_or_none(const ReadFailure& failure) {
+    return failure ? std::make_optional(failure) : std::nullopt;
+}
+
+// A plan, and why it could not be made.
+struct BoundPlan {
+    ReadFailure failure;
+    RangePlan plan;
+
+    BoundPlan(BlockReader& reader, const std::vector<FileRange>& ranges)
+        : plan(
+              reader.num_blocks(), reader.block_size(),
+              [&reader](std::uint64_t ino, std::shared_ptr<const FileLayout>& file) {
+                  return reader.find_file(ino, file);
+              },
+              ranges, failure) {}
+};
+
+std::vector<FileRange> ranges_of(const Array<std::uint64_t>& inos,
+                                 const Array<std::uint64_t>& begins,
+                                 const Array<std::uint64_t>& ends) {
+    if (begins.size() != inos.size() || ends.size() != inos.size()) {
+        throw nb::value_error("each range needs an inode number, a begin and an end");
+    }
+    std::vector<FileRange> ranges(inos.size());
+    for (std::size_t index = 0; index < ranges.size(); ++index) {
+        ranges[index] = {inos.data()[index], begins.data()[index], ends.data()[index]};
+    }
+    return ranges;
+}
+
+void make_plan(BoundPlan* memory, BlockReader& reader, const Array<std::uint64_t>& inos,
+               const Array<std::uint64_t>& begins, const Array<std::uint64_t>& ends) {
+    const std::vector<FileRange> ranges = ranges_of(inos, begins, ends);
+    const nb::gil_scoped_release release;
+    new (memory) BoundPlan(reader, ranges);
+}
+
+std::optional<ReadFailure> locate(BoundPlan& bound) {
+    const nb::gil_scoped_release release;
+    return failure_or_none(bound.plan.locate());
+}
+
+nb::object holes(const BoundPlan& bound) {
+    std::vector<std::uint64_t> columns;
+    for (const OutputRange& hole : bound.plan.holes()) {
+        columns.push_back(hole.target);
+    }
+    for (const OutputRange& hole : bound.plan.holes()) {
+        columns.push_back(hole.size);
+    }
+    return to_array(std::move(columns));
+}
+
+std::optional<ReadFailure> decode(const BoundPlan& bound, BlockReader& reader, nb::handle out,
+                                  unsigned num_threads, bool use_source) {
+    const BufferView view(out, PyBUF_WRITABLE);
+    const nb::gil_scoped_release release;
+    return failure_or_none(
+        reader.decode_ranges(bound.plan, view.mutable_bytes(), num_threads, use_source));
+}
+
+nb::bytes stage(std::optional<int> descriptor, const Array<std::uint64_t>& archive_offsets,
+                const Array<std::uint32_t>& compressed_sizes,
+                const Array<std::uint32_t>& uncompressed_sizes,
+                const Array<std::uint8_t>& supplements, const Array<std::uint64_t>& targets,
+                nb::handle out, unsigned num_threads) {
+    std::vector<WantedBlock> wanted(archive_offsets.size());
+    for (const std::size_t size :
+         {compressed_sizes.size(), uncompressed_sizes.size(), supplements.size(), targets.size()}) {
+        if (size != wanted.size()) {
+            throw nb::value_error("each block needs a value in each column");
+        }
+    }
+    for (std::size_t index = 0; index < wanted.size(); ++index) {
+        wanted[index] = {archive_offsets.data()[index], compressed_sizes.data()[index],
+                         uncompressed_sizes.data()[index],
+                         static_cast<Supplement>(supplements.data()[index]), targets.data()[index]};
+    }
+    const BufferView view(out, PyBUF_WRITABLE);
+    std::vector<StagedBlock> staged;
+    {
+        const nb::gil_scoped_release release;
+        staged = stage_blocks(descriptor, wanted, view.mutable_bytes(), num_threads);
+    }
+    return nb::bytes(staged.data(), staged.size() * sizeof(StagedBlock));
+}
+
+// A column of a plan as an array that keeps the plan alive.
+template <auto kColumn>
+nb::object column(const BoundPlan& bound) {
+    return to_view(bound, (bound.plan.*kColumn)());
+}
+
+}  // namespace
+
+void bind_range_plan(nb::module_& blocks) {
+    nb::class_<BoundPlan>(blocks, "RangePlan")
+        .def("__init__", &make_plan, "reader"_a, "inos"_a, "begins"_a, "ends"_a)
+        .def("locate", &locate)
+        .def_prop_ro("failure",
+                     [](const BoundPlan& bound) { return failure_or_none(bound.failure); })
+        .def_prop_ro("failed_range",
+                     [](const BoundPlan& bound) { return bound.plan.failed_range(); })
+        .def_prop_ro("offsets", &column<&RangePlan::offsets>)
+        .def_prop_ro("blocks", &column<&RangePlan::blocks>)
+        .def_prop_ro("first_pieces", &column<&RangePlan::first_pieces>)
+        .def_prop_ro("begins", &column<&RangePlan::begins>)
+        .def_prop_ro("sizes", &column<&RangePlan::sizes>)
+        .def_prop_ro("targets", &column<&RangePlan::targets>)
+        .def_prop_ro("holes", &holes)
+        .def(
+            "range_of",
+            [](const BoundPlan& bound, std::uint64_t block) { return bound.plan.range_of(block); },
+            "block"_a)
+        .def("decode", &decode, "reader"_a, "out"_a, "num_threads"_a, "use_source"_a);
+    blocks.def("stage_blocks", &stage, "descriptor"_a.none(), "archive_offsets"_a,
+               "compressed_sizes"_a, "uncompressed_sizes"_a, "supplements"_a, "targets"_a, "out"_a,
+               "num_threads"_a);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,182 @@
+"""A stand-in for CuPy and for a GPU, so that tests read ranges of files "into device memory" without a GPU.
+
+Arrays are those of NumPy; streams do everything at once. The kernels of kernels/reading run on the host. Decoding
+kernels are replaced by the CPU's decoders, which find the header of a block before its payload.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from host_device import HostDevice
+from numpy.typing import NDArray
+
+from gompfs._native import codec as _codec
+from gompfs._native.parts import SymbolTable
+from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
+from gompfs.codec.stored_head import StoredHead
+
+
+class HostArray(np.ndarray):
+    """See cupy.ndarray."""
+
+    device = SimpleNamespace(id=0)  # type: ignore[assignment]
+    __cuda_array_interface__ = None
+
+    @property
+    def data(self) -> Any:
+        return SimpleNamespace(ptr=self.ctypes.data)
+
+    def set(self, array: NDArray[Any], stream: object = None) -> None:
+        assert self.nbytes == array.nbytes
+        self[...] = array
+
+    def get(self, stream: object = None, out: NDArray[Any] | None = None, blocking: bool = True) -> NDArray[Any]:
+        out = np.empty(self.shape, self.dtype) if out is None else out
+        out[...] = self
+        return out
+
+
+def empty(size: int, dtype: type = np.uint8) -> HostArray:
+    """See cupy.empty. The bytes are not zeros, and at the alignment of device memory."""
+    memory = np.full(size * np.dtype(dtype).itemsize + 512, 0xC3, np.uint8)
+    start = -memory.ctypes.data % 256
+    return memory[start : start + size * np.dtype(dtype).itemsize].view(dtype).view(HostArray)
+
+
+class Stream:
+    """See cupy.cuda.Stream: whatever is queued is done."""
+
+    def __init__(self, non_blocking: bool = False) -> None:
+        pass
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        pass
+
+    def wait_event(self, event: Event) -> None:
+        assert event.is_recorded, "waits for nothing"
+
+
+class Event:
+    """See cupy.cuda.Event."""
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        self.is_recorded = False
+
+    def record(self, stream: Stream) -> None:
+        self.is_recorded = True
+
+    def synchronize(self) -> None:
+        assert self.is_recorded, "waits for nothing"
+
+
+class OutOfMemoryError(Exception):
+    """See cupy.cuda.memory.OutOfMemoryError."""
+
+
+def module() -> ModuleType:
+    """Returns the module that stands in for CuPy."""
+    cupy = ModuleType("cupy")
+    cupy.__dict__.update(
+        ndarray=HostArray, empty=empty, asarray=np.asanyarray, uint8=np.uint8, uint32=np.uint32, uint64=np.uint64,
+        RawKernel=object,
+    )  # fmt: skip
+    cupy.cuda = SimpleNamespace(
+        Device=lambda _number: nullcontext(), Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
+        get_current_stream=Stream, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+        alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream),
+    )  # fmt: skip
+    return cupy
+
+
+class FakeHeads:
+    """See HeadStore. The address of a head is its number here; at most `capacity` are in the store."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.loaded: dict[int, SymbolTable | None] = {}
+
+    def load(self, heads: Iterator[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+        addresses, statuses = [], []
+        for number, head in enumerate(heads):
+            symbols, status = head.open_on_host() if isinstance(head, StoredHead) else (head, BlockStatus.OK)
+            is_loaded = number < self.capacity and status is BlockStatus.OK
+            addresses.append(len(self.loaded) + 1 if is_loaded else 0)
+            if is_loaded:
+                self.loaded[addresses[-1]] = symbols
+            statuses.append(status)
+        return np.array(addresses, np.uint64), np.array(statuses, np.uint8)
+
+
+class FakeKernels:
+    """See RangeKernels."""
+
+    def __init__(self, library: Path) -> None:
+        self._device = HostDevice(library)
+
+    def gather(self, num_pieces: int, *arguments: NDArray[Any]) -> None:
+        self._device.launch("reading/gather_pieces", "gather_pieces", num_pieces, *arguments, np.uint32(num_pieces))
+
+    def check(self, num_blocks: int, *arguments: NDArray[Any]) -> None:
+        self._device.launch("reading/check_contents", "check_contents", num_blocks, *arguments, np.uint32(num_blocks))
+
+
+class FakeDevice:
+    """See Device: what range_reader.py uses of it. `range_bytes` makes slices small; `num_heads` is for FakeHeads."""
+
+    number = 0
+
+    def __init__(self, library: Path, *, capacity: int = 0, range_bytes: int = 1 << 20, num_heads: int = 100) -> None:
+        from gompfs.gpu.device import PayloadStore
+        from gompfs.gpu.range_slots import RangeSlot
+
+        self.lock = threading.Lock()
+        self.store = PayloadStore(capacity)
+        self.heads = FakeHeads(num_heads)
+        self.range_slots = [RangeSlot() for _ in range(3)]
+        self.range_kernels = FakeKernels(library)
+        self.range_bytes = range_bytes
+        self.num_decoded = 0
+
+    def launch(self, codec: object, arguments: tuple[Any, ...], num_blocks: int) -> None:
+        """Decodes blocks as the kernels would."""
+        _, payloads, sizes, output, offsets, output_sizes, statuses, _, *heads = arguments
+        for number in range(num_blocks):
+            address, size = int(payloads[number]) - BLOCK_HEADER_SIZE, int(sizes[number]) + BLOCK_HEADER_SIZE
+            block = ctypes.string_at(address, size)
+            symbols = self.heads.loaded[int(heads[0][number])] if heads else None
+            start = int(offsets[number])
+            out = np.asarray(output)[start : start + int(output_sizes[number])]
+            (status,) = _codec.decode_blocks([block], memoryview(out.view(np.ndarray)), False, 1, None, [symbols])
+            statuses[number] = status
+            self.num_decoded += 1
+
+
+@contextmanager
+def cupy_on_host() -> Iterator[None]:
+    """Lets modules of gompfs import the stand-in. They are forgotten at the end."""
+    before = set(sys.modules)
+    with patch.dict(sys.modules, {"cupy": module()}):
+        try:
+            yield
+        finally:
+            for name in set(sys.modules) - before:
+                if name.startswith("gompfs."):
+                    parent, _, child = name.rpartition(".")
+                    vars(sys.modules[parent]).pop(child, None)
+                    del sys.modules[name]

@@ -57,6 +57,16 @@ def test_the_python_example_runs(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [b"hello", b"docs ['readme.txt'] 2", b"hello 1"]
 
 
+def test_the_example_of_arrays_runs(tmp_path: Path) -> None:
+    (tmp_path / "corpus" / "docs").mkdir(parents=True)
+    (tmp_path / "corpus" / "docs" / "readme.txt").write_bytes(b"hello\n")
+    pack = [sys.executable, "-m", "gompfs", "pack", "-q", "corpus", "corpus.gomp"]
+    subprocess.run(pack, cwd=tmp_path, check=True)
+    (example,) = blocks(ROOT / "docs/howto/arrays.md", "python")
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout == b"2 [ 0  6 11] b'hello'\n"
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A home directory with the trees and archives that the guides use, and a directory `work`."""

@@ -1,8 +1,8 @@
 """gompfs: mount Gompresso archives as directories.
 
 `gompfs.open(path)` opens an archive for reading its files by path, without a mount. `gompfs.pack_archive(paths,
-target)` makes an archive. The package also exports all errors: GompfsError and its subclasses, which gompfs.errors
-describes.
+target)` makes an archive. `gompfs.BufferCodec` compresses buffers in memory. The package also exports all errors:
+GompfsError and its subclasses, which gompfs.errors describes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Sequence
 
+    from gompfs.arrays import BufferCodec
     from gompfs.errors import (
         ArchiveFormatError,
         CorruptBlockError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "ArchiveFormatError",
+    "BufferCodec",
     "CorruptBlockError",
     "CorruptIndexError",
     "EngineUnavailableError",
@@ -60,7 +62,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Returns an exported error class. The first access imports gompfs.errors."""
+    """Returns an exported class. The first access imports its module."""
+    if name == "BufferCodec":
+        from gompfs.arrays import BufferCodec
+
+        return BufferCodec
     if name in __all__:
         from gompfs import errors
 

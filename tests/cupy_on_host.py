@@ -10,10 +10,10 @@ import ctypes
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from unittest.mock import patch
 
 import numpy as np
@@ -85,8 +85,24 @@ class Event:
         assert self.is_recorded, "waits for nothing"
 
 
-class OutOfMemoryError(Exception):
+class OutOfMemoryError(MemoryError):
     """See cupy.cuda.memory.OutOfMemoryError."""
+
+
+class HostDeviceContext:
+    """See cupy.cuda.Device."""
+
+    attributes: ClassVar = {"MultiProcessorCount": 2}
+    mem_info = 1 << 30, 1 << 30
+
+    def __init__(self, number: int = 0) -> None:
+        pass
+
+    def __enter__(self) -> HostDeviceContext:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
 def module() -> ModuleType:
@@ -94,10 +110,10 @@ def module() -> ModuleType:
     cupy = ModuleType("cupy")
     cupy.__dict__.update(
         ndarray=HostArray, empty=empty, asarray=np.asanyarray, uint8=np.uint8, uint32=np.uint32, uint64=np.uint64,
-        RawKernel=object,
+        RawKernel=object, get_default_memory_pool=lambda: SimpleNamespace(get_limit=lambda: 0),
     )  # fmt: skip
     cupy.cuda = SimpleNamespace(
-        Device=lambda _number: nullcontext(), Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
+        Device=HostDeviceContext, Stream=Stream, Event=Event, ExternalStream=lambda _address: Stream(),
         get_current_stream=Stream, memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
         alloc_pinned_memory=bytearray, stream=SimpleNamespace(Stream=Stream),
     )  # fmt: skip
@@ -137,21 +153,34 @@ class FakeKernels:
 
 
 class FakeDevice:
-    """See Device: what range_reader.py uses of it. `range_bytes` makes slices small; `num_heads` is for FakeHeads."""
+    """See Device: what range_reader.py uses of it. `num_heads` is for FakeHeads.
 
+    `slice_bytes` makes the slices of a RangeDevice small.
+    """
+
+    name = "the stand-in"
     number = 0
 
-    def __init__(self, library: Path, *, capacity: int = 0, range_bytes: int = 1 << 20, num_heads: int = 100) -> None:
+    def __init__(self, library: Path, *, capacity: int = 0, slice_bytes: int = 1 << 20, num_heads: int = 100) -> None:
         from gompfs.gpu.device import PayloadStore
-        from gompfs.gpu.range_slots import RangeSlot
+        from gompfs.gpu.range_slots import range_device
 
         self.lock = threading.Lock()
         self.store = PayloadStore(capacity)
         self.heads = FakeHeads(num_heads)
-        self.range_slots = [RangeSlot() for _ in range(3)]
-        self.range_kernels = FakeKernels(library)
-        self.range_bytes = range_bytes
-        self.num_decoded = 0
+        self.slots_beside: list[Any] = []
+        self.ranges = None
+        ranges = range_device(self)  # type: ignore[arg-type]
+        ranges.kernels = FakeKernels(library)  # type: ignore[assignment]
+        ranges.slice_bytes = slice_bytes
+
+    def synchronize(self) -> None:
+        for slot in self.slots_beside:
+            slot.stream.synchronize()
+
+    def release(self) -> None:
+        for slot in self.slots_beside:
+            slot.release()
 
     def launch(self, codec: object, arguments: tuple[Any, ...], num_blocks: int) -> None:
         """Decodes blocks as the kernels would."""
@@ -164,7 +193,6 @@ class FakeDevice:
             out = np.asarray(output)[start : start + int(output_sizes[number])]
             (status,) = _codec.decode_blocks([block], memoryview(out.view(np.ndarray)), False, 1, None, [symbols])
             statuses[number] = status
-            self.num_decoded += 1
 
 
 @contextmanager

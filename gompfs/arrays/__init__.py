@@ -1,8 +1,9 @@
-"""Reading many files, or ranges of them, into one array of bytes, in host memory or in that of a GPU."""
+"""Many files, or ranges of them, as one array of bytes, in host memory or in that of a GPU; and buffers."""
 
 from __future__ import annotations
 
+from gompfs.arrays.buffers import BufferCodec
 from gompfs.arrays.reader import ArrayReader
 from gompfs.arrays.result import Arrays
 
-__all__ = ["ArrayReader", "Arrays"]
+__all__ = ["ArrayReader", "Arrays", "BufferCodec"]

@@ -10,10 +10,12 @@ import numpy as np
 from gompfs._native.blocks import RangePlan
 from gompfs.archive import Archive
 from gompfs.archive.staged_blocks import StagedBlocks
+from gompfs.arrays.memory import device_memory
 from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
-from gompfs.gpu.device_memory import allocate, as_bytes, as_stream
+from gompfs.gpu.device_memory import allocate, as_stream
 from gompfs.gpu.range_reader import RangeReader
+from gompfs.gpu.range_slots import range_device
 
 if TYPE_CHECKING:
     from gompfs.gpu.device import Device
@@ -30,16 +32,15 @@ class DeviceReader:
         """`device` decodes the blocks."""
         self._source = StagedBlocks(archive)
         self._number = device.number
-        self._reader = RangeReader(device, self._source, verify=archive.verifies_content)
+        self._reader = RangeReader(range_device(device), self._source, verify=archive.verifies_content)
 
     def read(self, plan: RangePlan, out: Any, stream: Any, locate: Callable[[], None], error_of: DamageAt) -> Arrays:
         """Reads the ranges of a plan. `locate` finds its pieces, or raises an error."""
         size = int(plan.offsets[-1])
         on_stream = as_stream(stream)
-        data = allocate(size, self._number, on_stream) if out is None else as_bytes(out, self._number)
-        if data.size < size:
-            raise ValueError(f"the buffer has {data.size} bytes, the files have {size}")
-        data = data[:size]
+        data = (
+            allocate(size, self._number, on_stream) if out is None else device_memory(out, self._number, size)
+        )
         locate()
         self._check_ends(plan, error_of)
         read = self._reader.read(plan, data, on_stream)

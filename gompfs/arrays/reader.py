@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gompfs._native.blocks import RangePlan, ReadFailure
 from gompfs.archive import Archive
+from gompfs.arrays.memory import device_number, host_memory
 from gompfs.arrays.ranges import AnyPath, FileOrRange, Ranges
 from gompfs.arrays.result import Arrays
 from gompfs.codec import BlockStatus
@@ -46,18 +47,16 @@ class ArrayReader:
         self, wanted: Iterable[FileOrRange] | NDArray[np.integer], device: str, out: Any, stream: Any
     ) -> Arrays:
         """See ArchiveFiles.read_many."""
-        kind, _, number = device.partition(":")
-        if kind not in {"cpu", "cuda"} or (number and not (kind == "cuda" and number.isdecimal())):
-            raise OptionError(f"unknown device {device!r}; use cpu, cuda or cuda:NUMBER", archive=self._archive.path)
+        number = device_number(device)
         ranges = Ranges(wanted, self._inode_number)
-        if kind == "cpu" and stream is not None:
+        if number is None and stream is not None:
             raise OptionError("a stream needs a CUDA device", archive=self._archive.path)
         plan = RangePlan(self._archive.blocks.reader, ranges.inos, ranges.begins, ranges.ends)
         if plan.failure is not None:
             raise self._error(plan.failure, ranges, plan.failed_range)
-        if kind == "cpu":
+        if number is None:
             return self._read_on_host(plan, ranges, out)
-        reader = self._device_reader(int(number or 0))
+        reader = self._device_reader(number)
         return reader.read(
             plan, out, stream, lambda: self._locate(plan, ranges),
             lambda block, status: self._block_error(block, status, ranges, plan.range_of(block)),
@@ -65,7 +64,7 @@ class ArrayReader:
 
     def _read_on_host(self, plan: RangePlan, ranges: Ranges, out: Any) -> Arrays:
         size = int(plan.offsets[-1])
-        data = np.empty(size, np.uint8) if out is None else _host_memory(out, size)
+        data = np.empty(size, np.uint8) if out is None else host_memory(out, size)
         self._locate(plan, ranges)
         engine = self._archive.engine
         on_cpu = engine.decodes_on_cpu(size)
@@ -124,13 +123,3 @@ class ArrayReader:
             found = self._inode_numbers[path] = self._find_inode_number(path)
         return found
 
-
-def _host_memory(out: Any, size: int) -> NDArray[np.uint8]:
-    """Returns the first `size` bytes of a caller's buffer: a NumPy array, a tensor, or an object with a buffer."""
-    is_array = hasattr(out, "__array_interface__") or hasattr(out, "__array__")
-    array = np.asarray(out) if is_array else np.frombuffer(out, np.uint8)
-    if not array.flags.writeable or not array.flags.c_contiguous:
-        raise ValueError("the buffer must be writable and contiguous")
-    if array.nbytes < size:
-        raise ValueError(f"the buffer has {array.nbytes} bytes, the files have {size}")
-    return array.reshape(-1).view(np.uint8)[:size]

@@ -165,6 +165,7 @@ class GpuBatch:
                 if device.slice_bytes > LEAST_SLICE_BYTES:
                     device.slice_bytes //= 2
                 elif device.store.num_bytes:
+                    device.synchronize()  # reads of ranges may still use the payloads
                     device.store.clear()
                 else:
                     raise EngineUnavailableError(f"{device.name} has too little free memory") from error
@@ -213,7 +214,7 @@ class GpuBatch:
     def _cut(self, wanted: NDArray[np.intp], slice_bytes: int) -> list[NDArray[np.intp]]:
         """Cuts the batch into slices of at most `slice_bytes` of output; the first slices are smaller."""
         sizes = self._sizes[wanted]
-        ends = _slice_ends(int(sizes.sum()), slice_bytes)
+        ends = slice_ends(int(sizes.sum()), slice_bytes)
         numbers = np.searchsorted(ends, np.cumsum(sizes) - sizes, side="right")
         return np.split(wanted, np.flatnonzero(np.diff(numbers)) + 1)
 
@@ -395,7 +396,7 @@ def lay_out(sizes: NDArray[np.integer], alignment: int) -> tuple[NDArray[np.uint
     return (ends - padded).astype(np.uint64), int(ends[-1])
 
 
-def _slice_ends(total: int, slice_bytes: int) -> NDArray[np.uint64]:
+def slice_ends(total: int, slice_bytes: int) -> NDArray[np.uint64]:
     """Returns where the slices end when `total` bytes of output are cut.
 
     If they fit in `slice_bytes`, there is one slice. Otherwise each slice is twice as large as the one before, up to

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 import cupy
 import numpy as np
@@ -21,6 +22,9 @@ from gompfs.gpu.heads import HeadStore
 from gompfs.gpu.kernels import SHARED_BYTES
 from gompfs.gpu.small_batches import SmallBatches
 from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:
+    from gompfs.gpu.range_slots import RangeDevice
 
 # in the order of the codecs' numbers
 KERNELS = {
@@ -84,6 +88,8 @@ class PayloadStore:
         self._used = 0  # bytes used in the last slab
         self._addresses: dict[int, int] = {}
         self.num_bytes = 0
+        self.num_cleared = 0
+        """How often all payloads were dropped. Addresses from before are no longer valid."""
 
     def find(self, checksums: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """Returns the device address of each payload, or 0 for payloads that are not in the store."""
@@ -110,6 +116,7 @@ class PayloadStore:
 
     def clear(self) -> None:
         """Drops all payloads and accepts no more."""
+        self.num_cleared += 1
         self._capacity = self._used = self.num_bytes = 0
         self._slabs.clear()
         self._addresses.clear()
@@ -129,6 +136,10 @@ class Device:
         """
         self.number = number
         self.lock = threading.Lock()
+        self.slots_beside: list[Slot] = []
+        """Slots whose work goes on after the call that has queued it. It may use heads and resident payloads."""
+        self.ranges: RangeDevice | None = None
+        """What reads ranges of files, once it is needed."""
         with cupy.cuda.Device(number) as device:
             cupy.cuda.runtime.deviceSetLimit(_LIMIT_MAX_L2_FETCH_GRANULARITY, _L2_FETCH_BYTES)
             self.name = str(cupy.cuda.runtime.getDeviceProperties(number)["name"], "utf-8")
@@ -137,7 +148,7 @@ class Device:
             if options.memory is not None:
                 cupy.get_default_memory_pool().set_limit(size=options.memory)
             opening = memory // _HEADS_SHARE // _OPENING_SHARE
-            self.opener = HeadOpener(opening, self._synchronize)
+            self.opener = HeadOpener(opening, self.synchronize)
             self.heads = HeadStore(memory // _HEADS_SHARE - opening, self.opener, num_threads)
             self.store = PayloadStore(self._capacity(memory, options))
             self._num_multiprocessors = device.attributes["MultiProcessorCount"]
@@ -168,14 +179,15 @@ class Device:
         grid = min(-(-num_blocks // _WARPS_PER_CTA), self._num_multiprocessors * num_resident)
         kernel((grid,), (32 * _WARPS_PER_CTA,), (*arguments, np.uint32(num_blocks)), shared_mem=_shared_bytes(codec))
 
-    def _synchronize(self) -> None:
-        for slot in self.slots:
+    def synchronize(self) -> None:
+        """Waits for all work of all slots."""
+        for slot in (*self.slots, *self.slots_beside):
             slot.stream.synchronize()
 
     def release(self) -> None:
         """Returns all device memory of the slots to CUDA."""
-        self._synchronize()
-        for slot in self.slots:
+        self.synchronize()
+        for slot in (*self.slots, *self.slots_beside):
             slot.release()
         self.opener.release()
         cupy.get_default_memory_pool().free_all_blocks()

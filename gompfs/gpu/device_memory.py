@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cupy
+from numpy.typing import NDArray
 
 
 def as_stream(stream: Any) -> cupy.cuda.Stream:
@@ -45,3 +46,12 @@ def allocate(size: int, number: int, stream: cupy.cuda.Stream) -> cupy.ndarray:
     """Returns `size` bytes on the CUDA device `number`, for use on `stream`. Raises MemoryError."""
     with cupy.cuda.Device(number), stream:
         return cupy.empty(size, cupy.uint8)
+
+
+def download(array: Any) -> NDArray[Any]:
+    """Returns a copy of an array on any CUDA device in host memory, as bytes. Raises ValueError if not contiguous."""
+    on_device = cupy.asarray(array)
+    if not on_device.flags.c_contiguous:
+        raise ValueError("the buffer must be contiguous")
+    copy: NDArray[Any] = on_device.reshape(-1).view(cupy.uint8).get()
+    return copy

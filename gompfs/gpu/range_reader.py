@@ -28,7 +28,6 @@ from gompfs.gpu.range_slots import RangeDevice, RangeSlot
 if TYPE_CHECKING:
     from gompfs._native.blocks import RangePlan
 
-_FIRST_BYTES = 8 << 20  # small, so that the device starts early
 _UPLOAD_BYTES = 64 << 20
 
 
@@ -54,30 +53,35 @@ class _Blocks(NamedTuple):
 class RangeRead:
     """A read whose work is queued. `statuses` has a BlockStatus for each block of the plan, once `wait` returns."""
 
-    def __init__(self, device: Device, num_blocks: int) -> None:
+    def __init__(self, device: RangeDevice, num_blocks: int) -> None:
         """The blocks are read by `device`."""
         self._device = device
+        self.begun = cupy.cuda.Event(disable_timing=True)
+        """Recorded when the holes are zeros, before any block is read."""
         self.statuses = np.zeros(num_blocks, np.uint8)
 
     def wait(self) -> None:
         """Wait until the output is complete."""
-        with self._device.lock, cupy.cuda.Device(self._device.number):
-            for slot in self._device.range_slots:
+        device = self._device.device
+        with device.lock, cupy.cuda.Device(device.number):
+            self.begun.synchronize()
+            for slot in self._device.slots:
                 slot.settle()
 
 
 class RangeReader:
     """Reads ranges of the files of one archive. Thread-safe."""
 
-    def __init__(self, device: Device, source: BlockSource, *, verify: bool) -> None:
+    def __init__(self, device: RangeDevice, source: BlockSource, *, verify: bool) -> None:
         """Reads the blocks of `source` by `device`. `verify` also compares decoded bytes with their checksums."""
-        self._device = device
+        self._ranges = device
+        self._device = device.device
         self._source = source
         self._verify = verify
         num_blocks = source.uncompressed_sizes.size
         self._facts = np.zeros(num_blocks, STAGED)  # of payloads that stay in device memory
         self._payloads = np.zeros(num_blocks, np.uint64)  # their addresses, 0 for others
-        self._num_cleared = device.store.num_cleared
+        self._num_cleared = self._device.store.num_cleared
 
     def read(self, plan: RangePlan, output: cupy.ndarray, stream: cupy.cuda.Stream) -> RangeRead:
         """Queues a read into `output` (uint8), after what `stream` does, and before what it will do.
@@ -86,33 +90,31 @@ class RangeReader:
         """
         with self._device.lock, cupy.cuda.Device(self._device.number):
             while True:
-                read = RangeRead(self._device, plan.blocks.size)
+                read = RangeRead(self._ranges, plan.blocks.size)
                 try:
                     self._queue_all(plan, output, stream, read)
                     return read
                 except cupy.cuda.memory.OutOfMemoryError as error:
-                    self._device.make_room(error)
+                    self._ranges.make_room(error)
 
     def _queue_all(
         self, plan: RangePlan, output: cupy.ndarray, stream: cupy.cuda.Stream, read: RangeRead
     ) -> None:
-        slots = self._device.range_slots
+        slots = self._ranges.slots
         self._find_resident()
         with stream:
             targets, sizes = np.split(plan.holes, 2)
             for target, size in zip(targets.tolist(), sizes.tolist(), strict=True):
                 output[target : target + size].fill(0)
-        begun = cupy.cuda.Event(disable_timing=True)
-        begun.record(stream)
+        read.begun.record(stream)
         waiting = deque(self._cut(plan.blocks))
         used = 0
         while waiting:
             slot = slots[used % len(slots)]
             used += 1
             slot.settle()
-            slot.stream.wait_event(begun)
-            with slot.stream:
-                left = self._queue(slot, plan, waiting.popleft(), output, read)
+            slot.stream.wait_event(read.begun)
+            left = self._queue(slot, plan, waiting.popleft(), output, read)
             if left.size:
                 waiting.appendleft(left)
         for slot in slots[:used]:
@@ -123,7 +125,7 @@ class RangeReader:
         if self._num_cleared != self._device.store.num_cleared:
             self._num_cleared = self._device.store.num_cleared
             self._payloads.fill(0)
-        for slot in self._device.range_slots:
+        for slot in self._ranges.slots:
             if slot.has_arriving:
                 slot.settle()
 
@@ -131,10 +133,14 @@ class RangeReader:
         """Cuts the blocks of a plan into slices: larger ones if all payloads are on the device."""
         if not blocks.size:
             return []
-        largest = self._device.range_bytes
+        sizes = self._source.uncompressed_sizes[blocks].astype(np.uint64)
+        largest = self._ranges.slice_bytes
         if not self._payloads[blocks].all():
             largest = min(largest, _UPLOAD_BYTES)
-        return cut(self._source.uncompressed_sizes[blocks], _FIRST_BYTES, largest)
+        numbers = np.searchsorted(
+            slice_ends(int(sizes.sum()), largest), np.cumsum(sizes, dtype=np.uint64) - sizes, side="right"
+        )
+        return np.split(np.arange(blocks.size), np.flatnonzero(np.diff(numbers)) + 1)
 
     def _queue(
         self, slot: RangeSlot, plan: RangePlan, indexes: NDArray[np.intp], output: cupy.ndarray, read: RangeRead
@@ -147,13 +153,14 @@ class RangeReader:
         symbols = self._source.symbols(numbers)
         heads, statuses = self._load_heads(symbols)
         is_left = (symbols.indexes >= 0) & (heads == 0) & (statuses == BlockStatus.OK)
-        if is_left.all():
-            is_left[:] = False
-            blocks = self._decode_on_host(slot, numbers)
-        else:
-            is_chosen = ~is_left
-            blocks = self._load(slot, numbers[is_chosen], heads[is_chosen], statuses[is_chosen])
-        self._queue_blocks(slot, plan, indexes[~is_left], blocks, output, read)
+        with slot.stream:
+            if is_left.all():
+                is_left[:] = False
+                blocks = self._decode_on_host(slot, numbers)
+            else:
+                is_chosen = ~is_left
+                blocks = self._load(slot, numbers[is_chosen], heads[is_chosen], statuses[is_chosen])
+            self._queue_blocks(slot, plan, indexes[~is_left], blocks, output, read)
         left: NDArray[np.intp] = indexes[is_left]
         return left
 
@@ -215,7 +222,8 @@ class RangeReader:
         decoded = decoded[np.argsort(blocks.facts["codec"][decoded], kind="stable")]
         order = np.concatenate([decoded, np.flatnonzero(~is_decoded)])
         indexes, to_decode, blocks = indexes[order], blocks.take(decoded), blocks.take(order)
-        offsets, size = lay_out(to_decode.facts["uncompressed_size"], OUTPUT_ALIGNMENT)
+        sizes = to_decode.facts["uncompressed_size"]
+        offsets, size = lay_out(sizes, OUTPUT_ALIGNMENT) if decoded.size else (np.zeros(0, np.uint64), 0)
         content = slot.device("content", size + PADDING)
         sources = np.concatenate([offsets + np.uint64(content.data.ptr), blocks.payloads[decoded.size :]])
         pieces = self._pieces_of(plan, indexes)
@@ -227,8 +235,8 @@ class RangeReader:
         if decoded.size:
             launch(self._device, to_decode.facts["codec"], fields, content, statuses)
         if self._verify and checksums.any():  # what the host has decoded has none, and was checked there
-            self._device.range_kernels.check(at.size, at, of_blocks, expected, statuses)
-        self._device.range_kernels.gather(pieces[0].size, at, statuses, *of_pieces, output)
+            self._ranges.kernels.check(at.size, at, of_blocks, expected, statuses)
+        self._ranges.kernels.gather(pieces[0].size, at, statuses, *of_pieces, output)
 
         def take(found: NDArray[np.uint8]) -> None:
             # the kernels leave the statuses of blocks that the host has found to be damaged

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import cupy
 import numpy as np
@@ -124,12 +123,9 @@ class RangeDevice:
         self.device.release()
 
 
-_of_devices: WeakKeyDictionary[Device, RangeDevice] = WeakKeyDictionary()
-
-
 def range_device(device: Device) -> RangeDevice:
     """Returns the RangeDevice of a GPU, which all archives share."""
     with device.lock, cupy.cuda.Device(device.number):
-        if device not in _of_devices:
-            _of_devices[device] = RangeDevice(device)
-        return _of_devices[device]
+        if device.ranges is None:
+            device.ranges = RangeDevice(device)
+        return device.ranges

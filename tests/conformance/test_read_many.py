@@ -207,7 +207,7 @@ def test_the_callers_buffer(
         after = np.ascontiguousarray(on_host(out)).view(np.uint8)
         assert after[:size].tobytes() == contents[names[0]] + contents[names[1]]
         assert after[size:].tobytes() == before.view(np.uint8)[size:].tobytes()
-        with pytest.raises(ValueError, match=f"the buffer has {after.size - 10 * before.itemsize} bytes, the files"):
+        with pytest.raises(ValueError, match=f"the buffer has {after.size - 10 * before.itemsize} bytes, the content"):
             place.read(files, names, out=out[:-10])
         with pytest.raises(ValueError, match="contiguous"):
             place.read(files, names, out=out[::2])
@@ -230,7 +230,7 @@ def test_little_space_on_the_device(
 ) -> None:
     """Small slices, payloads that stay in memory, and no space for heads: these blocks are decoded by the host."""
     expected = list(contents.values())
-    for limits in ({"range_bytes": 1 << 15}, {"capacity": 1 << 22}, {"num_heads": 2}, {"num_heads": 0}):
+    for limits in ({"slice_bytes": 1 << 15}, {"capacity": 1 << 22}, {"num_heads": 2}, {"num_heads": 0}):
         device = place.make(**limits)
         with gompfs.open(archives[kind], verify=True) as files:
             for _ in range(3):

@@ -18,7 +18,8 @@ _MAX_NARROW_BLOCK = 1 << 16  # these, as in kernels/shared/match_costs.h
 _NARROW_HASH_BITS = 16
 _WIDE_HASH_BITS = 17
 _SHORT_HASH_BITS = 15
-LINK_CLAIMS = 4096  # shared memory of link_positions besides a table, in bytes
+LINK_THREADS = 256
+LINK_CLAIMS = 8192  # shared memory of link_positions besides a table, in bytes
 _TABLE_BYTES = 1 << 16  # of the part of a hash table that one CTA of link_positions has
 TEXT_PADDING = 32  # as in find_matches.cu
 _ITEMS_ALIGNED = 8  # as in parse_batch.cuh
@@ -27,6 +28,11 @@ WALK_TILE = Tile(4, num_threads=128, shared_bytes=1536)
 FIND_THREADS = 1024
 QUEUE_BYTES = 1024  # of a warp of find_matches
 _WIDE_FIND_THREADS = 256
+SEGMENT_THREADS = 512  # these three, as in walk_segments.cu
+SEGMENT_BYTES = 16
+SEGMENT_BYTES_PER_CTA = 128
+_LEAST_SEGMENT = 128  # walks need some 30 bytes to meet
+_MORE_STEPS = 16  # that a walk can store after its segment
 
 
 class ParsedBlocks(NamedTuple):
@@ -103,15 +109,23 @@ class _Batch:
         )
 
     def run(self) -> ParsedBlocks:
-        """Runs the kernels one after another."""
+        """Runs the kernels one after another. Without a rule for sources, walks need not know all matches."""
         sums = self._sum_costs()
         links, short_links = self._link()
+        if not (self._options.dependency_elimination or self._options.strict_sources):
+            return self._walk_segments(links, short_links, sums)
         matches = self._find(links, short_links, sums)
         return self._walk(links, short_links, sums, matches)
 
     def _empty(self, is_used: bool, dtype: type[np.unsignedinteger]) -> Array:
         """Returns an array with an item for each position, or none if it is not used."""
         return self._xp.empty(self._num_items if is_used else 1, dtype)
+
+    def _no_sequences(self) -> ParsedBlocks:
+        """Returns memory for the sequences of all blocks."""
+        max_sequences = most_sequences(self._block_size, self._options.codec)
+        sequences = self._xp.empty(self._num_blocks * max_sequences, np.uint64)
+        return ParsedBlocks(sequences, self._xp.empty(self._num_blocks, np.uint32), max_sequences)
 
     def _launch(self, source: str, kernel: str, num_ctas: int, tile: Tile, *arguments: object) -> None:
         self._device.launch(f"encode/{source}", kernel, num_ctas, *arguments, tile=tile)
@@ -131,7 +145,7 @@ class _Batch:
         num_tables = 1 << max(hash_bits - table_bits, 0)
         num_short_tables = 1 << max(_SHORT_HASH_BITS - table_bits, 0) if self._finds_short else 0
         num_ctas = self._num_blocks * (num_tables + num_short_tables)
-        tile = Tile(1, 32, LINK_CLAIMS + (np.dtype(dtype).itemsize << table_bits))
+        tile = Tile(1, LINK_THREADS, LINK_CLAIMS + (np.dtype(dtype).itemsize << table_bits))
         shape = map(np.uint32, (num_tables, num_short_tables, table_bits))
         self._launch("link_positions", f"link_{self._kind}", num_ctas, tile, *self._content, *shape, links, short_links)
         return links, short_links
@@ -147,15 +161,31 @@ class _Batch:
         return matches
 
     def _walk(self, links: Array, short_links: Array, sums: Array, matches: Array) -> ParsedBlocks:
-        max_sequences = most_sequences(self._block_size, self._options.codec)
-        sequences = self._xp.empty(self._num_blocks * max_sequences, np.uint64)
-        num_sequences = self._xp.empty(self._num_blocks, np.uint32)
+        parsed = self._no_sequences()
         self._launch(
             *("walk_matches", f"walk_{self._kind}", self._num_blocks, WALK_TILE, *self._content),
             *(links, short_links, sums, matches, self._walk_settings(), np.uint32(self._is_bit)),
-            *(sequences, num_sequences, np.uint32(max_sequences)),
+            *(parsed.sequences, parsed.num_sequences, np.uint32(parsed.max_sequences)),
         )
-        return ParsedBlocks(sequences, num_sequences, max_sequences)
+        return parsed
+
+    def _walk_segments(self, links: Array, short_links: Array, sums: Array) -> ParsedBlocks:
+        parsed = self._no_sequences()
+        num_threads = min(max(self._block_size // _LEAST_SEGMENT // 32, 1) * 32, SEGMENT_THREADS)
+        segment_size = -(-self._block_size // num_threads)
+        steps_per_segment = segment_size // self._settings.min_match_length + _MORE_STEPS
+        steps = self._xp.empty(self._num_blocks * num_threads * steps_per_segment, np.uint64)
+        shared_bytes = SEGMENT_BYTES_PER_CTA + SEGMENT_BYTES * num_threads
+        if self._is_narrow:
+            shared_bytes += -(-self._block_size // 16) * 16 + TEXT_PADDING
+        tile = Tile(1, num_threads, shared_bytes)
+        kernel = f"walk_segments_{self._kind}"
+        numbers = map(np.uint32, (parsed.max_sequences, steps_per_segment))
+        self._launch(
+            *("walk_segments", kernel, self._num_blocks, tile, *self._content, links, short_links, sums),
+            *(self._walk_settings(), np.uint32(self._is_bit), parsed.sequences, parsed.num_sequences, steps, *numbers),
+        )
+        return parsed
 
     def _walk_settings(self) -> Array:
         """Returns WalkSettings of walk_matches.cu."""

@@ -3,20 +3,9 @@
 // offset, or one of three bytes.
 #pragma once
 
-#include "encode/open_group.cuh"
+#include "encode/walk_rules.cuh"
 
 namespace gompfs {
-
-struct WalkRules {
-    SearchRules search;
-    u32 lazy_steps;
-    u32 misses_to_skip_log2;
-    u32 max_literal_length;
-    u32 min_match_length;
-    u32 group_size_log2;
-    SourceRule source_rule;
-    bool ends_literals;  // as the strict rule demands
-};
 
 // The arrays of a block.
 template <typename Position>
@@ -34,7 +23,7 @@ struct WalkShared {
     WalkInput<Position> input;
     WalkRules rules;
     OpenGroup group;
-    u32 last_offset;  // of the row's latest match; 0 if the row has none yet
+    u32 last_offset;  // of the latest match; 0 if there is none yet
 };
 
 // What the parser takes at a position.

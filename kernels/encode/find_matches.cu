@@ -24,7 +24,6 @@
 
 namespace gompfs {
 
-constexpr u32 kTextPadding = 32;
 constexpr int kFindThreads = 1024;
 
 // The same for all positions of a block.
@@ -308,13 +307,6 @@ __device__ inline uint4* start_sharing(FindShared& shared) {
         shared.next_share = 0;
     }
     return reinterpret_cast<uint4*>(&shared.queues[blockDim.x / kWarpSize]);
-}
-
-// Copies whole vectors from device to shared memory: those that `size` bytes are in.
-__device__ inline void copy_to_shared(const void* from, u32 size, uint4* to) {
-    for (u32 vector = threadIdx.x; vector < (size + 15) / 16; vector += blockDim.x) {
-        to[vector] = static_cast<const uint4*>(from)[vector];
-    }
 }
 
 }  // namespace gompfs

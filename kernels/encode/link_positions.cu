@@ -1,23 +1,26 @@
 // Links each position of a block to the previous position with the same hash, as
 // native/codec/position_links.h does.
 //
-// A table has the last position with each hash. One warp takes the positions of a block in order,
-// 32 at a time. The table gives the last position before the 32. Equal hashes among the 32 are
-// found by claims: each lane writes its number to a small table at its hash, and reads it again;
-// only if another lane's number is there, the lanes must compare their hashes. The warp issues its
-// loads and stores in order, but need not wait for what it loaded, so several groups of 32 are
-// under way at once.
+// A table has the last position with each hash. Warps take positions in order, 32 at a time. The
+// table gives the last position before the 32. Equal hashes among the 32 are found by claims: each
+// lane writes its number to a small table at its hash, and reads it again; only if another lane's
+// number is there, the lanes must compare their hashes. Which of several lanes a claim keeps does
+// not matter.
+//
+// Most of this needs no order. So the warps of a CTA do it at the same time, each for
+// kPositionsPerTurn positions. Then they take turns to read and change the table, which takes 100
+// cycles: a warp issues loads and stores in order, but need not wait for what it loads.
 //
 // The table of a block is divided by the highest bits of the hash: so it fits into shared memory,
-// and a warp for each part works on the block at the same time.
+// and a CTA for each part works on the block at the same time.
 //
-// Launch: one CTA of a warp per block and table: num_tables tables for the hashes of four bytes,
-//   then those for the hashes of three bytes, if there are any.
-// Mapping: lane i takes position i of each group of 32.
+// Launch: one CTA of kLinkThreads threads per block and table: num_tables tables for the hashes of
+//   four bytes, then those for the hashes of three bytes, if there are any.
+// Mapping: lane i takes position i of each group of 32, warp i every kLinkWarps-th kGroups groups.
 // Reads: the content of block i at content + i * block_size.
 // Writes: links[i * items_per_block(block_size) + p] for each position p of block i, and
 //   short_links.
-// Shared memory: 2^table_bits positions, and kNumClaims bytes.
+// Shared memory: 2^table_bits positions, and kNumClaims bytes for each warp.
 // Requires: content is aligned to 16 bytes, and block_size is a multiple of 16 if there are several
 //   blocks; 7 bytes after the content are readable. The tables of a hash have as many entries
 //   together as it has values. link_narrow: block_size is at most kMaxNarrowBlock.
@@ -30,8 +33,12 @@ namespace gompfs {
 
 // Groups of 32 positions that are under way at once.
 constexpr u32 kGroups = 8;
-// Entries of the table in which lanes find equal hashes.
-constexpr u32 kNumClaims = 4096;
+// The warps of a CTA take turns with so many positions.
+constexpr u32 kPositionsPerTurn = kGroups * kWarpSize;
+constexpr u32 kLinkWarps = 8;
+constexpr u32 kLinkThreads = kLinkWarps * kWarpSize;
+// Entries of the table of a warp in which lanes find equal hashes.
+constexpr u32 kNumClaims = 1024;
 // If more lanes may have equal hashes, a vote finds them, which takes some 70 cycles.
 constexpr int kMaxLost = 4;
 
@@ -90,13 +97,11 @@ __device__ inline u32 lanes_with(u32 slot, u32 owner) {
     return same;
 }
 
-// Links the positions of the groups, whose first position is `first`.
-template <typename Position>
-__device__ inline void link_groups(const u32 (&slots)[kGroups], u32 num_slots, u32 first,
-                                   Position* last, u8* claims, Position* links) {
+// Finds the lanes with the same slot, for each group.
+__device__ inline void compare_slots(const u32 (&slots)[kGroups], u8* claims,
+                                     u32 (&same)[kGroups]) {
     const u32 lane = lane_id();
-    u32 owners[kGroups], same[kGroups];
-    Position before[kGroups];
+    u32 owners[kGroups];
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group) {
         u8& claim = claims[slots[group] % kNumClaims];
@@ -109,6 +114,15 @@ __device__ inline void link_groups(const u32 (&slots)[kGroups], u32 num_slots, u
     for (u32 group = 0; group < kGroups; ++group) {
         same[group] = lanes_with(slots[group], owners[group]);
     }
+}
+
+// Takes the last positions before each group from the table, and puts those of the groups there.
+// `first` is the first position of the groups.
+template <typename Position>
+__device__ inline void exchange(const u32 (&slots)[kGroups], const u32 (&same)[kGroups],
+                                u32 num_slots, u32 first, Position* last,
+                                Position (&before)[kGroups]) {
+    const u32 lane = lane_id();
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group) {
         const u32 slot = slots[group];
@@ -119,6 +133,13 @@ __device__ inline void link_groups(const u32 (&slots)[kGroups], u32 num_slots, u
         }
         __syncwarp();
     }
+}
+
+template <typename Position>
+__device__ inline void write_links(const u32 (&slots)[kGroups], const u32 (&same)[kGroups],
+                                   u32 num_slots, u32 first, const Position (&before)[kGroups],
+                                   Position* links) {
+    const u32 lane = lane_id();
 #pragma unroll
     for (u32 group = 0; group < kGroups; ++group) {
         const u32 group_first = first + group * kWarpSize;
@@ -137,24 +158,36 @@ __device__ inline void link_block(const ParseBlock& block, const HashTable& tabl
                                   Position* links) {
     const u32 num_slots = 1u << table.table_bits;
     const u32 num_vectors = num_slots * sizeof(Position) / sizeof(uint4);
-    for (u32 vector = lane_id(); vector < num_vectors; vector += kWarpSize) {
+    Position* const last = reinterpret_cast<Position*>(shared);
+    const u32 warp = threadIdx.x / kWarpSize;
+    u8* const claims = reinterpret_cast<u8*>(shared + num_vectors) + warp * kNumClaims;
+    for (u32 vector = threadIdx.x; vector < num_vectors; vector += kLinkThreads) {
         shared[vector] = {~0u, ~0u, ~0u, ~0u};  // kNoLink
     }
-    __syncwarp();
-    GroupWords words = load_groups(block, 0);
-    for (u32 first = 0; first < block.num_linked; first += kGroups * kWarpSize) {
-        u32 slots[kGroups];
+    __syncthreads();
+    u32 first = warp * kPositionsPerTurn;
+    GroupWords words = load_groups(block, first);
+    for (u32 round = 0; round < block.num_linked; round += kLinkWarps * kPositionsPerTurn) {
+        u32 slots[kGroups], same[kGroups];
+        Position before[kGroups];
 #pragma unroll
         for (u32 group = 0; group < kGroups; ++group) {
             slots[group] = slot_of(block, table, words.low[group], words.high[group],
                                    first + group * kWarpSize + lane_id());
         }
-        words = load_groups(block, first + kGroups * kWarpSize);
-        link_groups(slots, num_slots, first, reinterpret_cast<Position*>(shared),
-                    reinterpret_cast<u8*>(shared + num_vectors), links);
+        words = load_groups(block, first + kLinkWarps * kPositionsPerTurn);
+        compare_slots(slots, claims, same);
+        for (u32 turn = 0; turn < kLinkWarps; ++turn) {
+            if (turn == warp) {
+                exchange(slots, same, num_slots, first, last, before);
+            }
+            __syncthreads();
+        }
+        write_links(slots, same, num_slots, first, before, links);
+        first += kLinkWarps * kPositionsPerTurn;
     }
-    if (table.part == 0 && block.num_linked + lane_id() < block.size) {
-        links[block.num_linked + lane_id()] = kNoLink<Position>;
+    if (table.part == 0 && threadIdx.x < block.size - block.num_linked) {
+        links[block.num_linked + threadIdx.x] = kNoLink<Position>;
     }
 }
 
@@ -177,7 +210,7 @@ __device__ inline void link_table(const u8* content, u64 content_size, u32 block
 
 }  // namespace gompfs
 
-extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
+extern "C" __global__ void __launch_bounds__(gompfs::kLinkThreads)
     link_narrow(const unsigned char* content, unsigned long long content_size,
                 unsigned int block_size, unsigned int num_tables, unsigned int num_short_tables,
                 unsigned int table_bits, unsigned short* links, unsigned short* short_links) {
@@ -187,7 +220,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
                static_cast<int>(table_bits), shared_memory, links, short_links);
 }
 
-extern "C" __global__ void __launch_bounds__(gompfs::kWarpSize)
+extern "C" __global__ void __launch_bounds__(gompfs::kLinkThreads)
     link_wide(const unsigned char* content, unsigned long long content_size,
               unsigned int block_size, unsigned int num_tables, unsigned int num_short_tables,
               unsigned int table_bits, unsigned int* links, unsigned int* short_links) {

@@ -1,10 +1,11 @@
 // The blocks that are parsed by one launch, and the arrays that the kernels pass to each other.
 //
-// A block is parsed in four steps, a kernel each: sums of the costs of literals
-// (sum_literal_costs.cu), links between positions (link_positions.cu), the best match at each
-// position (find_matches.cu), and the walk over them that makes sequences (walk_matches.cu). The
-// rules are those of native/codec/lazy_parser.cpp and native/codec/best_match.h; constants and
-// costs are in shared/match_costs.h.
+// A block is parsed in steps, a kernel each: sums of the costs of literals (sum_literal_costs.cu),
+// links between positions (link_positions.cu), and a walk that makes sequences. Without dependency
+// elimination, the walk searches matches where it comes to (walk_segments.cu). With it, the best
+// match at each position is found before (find_matches.cu, then walk_matches.cu). The rules are
+// those of native/codec/lazy_parser.cpp and native/codec/best_match.h; constants and costs are in
+// shared/match_costs.h.
 #pragma once
 
 #include "shared/match_costs.h"
@@ -66,6 +67,9 @@ __device__ inline ParseBlock block_of(u32 index, const u8* content, u64 content_
 __device__ inline u64 items_per_block(u32 block_size) {
     return block_size / kItemsAligned * kItemsAligned + kItemsAligned;
 }
+
+// Bytes after a block in shared memory that may be read.
+constexpr u32 kTextPadding = 32;
 
 // The content of a block, aligned to 4 bytes; 7 bytes after it must be readable.
 class Text {
@@ -146,6 +150,13 @@ __device__ inline Match best_short(const Text& text, const Costs<kEntropyCoded>&
     }
     const Match match = costs.match_of(position, kShortLength, position - link);
     return match.gain > kMinShortGain ? match : Match{};
+}
+
+// Copies whole vectors from device to shared memory: those that `size` bytes are in.
+__device__ inline void copy_to_shared(const void* from, u32 size, uint4* to) {
+    for (u32 vector = threadIdx.x; vector < (size + 15) / 16; vector += blockDim.x) {
+        to[vector] = static_cast<const uint4*>(from)[vector];
+    }
 }
 
 }  // namespace gompfs

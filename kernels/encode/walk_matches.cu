@@ -1,5 +1,5 @@
 // Walks over the best matches of a block and cuts it into sequences, as
-// native/codec/lazy_parser.cpp does.
+// native/codec/lazy_parser.cpp does. Without a rule for sources, walk_segments.cu is faster.
 //
 // kWalkLanes lanes look at a window of as many positions, each at one. By votes they all know the
 // first position with a match, and whether a later one has a better match. Then they add a
@@ -31,6 +31,7 @@ namespace gompfs {
 
 constexpr u32 kWalkWarps = 4;
 constexpr u32 kWalkThreads = kWalkWarps * kWarpSize;
+constexpr u32 kWalkCtas = 8;  // of a multiprocessor, which allows 64 registers
 // Lanes that work on a block. Blocks that share a warp take their steps at the same time.
 constexpr u32 kWalkLanes = 32;
 constexpr u32 kBlocksPerWarp = kWarpSize / kWalkLanes;
@@ -259,9 +260,6 @@ __device__ inline void Walk<Position, kEntropyCoded>::push(u32 literal_length, u
             shared_.group.add(anchor_ - match_length, anchor_);
         }
     }
-    if (num_sequences_ % kNumSubBlocks == 0) {
-        set_last_offset(0);
-    }
     if (num_sequences_ % (1u << rules_.group_size_log2) == 0) {
         restart_group();
     }
@@ -367,31 +365,9 @@ __device__ inline void walk_batch(const WalkBatch<Position>& batch, bool is_bit,
     }
 }
 
-// The settings as kernels get them: in the order of the fields of WalkSettings in
-// gompfs/gpu/parser.py.
-struct WalkSettings {
-    u32 chain_length, nice_length, max_match_length, max_match_offset, finds_short, lazy_steps,
-        skips, max_literal_length, min_match_length, group_size_log2, dependency_elimination,
-        strict_sources;
-};
-
-__device__ inline WalkRules walk_rules(const WalkSettings& settings) {
-    return {{settings.chain_length, settings.nice_length, settings.max_match_length,
-             settings.max_match_offset, settings.finds_short != 0},
-            settings.lazy_steps,
-            settings.skips != 0 ? kMissesToSkipLog2 : kMissesToSkipSlowlyLog2,
-            settings.max_literal_length,
-            settings.min_match_length,
-            settings.group_size_log2,
-            settings.dependency_elimination == 0 ? SourceRule::kAny
-            : settings.strict_sources == 0       ? SourceRule::kUsual
-                                                 : SourceRule::kStrict,
-            settings.strict_sources != 0};
-}
-
 }  // namespace gompfs
 
-extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
+extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads, gompfs::kWalkCtas)
     walk_narrow(const unsigned char* content, unsigned long long content_size,
                 unsigned int block_size, const unsigned short* links,
                 const unsigned short* short_links, const unsigned short* sums,
@@ -411,7 +387,7 @@ extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
                shared_memory);
 }
 
-extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads)
+extern "C" __global__ void __launch_bounds__(gompfs::kWalkThreads, gompfs::kWalkCtas)
     walk_wide(const unsigned char* content, unsigned long long content_size,
               unsigned int block_size, const unsigned int* links, const unsigned int* short_links,
               const unsigned short* sums, const unsigned long long* matches,

@@ -65,8 +65,7 @@ class LazyParser {
     std::uint32_t anchor_ = 0;           // start of the literals that belong to no sequence yet
     std::uint32_t high_water_mark_ = 0;  // output below it is final for the open group
     std::uint32_t first_match_ = 0;      // start of the open group's first match, or size_
-    // Match offset of the row's latest match; 0 if the row has none yet.
-    std::uint32_t last_offset_ = 0;
+    std::uint32_t last_offset_ = 0;      // of the latest match; 0 if there is none yet
     // With dependency elimination, per position: whether it is a literal of a sequence.
     std::vector<std::uint8_t> literal_;
 };
@@ -196,9 +195,6 @@ void LazyParser<Position, kEntropyCoded, kHasRule>::push(const Sequence& sequenc
     if (sequence.match_length != 0) {
         last_offset_ = last_offset_after(last_offset_, sequence.match_offset);
         first_match_ = std::min(first_match_, anchor_ - sequence.match_length);
-    }
-    if (sequences.size() % kNumSubBlocks == 0) {
-        last_offset_ = 0;
     }
     if (sequences.size() % (std::size_t{1} << limits_.group_size_log2) == 0) {
         high_water_mark_ = anchor_;

@@ -15,6 +15,7 @@
 #include "encode/link_positions.cu"
 #include "encode/sum_literal_costs.cu"
 #include "encode/walk_matches.cu"
+#include "encode/walk_segments.cu"
 #include "grammar/repair.cu"
 #include "grammar/repair_rules.cu"
 #include "grammar/tokens.cu"
@@ -76,6 +77,8 @@ constexpr Entry kKernels[] = {
     KERNEL(find_matches_wide),
     KERNEL(walk_narrow),
     KERNEL(walk_wide),
+    KERNEL(walk_segments_narrow),
+    KERNEL(walk_segments_wide),
     KERNEL(decode_bit),
     KERNEL(decode_byte),
     KERNEL(encode_bit),

@@ -15,7 +15,18 @@ from gompfs.gpu.kernels import (
     kernel_folder,
     read_source,
 )
-from gompfs.gpu.parser import FIND_THREADS, LINK_CLAIMS, QUEUE_BYTES, SUM_TILE, TEXT_PADDING, WALK_TILE
+from gompfs.gpu.parser import (
+    FIND_THREADS,
+    LINK_CLAIMS,
+    LINK_THREADS,
+    QUEUE_BYTES,
+    SEGMENT_BYTES,
+    SEGMENT_BYTES_PER_CTA,
+    SEGMENT_THREADS,
+    SUM_TILE,
+    TEXT_PADDING,
+    WALK_TILE,
+)
 from gompfs.gpu.repair import TILE
 
 FOLDER = kernel_folder()
@@ -56,7 +67,8 @@ TILES = {
         && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
     "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}
         && gompfs::kTileThreads == {SUM_TILE.num_threads});""",
-    "encode/link_positions": f"static_assert(gompfs::kNumClaims == {LINK_CLAIMS});",
+    "encode/link_positions": f"""static_assert(gompfs::kLinkWarps * gompfs::kNumClaims == {LINK_CLAIMS}
+        && gompfs::kLinkThreads == {LINK_THREADS});""",
     "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
         && sizeof(gompfs::SearchQueue) == {QUEUE_BYTES}
         && gompfs::kFindThreads == {FIND_THREADS});""",
@@ -73,6 +85,10 @@ TILES = {
         && gompfs::kTileGroup == {wesley_decoder.WINDOW_GROUP.num_items}
         && gompfs::kRootWindow == {wesley_decoder.WINDOW_GROUP.num_threads}
         && gompfs::kComposeBytes == {wesley_decoder.WINDOW_GROUP.shared_bytes});""",
+    "encode/walk_segments": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
+        && gompfs::kSegmentBytes == {SEGMENT_BYTES} && gompfs::kSegmentBytesPerCta == {SEGMENT_BYTES_PER_CTA}
+        && sizeof(gompfs::SegmentShared) == gompfs::kSegmentBytesPerCta + gompfs::kSegmentBytes
+        && gompfs::kMaxSegmentThreads == {SEGMENT_THREADS});""",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from gompfs.codec import Codec, CodecOptions
 
 FOLDER = Path(__file__).parent
 NARROW = 1 << 16
+has_rule = pytest.mark.parametrize("has_rule", [True, False], ids=["rule", "any"])
 
 
 @pytest.mark.timeout(3600)
@@ -43,18 +45,31 @@ def device() -> HostDevice:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 31, 32, 33, 2047, 2048, 2049])
 @pytest.mark.parametrize("codec", [Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE], ids=lambda codec: codec.label)
-def test_small_blocks(device: HostDevice, codec: Codec, size: int) -> None:
+@has_rule
+def test_small_blocks(device: HostDevice, has_rule: bool, codec: Codec, size: int) -> None:
     for content in (make_content(size, size), bytes(size)):
-        compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4))
+        compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4, has_rule))
 
 
 @pytest.mark.parametrize("size", [NARROW - 1, NARROW])
-def test_the_largest_narrow_block(device: HostDevice, size: int) -> None:
-    compare(device, make_content(7, size), NARROW, CodecOptions(Codec.GOMPRESSO_BIT, 3))
+@has_rule
+def test_the_largest_narrow_block(device: HostDevice, has_rule: bool, size: int) -> None:
+    compare(device, make_content(7, size), NARROW, CodecOptions(Codec.GOMPRESSO_BIT, 3, has_rule))
 
 
-def test_a_wide_block_and_a_narrow_last_one(device: HostDevice) -> None:
-    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, CodecOptions(Codec.GOMPRESSO_BIT, 3))
+@has_rule
+def test_a_wide_block_and_a_narrow_last_one(device: HostDevice, has_rule: bool) -> None:
+    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, CodecOptions(Codec.GOMPRESSO_BIT, 3, has_rule))
+
+
+@pytest.mark.parametrize("level", [1, 6])
+def test_walks_that_hardly_ever_meet(device: HostDevice, level: int) -> None:
+    """Some find more matches than they can store."""
+    lines = b"".join(b"%d,%d\n" % (number % 7, number) for number in range(2200))
+    for content in (lines, b"abc" * 5000, random.Random(level).randbytes(8000)):
+        for codec in (Codec.GOMPRESSO_BIT, Codec.GOMPRESSO_BYTE):
+            options = CodecOptions(codec, level if codec is Codec.GOMPRESSO_BIT else 3, False)
+            compare(device, content, 1 << 14, options)
 
 
 @pytest.mark.slow

@@ -72,7 +72,7 @@ class Parser:
         """Cuts content into blocks of `block_size` bytes (the last may be shorter), and each block into sequences.
 
         `content` (uint8, in device memory) has at least 16 bytes more than `content_size`, and its address is a
-        multiple of 16. `block_size` is a multiple of 16 if there are several blocks, and at most 1 MiB. Needs 12 to 21
+        multiple of 16. `block_size` is a multiple of 16 if there are several blocks, and at most 1 MiB. Needs 7 to 21
         bytes of device memory for each byte of content.
         """
         return _Batch(self._device, content, content_size, block_size, options).run()

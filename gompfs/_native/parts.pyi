@@ -108,8 +108,11 @@ class PartsBuilder:
     def finish(self) -> None:
         """Ends the input. After it, the functions below may be called. Raises OSError if the disk is full."""
 
-    def pieces(self) -> list[tuple[int, int, int, int]]:
-        """Returns where files lie: file, part, offset in the part's text and size of each piece, in order."""
+    def extent_rows(self, inodes: list[tuple[int, int]], part_starts: list[int]) -> list[tuple[int, int, int, int]]:
+        """Returns rows of the table extent for inodes, given as (inode number, number of a file).
+
+        Part p begins at `part_starts[p]` of the stream. A file without bytes has no row. Call it after `finish`.
+        """
 
     def part_sizes(self) -> list[int]:
         """Returns the size of the text of each part in bytes."""

@@ -91,7 +91,7 @@ class AutoEngine:
         return gpu.batch_bytes if gpu is not None and self._prefers_gpu(gpu.batch_bytes) else self._cpu.batch_bytes
 
     encode_batch_bytes = CpuEngine.encode_batch_bytes
-    num_encode_batches = 1
+    num_encode_batches = CpuEngine.num_encode_batches
     num_reencoded = 0
 
     @property

@@ -25,7 +25,7 @@ class CpuEngine:
     name = "cpu"
     batch_bytes = 8 << 20
     encode_batch_bytes = 8 << 20
-    num_encode_batches = 1
+    num_encode_batches = 2
     num_reencoded = 0
     accelerator = None
 

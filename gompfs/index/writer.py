@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gompfs.index.schemas import SCHEMAS
 from gompfs.model import MAX_OFFSET, Extent, Inode, WrittenBlock, WrittenPart
 
 _BATCH = 4096
+_ROWS_AT_ONCE = 64  # takes half the time of one row after the other
 _ERRNOS = {sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO, sqlite3.SQLITE_CANTOPEN: errno.EIO}
 
 
@@ -109,9 +111,9 @@ class IndexWriter:
         """Store the extents of a regular file."""
         self._extents.extend((ino, *extent) for extent in extents)
 
-    def add_whole_extents(self, extents: Iterable[tuple[int, int, int]]) -> None:
-        """Store extents that hold whole files: (inode number, stream_offset, size)."""
-        self._extents.extend([(ino, 0, stream_offset, size) for ino, stream_offset, size in extents])
+    def add_extent_rows(self, extents: Iterable[tuple[int, int, int, int]]) -> None:
+        """Store rows of the table extent: (inode number, file_offset, stream_offset, size)."""
+        self._extents += extents
 
     def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
         """Store extended attributes."""
@@ -199,11 +201,19 @@ class IndexWriter:
         self._connection.close()
 
     def _flush(self) -> None:
-        self._connection.executemany("INSERT OR REPLACE INTO binary_file VALUES (?)", self._binary_files)
+        self._insert("binary_file", 1, self._binary_files)
+        self._insert("inode", 9, self._inodes)
+        self._insert("dirent", 3, self._dirents)
+        self._insert("extent", 4, self._extents)
+
+    def _insert(self, table: str, num_columns: int, rows: list[Any]) -> None:
+        """Insert rows, many with each statement, and clear the list."""
+        row = f"({', '.join('?' * num_columns)})"
+        statement = f"INSERT OR REPLACE INTO {table} VALUES "
+        last = len(rows) - len(rows) % _ROWS_AT_ONCE
+        at_once = (rows[start : start + _ROWS_AT_ONCE] for start in range(0, last, _ROWS_AT_ONCE))
         self._connection.executemany(
-            "INSERT OR REPLACE INTO inode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._inodes
+            statement + ", ".join([row] * _ROWS_AT_ONCE), (list(chain.from_iterable(some)) for some in at_once)
         )
-        self._connection.executemany("INSERT OR REPLACE INTO dirent VALUES (?, ?, ?)", self._dirents)
-        self._connection.executemany("INSERT OR REPLACE INTO extent VALUES (?, ?, ?, ?)", self._extents)
-        for rows in (self._inodes, self._dirents, self._extents, self._binary_files):
-            rows.clear()
+        self._connection.executemany(statement + row, rows[last:])
+        rows.clear()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -118,7 +118,7 @@ class ContentWriter:
             self._index.add_binary_files(placed.binary)
         self._stream.append_contents(placed.new_in_stream)
         start = self._first_block * self._block_size
-        self._index.add_whole_extents((ino, start + address, size) for ino, address, size in placed.in_stream)
+        self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
         if self._grammar is not None:
             for ino, (_, _, content, _) in enumerate(files.describe(), first_ino):
                 if content:
@@ -147,7 +147,9 @@ class ContentWriter:
         parts = [WrittenPart(kind, size) for kind, size in self._stream.parts]
         if self._text is not None:
             self._text.finish()
-            self._add_text_extents(self._text)
+            # Parts of text follow the last block of the stream.
+            start = self._first_block * self._block_size + self._stream.address
+            self._index.add_extent_rows(self._text.extent_rows(self._text_files, start))
             blocks += self._write_text(self._text, parts)
         self._index.add_segment(segment, self._first_block, blocks, parts)
         if self._grammar is not None:
@@ -311,11 +313,8 @@ class ContentWriter:
 
     def _extents(self, file_offset: int, address: int, size: int) -> list[Extent]:
         """Returns the extents of `size` bytes of a file that lie in the stream from `address` on: one for each part."""
-        return self._extents_of(file_offset, self._stream.runs(address, size))
-
-    def _extents_of(self, file_offset: int, runs: Iterable[tuple[int, int]]) -> list[Extent]:
         extents = []
-        for start, count in runs:
+        for start, count in self._stream.runs(address, size):
             extents.append(Extent(file_offset, self._first_block * self._block_size + start, count))
             file_offset += count
         return extents
@@ -334,13 +333,6 @@ class ContentWriter:
             self._text_files.append((ino, where))
         else:
             self._index.add_extents(ino, self._extents(0, where, size))
-
-    def _add_text_extents(self, text: TextParts) -> None:
-        """Write the extents of text files. Parts of text follow the last block of the stream."""
-        start = self._stream.address
-        for ino, number in self._text_files:
-            runs = ((start + address, size) for address, size in text.runs(number))
-            self._index.add_extents(ino, self._extents_of(0, runs))
 
 
 def _read_fully(file: BinaryIO, size: int) -> bytes:

@@ -7,7 +7,7 @@ all other blocks, and the extents of text files are not known before.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gompfs._native.parts import PartsBuilder
@@ -35,7 +35,6 @@ class TextParts:
         self._batch: list[bytes | memoryview | Contents] = []
         self._batch_size = 0
         self.num_files = 0
-        self._pieces: dict[int, list[tuple[int, int]]] = {}
         self._part_sizes: list[int] = []
 
     @property
@@ -75,18 +74,16 @@ class TextParts:
         self._flush()
         self._native.finish()
         self._part_sizes = self._native.part_sizes()
-        starts = [0]
+
+    def extent_rows(self, inodes: list[tuple[int, int]], start: int) -> list[tuple[int, int, int, int]]:
+        """Returns rows of the table extent for inodes, given as (inode number, number of a file).
+
+        The first part begins at `start` of the stream.
+        """
+        starts = [start]
         for size in self._part_sizes:
             starts.append(starts[-1] + -(-size // self._block_size) * self._block_size)
-        for file, part, offset, size in self._native.pieces():
-            self._pieces.setdefault(file, []).append((starts[part] + offset, size))
-
-    def runs(self, file: int) -> Sequence[tuple[int, int]]:
-        """Returns address and size of the runs that hold a file: one run for each part that it is in.
-
-        Addresses are relative to the first part.
-        """
-        return self._pieces.get(file, ())
+        return self._native.extent_rows(inodes, starts)
 
     def encoded(self) -> Iterator[tuple[PartKind, int, EncodedBlock | None, list[EncodedBlock]]]:
         """Yields kind, size in bytes, head if there is one, and blocks of each part, in order.

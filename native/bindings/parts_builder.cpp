@@ -2,9 +2,12 @@
 #include "parts/parts_builder.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,13 +70,25 @@ void finish(PartsBuilder& builder) {
     run_interruptibly([&] { builder.finish(); });
 }
 
-// Pieces of files as tuples (file, part, offset, size).
-nb::list pieces(const PartsBuilder& builder) {
-    nb::list result;
-    for (const FilePiece& piece : builder.pieces()) {
-        result.append(nb::make_tuple(piece.file, piece.part, piece.offset, piece.size));
+// Rows of the table extent for inodes, given as tuples (inode number, number of a file). Part p
+// begins at part_starts[p] of the stream.
+nb::list extent_rows(const PartsBuilder& builder, const nb::list& inodes,
+                     const std::vector<std::uint64_t>& part_starts) {
+    const std::vector<FilePiece>& pieces = builder.pieces();
+    nb::list rows;
+    for (const nb::handle inode : inodes) {
+        const auto [ino, file] = nb::cast<std::pair<std::uint64_t, std::uint32_t>>(inode);
+        auto piece = std::lower_bound(
+            pieces.begin(), pieces.end(), file,
+            [](const FilePiece& each, std::uint32_t number) { return each.file < number; });
+        std::uint64_t file_offset = 0;
+        for (; piece != pieces.end() && piece->file == file; ++piece) {
+            const std::uint64_t start = part_starts.at(piece->part) + piece->offset;
+            rows.append(nb::make_tuple(ino, file_offset, start, piece->size));
+            file_offset += piece->size;
+        }
     }
-    return result;
+    return rows;
 }
 
 // The next parts as tuples (head, blocks), with an empty head for a part without one, and blocks as
@@ -104,7 +119,7 @@ void bind_parts_builder(nb::module_& parts) {
         .def("add_bytes", &add_bytes, "piece"_a)
         .def("end_file", &end_file)
         .def("finish", &finish)
-        .def("pieces", &pieces)
+        .def("extent_rows", &extent_rows, "inodes"_a, "part_starts"_a)
         .def("part_sizes", &PartsBuilder::part_sizes)
         .def("word_section", &word_section)
         .def("next_parts", &next_parts);

@@ -10,6 +10,9 @@ void PartCollector::add_bytes(std::string_view bytes) {
     // Whole parts of a long piece are passed on without a copy of all of it.
     while (!bytes.empty()) {
         const std::string_view next = bytes.substr(0, part_size_);
+        if (part_.text.empty()) {
+            part_.text.reserve(part_size_ + part_size_ / 8);  // growing would copy it several times
+        }
         part_.text.append(next);
         bytes.remove_prefix(next.size());
         while (part_.text.size() > part_size_ && cut()) {

@@ -70,7 +70,11 @@ def build(
     built = Built(files, word_rule, block_size, builder.part_sizes(), builder.word_section(), parts)
     built.pieces = [[] for _ in parts]
     contents = [bytearray() for _ in files]
-    for file, part, offset, size in builder.pieces():
+    distance = 1 << 32
+    starts = [part * distance for part in range(len(parts))]
+    for file, file_offset, address, size in builder.extent_rows([(n, n) for n in range(len(files))], starts):
+        part, offset = divmod(address, distance)
+        assert file_offset == len(contents[file])
         assert offset == sum(len(piece.content) for piece in built.pieces[part])
         piece = files[file][len(contents[file]) :][:size]
         contents[file] += piece

@@ -37,6 +37,27 @@ class HostTextDevice(HostDevice):
         return content, places.astype(np.uint64), statuses
 
 
+    def decode_and_keep(
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer[Any]],
+        symbols: Sequence[SymbolTable | None] | None = None,
+    ) -> tuple[NDArray[Any], NDArray[np.uint64], NDArray[np.uint8], HostKeptBlocks | None]:
+        content, offsets, statuses = self.decode_blocks(blocks, sizes, symbols)
+        return content, offsets, statuses, None if statuses.any() else HostKeptBlocks(content)
+
+
+class HostKeptBlocks:
+    """See KeptBlocks. Tests may change `is_valid`."""
+
+    def __init__(self, content: NDArray[Any]) -> None:
+        self._content = content
+        self.is_valid = True
+
+    def decode(self) -> NDArray[Any]:
+        return self._content
+
+
 class HostAccelerator:
     """See Accelerator. Uses one device for all amounts of work; `asked` has the numbers of symbols."""
 
@@ -53,6 +74,9 @@ class HostAccelerator:
     def text(self, num_bytes: int) -> HostTextDevice:
         assert isinstance(self._device, HostTextDevice)
         return self._device
+
+    def search(self, num_bytes: int) -> HostTextDevice:
+        return self.text(num_bytes)
 
 
 class EngineWithDevice(CpuEngine):

@@ -33,6 +33,12 @@ class Matcher:
         a dot also matches a line feed.
         """
 
+    def scan_table(self, max_shared_bytes: int) -> tuple[str, bytes, int, bool] | None:
+        """Returns what a GPU searches blocks for, see gompfs.gpu.block_scan.ScanTable.
+
+        The kernel gets at most `max_shared_bytes` of shared memory. None if a block cannot be searched in this way.
+        """
+
 class Search:
     """A search through the files of an archive."""
 
@@ -57,6 +63,29 @@ class Search:
         """Leave out files that cannot have a match, because no part of them has the words of the pattern.
 
         `word_rule` is an index of gompfs.model.WORD_RULES.
+        """
+
+    @property
+    def needs_all_files(self) -> bool:
+        """Whether files without a match are of interest too."""
+
+    def blocks(self, num_blocks: int, block_size: int) -> bytes:
+        """Returns 1 for each of the first `num_blocks` blocks of the stream in which a file has bytes, else 0."""
+
+    def skip_blocks(
+        self,
+        sizes: bytes,
+        may_match: bytes,
+        has_nul: bytes,
+        num_lines: bytes,
+        last_lines: bytes,
+        block_size: int,
+    ) -> None:
+        """Do not read what has no matches, by what is known of all blocks; once, before the first `next`.
+
+        For each block: its uncompressed size, whether it may have a byte of a line with a match, whether it has a NUL,
+        the number of line feeds, the offset after the last one or 0. `may_match` and `has_nul` are bytes, the others 32
+        bits wide. Nothing need be known of a block that may match.
         """
 
     def next(self) -> tuple[bytes, list[tuple[bytes, int, ReadFailure]]] | None:

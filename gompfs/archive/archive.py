@@ -45,6 +45,8 @@ from gompfs.model import (
 
 if TYPE_CHECKING:
     from gompfs.archive.part_heads import AnyPartHeads
+    from gompfs.archive.text_on_device import TextOnDevice
+    from gompfs.gpu.arrays import TextDevice
 
 _MAX_SYMLINKS = 40
 _NEIGHBOURS = 64  # inodes fetched by one query: programs walk a tree in order
@@ -126,6 +128,8 @@ class Archive:
             heads=self._open_heads(),
         )
         self._opened_blocks = self._start_blocks()
+        self._blocks_on_cpu: BlockService | None = None
+        self._text_on_device: TextOnDevice | None = None
         self._inodes: dict[int, Inode] = {}
         self._stored_sizes: StoredSizes | None = None
 
@@ -138,7 +142,7 @@ class Archive:
     def _open_heads(self) -> AnyPartHeads:
         return open_part_heads(self._file, self.engine, self.segments, self.sections, self.block_size)
 
-    def _start_blocks(self) -> BlockService:
+    def _start_blocks(self, *, on_cpu: bool = False) -> BlockService:
         blocks = BlockService(
             self.stored,
             self._opened_index,
@@ -152,7 +156,7 @@ class Archive:
         if (
             isinstance(self._file, LocalFile)
             and isinstance(heads, PartHeads)
-            and self.engine.decodes_on_cpu(self.block_size)
+            and (on_cpu or self.engine.decodes_on_cpu(self.block_size))
         ):
             blocks.read_from(self._file.duplicate(), self.segments, heads, verify=self.verifies_content)
         return blocks
@@ -171,6 +175,28 @@ class Archive:
         if self._is_inherited:
             self._open_again()
         return self._opened_blocks
+
+    @property
+    def blocks_on_cpu(self) -> BlockService:
+        """The decoded blocks of the stream, which the CPU decodes if the archive is a local file.
+
+        They are for readers of few blocks that are far from each other. They have a cache of their own.
+        """
+        blocks = self.blocks
+        if self.engine.decodes_on_cpu(self.block_size):
+            return blocks
+        with self._opening:
+            self._blocks_on_cpu = self._blocks_on_cpu or self._start_blocks(on_cpu=True)
+            return self._blocks_on_cpu
+
+    def text_on_device(self, device: TextDevice) -> TextOnDevice:
+        """Returns the blocks of the stream as text in the memory of a device."""
+        from gompfs.archive.text_on_device import TextOnDevice  # needs NumPy
+
+        with self._opening:
+            if self._text_on_device is None or self._text_on_device.device is not device:
+                self._text_on_device = TextOnDevice(self.stored, self.segments, device)
+            return self._text_on_device
 
     @property
     def index(self) -> IndexReader:
@@ -195,6 +221,7 @@ class Archive:
                 self._opened_index = self._read_index()
                 self.stored.heads = self._open_heads()
                 self._opened_blocks = self._start_blocks()
+                self._blocks_on_cpu = self._text_on_device = None
             except GompfsError as error:
                 error.archive = error.archive or self.path
                 raise
@@ -208,6 +235,8 @@ class Archive:
         if not was_closed:
             if not is_inherited:
                 self._opened_blocks.close()
+                if self._blocks_on_cpu is not None:
+                    self._blocks_on_cpu.close()
                 self._opened_index.close()
             self._file.close()
 

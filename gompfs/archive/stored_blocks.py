@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import add
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from xxhash import xxh3_64_intdigest
 
@@ -41,6 +41,18 @@ class Block:
 
     content: memoryview
     status: BlockStatus
+
+
+class CompressedBlocks(NamedTuple):
+    """Compressed blocks of the stream, not checked, with what is needed to decode them."""
+
+    blocks: list[memoryview]
+    sizes: list[int]
+    """How many bytes each should decompress to."""
+    symbols: list[PartSymbols | None]
+    """Those of each block's part, or its head if the engine opens heads."""
+    statuses: list[int]
+    """Of the symbols; a BlockStatus."""
 
 
 class StoredBlocks:
@@ -131,6 +143,20 @@ class StoredBlocks:
             for segment, of_segment in self._parts_of_segments(numbers)
             for block in self._read(segment.places, of_segment)
         ]
+
+    def read_with_symbols(self, numbers: Sequence[int]) -> CompressedBlocks:
+        """Returns compressed blocks of the stream by ascending numbers, for a device that decodes them."""
+        read = CompressedBlocks([], [], [], [])
+        for segment, places in self._parts_of_segments(numbers):
+            symbols: Sequence[PartSymbols | None] = [None] * len(places)
+            statuses: Sequence[int] = [BlockStatus.OK] * len(places)
+            if segment.parts.need_symbols:
+                symbols, statuses = self._symbols_of(segment, places)
+            read.blocks.extend(self._read(segment.places, places))
+            read.sizes.extend(_sizes(segment.places, places))
+            read.symbols.extend(symbols)
+            read.statuses.extend(statuses)
+        return read
 
     def decode_places(
         self,

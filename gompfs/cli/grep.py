@@ -132,12 +132,17 @@ class _Grep:
         if self._options["json"]:
             self._output.write(_json_summary(totals, seconds))
         elif self._options["stats"]:
+            scanned = (
+                f"{totals.scanned_bytes} bytes searched on the GPU\n"
+                f"{totals.candidate_bytes} bytes of them in blocks that may have matches\n"
+            )
             self._output.write(
                 (
                     f"\n{totals.matches} matches\n{totals.matched_lines} matched lines\n"
                     f"{totals.files_with_matches} files contained matches\n{totals.files} files searched\n"
                     f"{totals.bytes} bytes searched\n{totals.skipped_files} files skipped\n"
-                    f"{totals.skipped_bytes} bytes skipped\n{seconds:.6f} seconds\n"
+                    f"{totals.skipped_bytes} bytes skipped\n"
+                    f"{scanned if totals.scanned_bytes else ''}{seconds:.6f} seconds\n"
                 ).encode()
             )
 

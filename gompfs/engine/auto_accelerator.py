@@ -79,3 +79,7 @@ class AutoAccelerator:
         start_gpu = self._start_gpu()
         gpu = None if start_gpu is None else start_gpu()
         return None if gpu is None or gpu.accelerator is None else gpu.accelerator.text(num_bytes)
+
+    def search(self, num_bytes: int) -> TextDevice | None:
+        """See Accelerator.search. The CPU searches: see docs/decisions/0035-search-on-the-gpu.md."""
+        return None

@@ -184,6 +184,10 @@ class GpuAccelerator:
         _check_process(self._process)
         return self._device
 
+    def search(self, num_bytes: int) -> GpuText:
+        """See Accelerator.search."""
+        return self.text(num_bytes)
+
     def build_rules(self, parts: PartsInText) -> PartsInRules:
         """See RuleBuilder."""
         _check_process(self._process)

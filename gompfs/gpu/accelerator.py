@@ -24,3 +24,6 @@ class Accelerator(Protocol):
 
     def text(self, num_bytes: int) -> TextDevice | None:
         """Returns the device that cuts `num_bytes` of text into words, or None if the CPU does it."""
+
+    def search(self, num_bytes: int) -> TextDevice | None:
+        """Returns the device that searches `num_bytes` of text, or None if the CPU does it."""

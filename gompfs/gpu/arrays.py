@@ -87,6 +87,17 @@ class ArrayDevice(Protocol):
         """Frees the device memory and lets other threads use the device."""
 
 
+class KeptBlocks(Protocol):
+    """Blocks whose payloads stay in the memory of a TextDevice, so that it can decode them again."""
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the payloads are still there. If not, what `decode` has returned is undefined."""
+
+    def decode(self) -> Array:
+        """Decodes the blocks, to the same offsets as the first time. Does not wait for the device."""
+
+
 class TextDevice(ArrayDevice, Protocol):
     """An ArrayDevice that also decodes blocks."""
 
@@ -106,6 +117,14 @@ class TextDevice(ArrayDevice, Protocol):
 
         Raises MemoryError if the device has too little memory.
         """
+
+    def decode_and_keep(
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer],
+        symbols: Sequence[SymbolTable | None] | None = None,
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], KeptBlocks | None]:
+        """Like `decode_blocks`. Also returns the blocks, if all are sound and their payloads stay on the device."""
 
 
 def as_argument(value: object) -> object:

@@ -13,13 +13,15 @@ from gompfs.codec import BlockStatus
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
 from gompfs.gpu.arrays import Array
-from gompfs.gpu.batch import OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, fetch_statuses, lay_out
+from gompfs.gpu.batch import NUM_ROWS, OUTPUT_ALIGNMENT, GpuBatch, GpuSlice, describe, fetch_statuses, launch, lay_out
 from gompfs.gpu.cuda import PADDING
 from gompfs.gpu.cupy_arrays import GpuArrays
 from gompfs.gpu.device import Device
 
 if TYPE_CHECKING:
     from gompfs._native.parts import SymbolTable
+
+_MOST_COPIED = 64  # blocks of a batch whose content stays in device memory, if they have no payloads there
 
 
 class GpuText(GpuArrays):
@@ -41,12 +43,28 @@ class GpuText(GpuArrays):
         symbols: Sequence[SymbolTable | None] | None = None,
     ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8]]:
         """See TextDevice.decode_blocks."""
+        batch = self._decode(blocks, sizes, symbols)
+        return batch.output, batch.offsets, batch.statuses
+
+    def decode_and_keep(
+        self,
+        blocks: Sequence[Buffer],
+        sizes: NDArray[np.integer],
+        symbols: Sequence[SymbolTable | None] | None = None,
+    ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], ResidentBlocks | None]:
+        """See TextDevice.decode_and_keep."""
+        batch = self._decode(blocks, sizes, symbols)
+        return batch.output, batch.offsets, batch.statuses, batch.resident_blocks(self._device)
+
+    def _decode(
+        self, blocks: Sequence[Buffer], sizes: NDArray[np.integer], symbols: Sequence[SymbolTable | None] | None
+    ) -> DeviceBatch:
         batch = DeviceBatch(blocks, self._num_threads, sizes, symbols)
         cupy.cuda.get_current_stream().synchronize()  # work that used the output's memory before is complete
         pool = cupy.get_default_memory_pool()  # allocate slots outside this object's own pool, since slots live longer
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
             batch.decode(self._device, self._decode_work)
-        return batch.output, batch.offsets, batch.statuses
+        return batch
 
 
 class DeviceBatch(GpuBatch):
@@ -70,6 +88,21 @@ class DeviceBatch(GpuBatch):
         """One BlockStatus per block (uint8)."""
         return self._statuses.astype(np.uint8)
 
+    def resident_blocks(self, device: Device) -> ResidentBlocks | None:
+        """Returns the blocks, if all are sound and their payloads stay in the memory of `device`.
+
+        Of a few blocks that the CPU has decoded, such as stored ones, the content stays.
+        """
+        addresses = device.store.find(self._facts["checksum"])
+        present, absent = np.flatnonzero(addresses), np.flatnonzero(addresses == 0)
+        if not present.size or absent.size > _MOST_COPIED or self._statuses.any():
+            return None
+        facts = self._facts[present]
+        fields = describe(facts, addresses[present], self.offsets[present], self._heads[present])
+        ranges = zip(self.offsets[absent].tolist(), self._sizes[absent].tolist(), strict=True)
+        copied = [(slice(start, start + size), self.output[start : start + size].copy()) for start, size in ranges]
+        return ResidentBlocks(device, facts["codec"].copy(), fields, self.output.size, copied)
+
     def _decode_on_cpu(self, index: int) -> None:
         content = np.empty(int(self._sizes[index]), np.uint8)
         self._decode_into(index, content.data)
@@ -85,3 +118,43 @@ class DeviceBatch(GpuBatch):
 
     def _fetch(self, gpu_slice: GpuSlice, output: cupy.ndarray, statuses: cupy.ndarray) -> None:
         fetch_statuses(gpu_slice, statuses)
+
+
+class ResidentBlocks:
+    """See KeptBlocks. Remembers where the payloads are, and the heads that they need."""
+
+    def __init__(
+        self,
+        device: Device,
+        codecs: NDArray[np.uint32],
+        fields: NDArray[np.uint64],
+        output_bytes: int,
+        copied: Sequence[tuple[slice, cupy.ndarray]],
+    ) -> None:
+        """`fields` are what `describe` has returned. `copied` are ranges of the output, and their content."""
+        self._device = device
+        self._codecs = codecs
+        self._output_bytes = output_bytes
+        self._copied = copied
+        self._fields = cupy.empty(fields.nbytes, cupy.uint8)
+        self._fields.set(fields.view(np.uint8))
+        self._losses = self._count_losses()
+
+    def _count_losses(self) -> tuple[int, int]:
+        return self._device.store.num_losses, self._device.heads.num_losses
+
+    @property
+    def is_valid(self) -> bool:
+        """See KeptBlocks.is_valid."""
+        return self._count_losses() == self._losses
+
+    def decode(self) -> cupy.ndarray:
+        """See KeptBlocks.decode."""
+        output = cupy.empty(self._output_bytes, cupy.uint8)
+        statuses = cupy.empty(self._codecs.size, cupy.uint8)  # the blocks are sound
+        counters = self._fields.size // NUM_ROWS * (NUM_ROWS - 1)
+        self._fields[counters:] = 0
+        launch(self._device, self._codecs, self._fields, output, statuses)
+        for target, content in self._copied:
+            output[target] = content
+        return output

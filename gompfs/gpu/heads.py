@@ -151,6 +151,8 @@ class HeadStore:
         self._num_threads = num_threads
         self._heads: dict[int, Array] = {}  # by the number of the symbols, the head or the words; last used last
         self.num_bytes = 0
+        self.num_losses = 0
+        """How often heads were dropped. Addresses are valid as long as this number stays."""
 
     def load(self, heads: Iterable[SymbolTable | StoredHead]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         """Returns the device address of each head, and a BlockStatus. Loads heads that are not in the store.
@@ -295,6 +297,7 @@ class HeadStore:
 
     def _drop(self, numbers: Iterable[int]) -> None:
         for number in numbers:
+            self.num_losses += 1
             self.num_bytes -= self._heads.pop(number).nbytes
 
     def _make_space(self, size: int, held: Collection[int]) -> bool:

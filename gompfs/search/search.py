@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.parts import PartHeads
 from gompfs._native.search import Matcher, PatternError, Search, SearchError
@@ -11,6 +11,10 @@ from gompfs.archive import Archive
 from gompfs.errors import CorruptIndexError, GompfsError, OptionError, display_path
 from gompfs.model import WORD_RULES
 from gompfs.search.query import SearchQuery
+
+if TYPE_CHECKING:
+    from gompfs.gpu.arrays import TextDevice
+    from gompfs.search.archive_scan import ArchiveScan
 
 
 class SearchTotals(NamedTuple):
@@ -24,6 +28,10 @@ class SearchTotals(NamedTuple):
     skipped_files: int = 0
     """Files that were not read, because they do not have the words that every match has."""
     skipped_bytes: int = 0
+    scanned_bytes: int = 0
+    """How much text a GPU has searched."""
+    candidate_bytes: int = 0
+    """How much of it may have had matches, and was searched again."""
 
     def plus(self, other: SearchTotals) -> SearchTotals:
         """Returns the sums."""
@@ -44,9 +52,13 @@ class ArchiveSearch:
         self.failures: list[GompfsError] = []
         """Files that could not be read."""
         matcher = matcher or query.matcher()
+        self._scan: ArchiveScan | None = None
+        accelerator = archive.engine.accelerator
+        # A device cannot compare text with its checksums.
+        device = accelerator.search(archive.size) if accelerator and not archive.verifies_content else None
         try:
             self._search = Search(
-                archive.blocks.reader,
+                (archive.blocks if device is None else archive.blocks_on_cpu).reader,
                 matcher,
                 archive.index.all_files(),
                 roots,
@@ -56,6 +68,8 @@ class ArchiveSearch:
                 archive.engine.num_threads,
             )
             self._skip_files(query)
+            if device is not None:
+                self._skip_blocks(device, matcher)
         except PatternError as error:
             raise OptionError(str(error)) from None
         except ValueError as error:
@@ -67,6 +81,26 @@ class ArchiveSearch:
         rule = archive.meta.get("words", "")
         if query.prunes and isinstance(heads, PartHeads) and rule in WORD_RULES:
             self._search.skip_files(heads, WORD_RULES.index(rule), archive.block_size, archive.engine.num_threads)
+
+    def _skip_blocks(self, device: TextDevice, matcher: Matcher) -> None:
+        """Has the device find the blocks that may have matches."""
+        from gompfs.gpu.block_scan import ScanTable
+        from gompfs.search.archive_scan import ArchiveScan
+
+        archive = self._archive
+        table = None if self._search.needs_all_files else matcher.scan_table(device.shared_memory)
+        if table is None:
+            return
+        self._scan = scan = ArchiveScan(archive, archive.text_on_device(device), ScanTable(*table))
+        scan.run(self._search.blocks(archive.num_blocks, archive.block_size))
+        self._search.skip_blocks(
+            sizes=scan.sizes.tobytes(),
+            may_match=scan.may_match.tobytes(),
+            has_nul=scan.has_nul.tobytes(),
+            num_lines=scan.num_lines.tobytes(),
+            last_lines=scan.last_lines.tobytes(),
+            block_size=archive.block_size,
+        )
 
     def __iter__(self) -> Iterator[bytes]:
         """Yields the output. Raises OptionError if the pattern takes too many steps."""
@@ -88,4 +122,7 @@ class ArchiveSearch:
     @property
     def totals(self) -> SearchTotals:
         """How much was searched and found so far."""
-        return SearchTotals(**self._search.totals())
+        totals = SearchTotals(**self._search.totals())
+        if self._scan is None:
+            return totals
+        return totals._replace(scanned_bytes=self._scan.num_bytes, candidate_bytes=self._scan.num_bytes_found)

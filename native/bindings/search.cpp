@@ -5,7 +5,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <cstring>
 #include <new>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +24,8 @@
 #include "search/file_list.h"
 #include "search/matcher.h"
 #include "search/path_globs.h"
+#include "search/scan_table.h"
+#include "search/scanned_blocks.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -57,6 +62,37 @@ void make_matcher(search::Matcher* matcher, const nb::sequence& patterns, bool f
     options.dot_takes_newline = dot_all;
     new (matcher) search::Matcher(options);
 }
+
+// Returns (name of the kernel, table, shared memory, whether letters that fold to k or s matter),
+// or None.
+nb::object scan_table(const search::Matcher& matcher, std::size_t max_shared_bytes) {
+    const search::ScanTable table = search::make_scan_table(
+        matcher.pattern(), matcher.required(), matcher.is_multi_line(), max_shared_bytes);
+    if (table.kind == search::ScanTable::Kind::none) {
+        return nb::none();
+    }
+    const bool is_automaton = table.kind == search::ScanTable::Kind::automaton;
+    return nb::make_tuple(is_automaton ? "run_automaton" : "find_literals",
+                          nb::bytes(table.bytes.data(), table.bytes.size()), table.shared_bytes,
+                          table.is_unsure_of_folding);
+}
+
+template <typename Value>
+std::vector<Value> values_of(const nb::bytes& column) {
+    std::vector<Value> values(column.size() / sizeof(Value));
+    std::memcpy(values.data(), column.c_str(), values.size() * sizeof(Value));
+    return values;
+}
+
+// What a scan of all blocks has found, in columns by block.
+struct ScanColumns {
+    std::vector<std::uint32_t> sizes, num_lines, last_lines;
+    std::vector<std::uint8_t> may_match, has_nul;
+
+    search::ScannedBlocks::Columns spans() const {
+        return {sizes, may_match, has_nul, num_lines, last_lines};
+    }
+};
 
 // The names of the options are those of the members of SearchOptions.
 SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher) {
@@ -106,9 +142,7 @@ class Search {
     void skip_files(PartHeads& heads, int word_rule, std::uint64_t block_size,
                     unsigned num_threads) {
         search::FileFilter filter(matcher_.required().sets, static_cast<WordRule>(word_rule));
-        const bool needs_all =
-            options_.is_inverted || options_.output == SearchOptions::Output::files_without_match;
-        if (filter.is_useless() || needs_all) {
+        if (filter.is_useless() || needs_all_files()) {
             return;
         }
         run_interruptibly([&] {
@@ -116,6 +150,36 @@ class Search {
             skipped_ =
                 files_.keep_if([&](const FileLayout& layout) { return filter.may_match(layout); });
         });
+    }
+
+    bool needs_all_files() const {
+        return options_.is_inverted ||
+               options_.output == SearchOptions::Output::files_without_match;
+    }
+
+    nb::bytes blocks(std::uint64_t num_blocks, std::uint64_t block_size) const {
+        const std::vector<std::uint8_t> has_files = files_.blocks(num_blocks, block_size);
+        return nb::bytes(has_files.data(), has_files.size());
+    }
+
+    // Drops files, and later ranges of large files, in which a scan has found that nothing matches.
+    void skip_blocks(const nb::bytes& sizes, const nb::bytes& may_match, const nb::bytes& has_nul,
+                     const nb::bytes& num_lines, const nb::bytes& last_lines,
+                     std::uint64_t block_size) {
+        columns_of_scan_ = {values_of<std::uint32_t>(sizes), values_of<std::uint32_t>(num_lines),
+                            values_of<std::uint32_t>(last_lines),
+                            values_of<std::uint8_t>(may_match), values_of<std::uint8_t>(has_nul)};
+        const std::size_t count = columns_of_scan_.sizes.size();
+        if (columns_of_scan_.num_lines.size() != count ||
+            columns_of_scan_.last_lines.size() != count ||
+            columns_of_scan_.may_match.size() != count ||
+            columns_of_scan_.has_nul.size() != count) {
+            throw std::invalid_argument("columns of a scan have different sizes");
+        }
+        scanned_.emplace(columns_of_scan_.spans(), block_size);
+        searched_ =
+            files_.keep_if([&](const FileLayout& layout) { return scanned_->may_match(layout); });
+        search_.use(*scanned_);
     }
 
     // Returns (output, [(path, ino, failure)]), or None at the end.
@@ -137,9 +201,9 @@ class Search {
         nb::dict values;
         values["matches"] = totals.num_matches;
         values["matched_lines"] = totals.num_matched_lines;
-        values["files"] = totals.num_files;
+        values["files"] = totals.num_files + searched_.first;
         values["files_with_matches"] = totals.num_files_with_matches;
-        values["bytes"] = totals.num_bytes;
+        values["bytes"] = totals.num_bytes + searched_.second;
         values["skipped_files"] = skipped_.first;
         values["skipped_bytes"] = skipped_.second;
         return values;
@@ -166,7 +230,10 @@ class Search {
     search::PathGlobs globs_;
     search::FileList files_;
     search::ArchiveSearch search_;
-    std::pair<std::uint64_t, std::uint64_t> skipped_{0, 0};  // files, bytes
+    ScanColumns columns_of_scan_;
+    std::optional<search::ScannedBlocks> scanned_;
+    // Files and bytes that were skipped, and those that only a scan has searched.
+    std::pair<std::uint64_t, std::uint64_t> skipped_{0, 0}, searched_{0, 0};
 };
 
 }  // namespace
@@ -176,7 +243,8 @@ void bind_search(nb::module_& module) {
     nb::exception<search::SearchError>(module, "SearchError", PyExc_RuntimeError);
     nb::class_<search::Matcher>(module, "Matcher")
         .def("__init__", &make_matcher, "patterns"_a, nb::kw_only(), "fixed"_a, "caseless"_a,
-             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a);
+             "smart_case"_a, "words"_a, "lines"_a, "multi_line"_a, "dot_all"_a)
+        .def("scan_table", &scan_table, "max_shared_bytes"_a);
     nb::class_<Search>(module, "Search")
         .def(nb::init<BlockReader&, const search::Matcher&, Columns, const nb::sequence&,
                       const nb::sequence&, const nb::dict&, bool, unsigned>(),
@@ -184,6 +252,10 @@ void bind_search(nb::module_& module) {
              "roots"_a, "globs"_a, "options"_a, "sorts_by_path"_a, "num_threads"_a)
         .def("skip_files", &Search::skip_files, "heads"_a, "word_rule"_a, "block_size"_a,
              "num_threads"_a)
+        .def_prop_ro("needs_all_files", &Search::needs_all_files)
+        .def("blocks", &Search::blocks, "num_blocks"_a, "block_size"_a)
+        .def("skip_blocks", &Search::skip_blocks, "sizes"_a, "may_match"_a, "has_nul"_a,
+             "num_lines"_a, "last_lines"_a, "block_size"_a)
         .def("next", &Search::next)
         .def("totals", &Search::totals);
 }

@@ -130,7 +130,8 @@ void ArchiveSearch::append(UnitResult&& result, Found& found, bool begins_file) 
 }
 
 void ArchiveSearch::begin_large(const ListedFile& file) {
-    reader_.layouts.add({{file.ino, files_.layout(file)}});
+    const FileLayout& layout = files_.layout(file);
+    reader_.layouts.add({{file.ino, layout}});
     large_file_ = &file;
     large_sink_ = make_sink();
     const auto read = [this, ino = file.ino](std::uint64_t offset, std::size_t size,
@@ -142,8 +143,9 @@ void ArchiveSearch::begin_large(const ListedFile& file) {
             throw ReadFailed{failure};
         }
     };
-    large_ = std::make_unique<LargeFileSearch>(options_, matcher_, *large_sink_, files_.path(file),
-                                               files_.layout(file).size, read, num_threads_);
+    large_ = std::make_unique<LargeFileSearch>(
+        options_, matcher_, *large_sink_, files_.path(file), layout.size, read, num_threads_,
+        scanned_ == nullptr ? std::nullopt : scanned_->blocks_of(layout));
 }
 
 // Searches one window of a large file.

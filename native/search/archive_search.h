@@ -17,6 +17,7 @@
 #include "search/file_list.h"
 #include "search/file_search.h"
 #include "search/matcher.h"
+#include "search/scanned_blocks.h"
 #include "search/search_options.h"
 
 namespace gompfs::search {
@@ -32,6 +33,10 @@ class ArchiveSearch {
     // Any of these must outlive the search.
     ArchiveSearch(BlockReader& reader, const FileList& files, const Matcher& matcher,
                   const SearchOptions& options, unsigned num_threads);
+
+    // Uses what a scan of the blocks has found, for the ranges of large files that need not be
+    // read. It must outlive the search.
+    void use(const ScannedBlocks& scanned) { scanned_ = &scanned; }
 
     // A file that could not be read.
     struct FailedFile {
@@ -75,6 +80,7 @@ class ArchiveSearch {
     const Matcher& matcher_;
     const SearchOptions& options_;
     const unsigned num_threads_;
+    const ScannedBlocks* scanned_ = nullptr;
     std::size_t next_file_ = 0;
     std::size_t num_units_;  // to search at the next call
     SearchTotals totals_;

@@ -154,6 +154,21 @@ FileList::FileList(const FileColumns& columns, const std::vector<SearchRoot>& ro
     }
 }
 
+std::vector<std::uint8_t> FileList::blocks(std::uint64_t num_blocks,
+                                           std::uint64_t block_size) const {
+    std::vector<std::uint8_t> has_files(num_blocks);
+    for (const ListedFile& file : files_) {
+        for (const FileExtent& extent : layout(file).extents) {
+            const std::uint64_t end = extent.stream_offset + extent.size;
+            for (std::uint64_t block = extent.stream_offset / block_size;
+                 block < num_blocks && block * block_size < end; ++block) {
+                has_files[block] = 1;
+            }
+        }
+    }
+    return has_files;
+}
+
 void FileList::sort_by_stream() {
     const auto offset_of = [&](const ListedFile& file) {
         const auto& extents = layout(file).extents;

@@ -62,6 +62,9 @@ class FileList {
         return {num_files - files_.size(), num_bytes};
     }
 
+    // Returns for each block of the stream, of num_blocks, 1 if a file has bytes there, else 0.
+    std::vector<std::uint8_t> blocks(std::uint64_t num_blocks, std::uint64_t block_size) const;
+
     // Puts the files in the order of their bytes in the stream.
     void sort_by_stream();
 

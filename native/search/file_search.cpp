@@ -84,7 +84,7 @@ FileCounts search_file(const SearchOptions& options, MatchSession& session, Line
 
 LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& matcher,
                                  LineSink& sink, std::string path, std::uint64_t size, Read read,
-                                 unsigned num_threads)
+                                 unsigned num_threads, std::optional<ScannedFile> scanned)
     : options_(options),
       matcher_(matcher),
       path_(std::move(path)),
@@ -92,17 +92,41 @@ LargeFileSearch::LargeFileSearch(const SearchOptions& options, const Matcher& ma
       read_(std::move(read)),
       num_threads_(num_threads),
       walker_(options_, sink, path_),
-      session_(matcher) {}
+      session_(matcher),
+      scanned_(scanned && can_skip(*scanned) ? std::move(scanned) : std::nullopt) {}
+
+// Whether nothing but matches and their context is of interest.
+bool LargeFileSearch::can_skip(const ScannedFile& scanned) const {
+    return !options_.is_inverted && !options_.is_multi_line &&
+           (options_.searches_binary || !scanned.has_nul());
+}
+
+// Passes over the next blocks if no line that is of interest begins there, or goes on.
+void LargeFileSearch::skip() {
+    const std::uint64_t line_begin = text_offset_ + num_old_ + mark_size_;
+    const auto skip = scanned_->skip_from(line_begin, read_offset_, options_.before);
+    if (skip && skip->to > read_offset_) {
+        walker_.skip(text_offset_ + num_old_, skip->to - mark_size_, skip->num_lines);
+        text_.clear();
+        num_old_ = 0;
+        read_offset_ = skip->to;
+        text_offset_ = read_offset_ - mark_size_;
+    }
+}
 
 // Appends the next bytes of the file to the text: with --multiline, all of them.
 void LargeFileSearch::read_more() {
     const std::uint64_t left = size_ - read_offset_;
+    if (left == 0) {
+        return;  // the rest was passed over
+    }
     if (text_.size() > kMaxText || (options_.is_multi_line && left > kMaxText)) {
         throw SearchError(options_.is_multi_line
                               ? "the file is too large for --multiline: more than 1 GiB"
                               : "a line is too long: more than 1 GiB");
     }
-    const std::size_t wanted = options_.is_multi_line ? kMaxText : kWindowOfThread * num_threads_;
+    std::uint64_t wanted = options_.is_multi_line ? kMaxText : kWindowOfThread * num_threads_;
+    wanted = scanned_ ? scanned_->read_size(read_offset_, wanted) : wanted;
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(left, wanted));
     if (utf16_) {
         std::string bytes;
@@ -118,6 +142,7 @@ void LargeFileSearch::read_more() {
             const Encoding encoding = encoding_of(std::string_view(text_).substr(before));
             if (encoding == Encoding::utf8_mark) {
                 text_.erase(before, kMaxMark);
+                mark_size_ = kMaxMark;
             } else if (encoding != Encoding::plain) {
                 utf16_.emplace(encoding == Encoding::utf16_big);
                 const std::string bytes = std::exchange(text_, {});
@@ -156,6 +181,9 @@ std::vector<LineRange> LargeFileSearch::find_window_ranges(std::string_view wind
 }
 
 bool LargeFileSearch::search_window() {
+    if (scanned_ && read_offset_ != 0 && !utf16_ && !walker_.is_in_context()) {
+        skip();
+    }
     read_more();
     const bool is_end = read_offset_ == size_;
     const std::size_t newline = text_.rfind('\n');
@@ -168,7 +196,7 @@ bool LargeFileSearch::search_window() {
         const TextEnd stop = find_end(text_, true);
         end = stop.end;
         nul_offset = stop.nul_offset;
-    } else if (!options_.searches_binary) {
+    } else if (!options_.searches_binary && !scanned_) {
         const std::string_view complete = std::string_view(text_).substr(num_old_, end - num_old_);
         if (const auto stop = binary_rule_.advance(complete, text_offset_ + num_old_, is_end)) {
             nul_offset = binary_rule_.nul_offset();

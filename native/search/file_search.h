@@ -12,6 +12,7 @@
 #include "search/encoding.h"
 #include "search/file_walker.h"
 #include "search/matcher.h"
+#include "search/scanned_blocks.h"
 #include "search/search_options.h"
 
 namespace gompfs::search {
@@ -27,8 +28,10 @@ class LargeFileSearch {
     // Reads [offset, offset + size) of the file, which it has, and appends it to the text.
     using Read = std::function<void(std::uint64_t offset, std::size_t size, std::string& text)>;
 
+    // With `scanned`, ranges without matches are not read.
     LargeFileSearch(const SearchOptions& options, const Matcher& matcher, LineSink& sink,
-                    std::string path, std::uint64_t size, Read read, unsigned num_threads);
+                    std::string path, std::uint64_t size, Read read, unsigned num_threads,
+                    std::optional<ScannedFile> scanned = std::nullopt);
 
     // Searches the next window. Returns false after the last one. Throws SearchError if a line is
     // too long, and what `read` throws.
@@ -37,6 +40,8 @@ class LargeFileSearch {
     const FileCounts& counts() const { return walker_.counts(); }
 
   private:
+    bool can_skip(const ScannedFile& scanned) const;
+    void skip();
     void read_more();
     std::vector<LineRange> find_window_ranges(std::string_view window, std::size_t from);
 
@@ -50,10 +55,12 @@ class LargeFileSearch {
     MatchSession session_;
     BinaryRule binary_rule_;
     std::optional<Utf16Decoder> utf16_;
+    const std::optional<ScannedFile> scanned_;
     std::string text_;
     std::size_t num_old_ = 0;        // bytes of text_ that were searched already
     std::uint64_t text_offset_ = 0;  // of text_ in the decoded file
     std::uint64_t read_offset_ = 0;  // in the file
+    std::uint64_t mark_size_ = 0;    // of the byte order mark of UTF-8, which text_ does not have
 };
 
 }  // namespace gompfs::search

@@ -58,6 +58,12 @@ void FileWalker::walk(std::string_view window, std::size_t num_old, std::uint64_
     }
 }
 
+void FileWalker::skip(std::uint64_t from, std::uint64_t to, std::uint64_t num_lines) {
+    counts_.num_bytes += to - from;
+    num_lines_ += num_lines;
+    counted_to_ = to;
+}
+
 // The number of the line that begins at a position of the window.
 std::uint64_t FileWalker::line_number(std::size_t position) {
     const std::uint64_t target = window_offset_ + position;

@@ -24,6 +24,12 @@ class FileWalker {
     void walk(std::string_view window, std::size_t num_old, std::uint64_t file_offset,
               std::span<const LineRange> ranges, MatchSession& session, bool is_last);
 
+    // Passes over text between two beginnings of lines, which has so many line feeds, and nothing
+    // of interest. The offsets are those of the file, as for `walk`.
+    void skip(std::uint64_t from, std::uint64_t to, std::uint64_t num_lines);
+    // Whether the next lines are context after a match.
+    bool is_in_context() const { return after_left_ != 0; }
+
     // Ends the file. binary_offset is that of the NUL that ended the search, if one did.
     void finish(std::optional<std::uint64_t> binary_offset);
 

@@ -10,18 +10,10 @@
 #include <emmintrin.h>
 #endif
 
+#include "search/byte_frequency.h"
+
 namespace gompfs::search {
 namespace {
-
-// Bytes of text from the most frequent on; the others are rarer.
-constexpr std::string_view kFrequent =
-    " etaoinsrlcdupm_f\tg,h0b\n;)(vS.E*-RTx=AyCI>/"
-    "NDkO1LP2\"wFMU83BG46V&HX:W5q{}zY9K7#<jQ+|J[]!%Z'@?~$\\^`";
-
-std::size_t frequency_of(char byte) {
-    const std::size_t rank = kFrequent.find(byte);
-    return rank == std::string_view::npos ? 0 : kFrequent.size() - rank;
-}
 
 bool is_lower(char byte) { return byte >= 'a' && byte <= 'z'; }
 

@@ -46,10 +46,12 @@ class Matcher {
 
     bool is_multi_line() const { return is_multi_line_; }
     const RequiredLiterals& required() const { return required_; }
+    const Node& pattern() const { return pattern_; }
 
   private:
     friend class MatchSession;
 
+    Node pattern_;
     bool is_multi_line_;
     RequiredLiterals required_;
     void make_finder();

@@ -249,10 +249,13 @@ bool LiteralSet::has_unicode_case() const {
            });
 }
 
+const LiteralSet* RequiredLiterals::best() const { return best_of(sets); }
+
 RequiredLiterals find_required_literals(const Node& pattern) {
     Found found = find(pattern);
-    RequiredLiterals required{std::move(found.required), false};
+    RequiredLiterals required{std::move(found.required)};
     if (found.is_exact && is_usable(found.exact)) {
+        required.is_exact = true;
         required.is_whole = !found.exact.is_caseless && !has_assertions(pattern);
         required.sets = {std::move(found.exact)};
     }

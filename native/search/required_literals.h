@@ -23,7 +23,12 @@ struct LiteralSet {
 
 struct RequiredLiterals {
     std::vector<LiteralSet> sets;  // each of them is required
-    bool is_whole = false;         // whether a match is just one of the literals of the only set
+    // Whether a match is just one of the literals of the only set, but for assertions and case.
+    bool is_exact = false;
+    bool is_whole = false;  // whether it is one of them in every respect
+
+    // The set with the longest literals, or null.
+    const LiteralSet* best() const;
 };
 
 RequiredLiterals find_required_literals(const Node& pattern);

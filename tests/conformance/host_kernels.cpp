@@ -22,6 +22,9 @@
 #include "mask_rounds.cu"
 #include "reading/check_contents.cu"
 #include "reading/gather_pieces.cu"
+#include "search/find_literals.cu"
+#include "search/measure_blocks.cu"
+#include "search/run_automaton.cu"
 #include "statistics/levels.cu"
 #include "statistics/ngrams.cu"
 #include "statistics/pairs.cu"
@@ -112,6 +115,9 @@ constexpr Entry kKernels[] = {
     KERNEL(find_first_tokens),
     KERNEL(mark_first_tokens),
     KERNEL(write_symbols),
+    KERNEL(measure_blocks),
+    KERNEL(find_literals),
+    KERNEL(run_automaton),
     KERNEL(find_slots),
     KERNEL(move_slots),
     KERNEL(move_word_slots),

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from searched_tree import make_large_tree
 from tree_helpers import pack
 
 from gompfs.cli.application import run
 
 RIPGREP = str(shutil.which("rg"))
-SIZE = 17 << 20  # native/search/archive_search.cpp: above kLargeFile
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    generator = random.Random(7)
     root = tmp_path_factory.mktemp("large") / "tree"
-    root.mkdir()
-    chunk = "".join(f"{generator.randrange(10**9)} a line of text that is quiet\n" for _ in range(9000))
-    needles = [f"needle {n} foo bar\nfoo after it\n" for n in range(60)]
-    text = ""  # ripgrep reads more at once after a long line, so that comes after the file with a NUL
-    while len(text) < SIZE:
-        text += chunk + (needles.pop() if needles else "foo\n")
-    (root / "a-small").write_text("foo\n")
-    (root / "lines").write_text(text)
-    (root / "y-long-line").write_text(text[: 4 << 20] + "x" * (12 << 20) + " foo\n" + text[: 2 << 20])
-    (root / "no-newline").write_text(text[:SIZE].rstrip("\n") + " foo")
-    (root / "nul").write_text(text[: 10 << 20] + "\0" + text[: 8 << 20])
-    (root / "utf-16").write_bytes(("\ufeff" + text[: 9 << 20]).encode("utf-16-le"))
-    (root / "z-small").write_text("foo\n")
+    make_large_tree(root)
     return root
 
 

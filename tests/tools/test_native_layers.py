@@ -22,7 +22,7 @@ NATIVE = {
     "statistics": {"common", "grammar", "parts"},
     "parts": {"common", "codec", "grammar", "shared"},
     "blocks": {"common", "codec", "parts", "shared"},
-    "search": {"common", "grammar", "parts", "blocks"},
+    "search": {"common", "grammar", "parts", "blocks", "shared"},
     "gpu": {"common", "codec", "shared"},
     "fuse": {"common", "codec", "blocks", "shared"},
     "bindings": {
@@ -46,6 +46,7 @@ KERNELS = {
     "codec": {"shared"},
     "encode": {"shared"},
     "grammar": {"shared"},
+    "search": {"shared"},
     "statistics": {"shared"},
     "reading": {"shared"},
 }

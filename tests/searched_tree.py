@@ -9,6 +9,8 @@ from pathlib import Path
 WORDS = ["return", "struct", "int", "suspend", "SUSPEND", "Foo", "foo", "bar", "foobar", "_x", "x1", "été", "Straße"]
 WORDS += ["ΣΊΣΥΦΟΣ", "кот", "Kelvin", "\u212a", "\u017fun"]
 
+_LARGE_SIZE = 17 << 20  # native/search/archive_search.cpp: above kLargeFile
+
 
 def make_tree(root: Path) -> None:
     """Writes the files.
@@ -50,6 +52,24 @@ def make_tree(root: Path) -> None:
     (root / "aaa").write_text("aaaaaaaaaaaa\naaab\nab\n" * 3)
     (root / "dates.log").write_text("".join(f"2024-0{n % 9 + 1}-1{n % 10} GET /x/{n}.html 200\n" for n in range(999)))
     (root / "spaces in name").write_text("foo\n")
+
+
+def make_large_tree(root: Path) -> None:
+    """Writes files that are searched a window at a time, with few matches, and two small ones."""
+    generator = random.Random(7)
+    root.mkdir()
+    chunk = "".join(f"{generator.randrange(10**9)} a line of text that is quiet\n" for _ in range(9000))
+    needles = [f"needle {n} foo bar\nfoo after it\n" for n in range(60)]
+    text = ""  # ripgrep reads more at once after a long line, so that comes after the file with a NUL
+    while len(text) < _LARGE_SIZE:
+        text += chunk + (needles.pop() if needles else "foo\n")
+    (root / "a-small").write_text("foo\n")
+    (root / "lines").write_text(text)
+    (root / "y-long-line").write_text(text[: 4 << 20] + "x" * (12 << 20) + " foo\n" + text[: 2 << 20])
+    (root / "no-newline").write_text(text[:_LARGE_SIZE].rstrip("\n") + " foo")
+    (root / "nul").write_text(text[: 10 << 20] + "\0" + text[: 8 << 20])
+    (root / "utf-16").write_bytes(("\ufeff" + text[: 9 << 20]).encode("utf-16-le"))
+    (root / "z-small").write_text("foo\n")
 
 
 def read_lines(name: str) -> list[str]:

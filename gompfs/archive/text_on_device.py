@@ -1,0 +1,103 @@
+"""The blocks of an archive as text in the memory of a device, batch by batch.
+
+Batches whose payloads stay in device memory are not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.codec import BlockStatus
+from gompfs.gpu.arrays import KeptBlocks, TextDevice
+from gompfs.gpu.block_scan import Measures, StreamText, measure_blocks, stream_text
+from gompfs.model import Segment
+
+if TYPE_CHECKING:
+    from gompfs._native.parts import SymbolTable
+    from gompfs.archive.stored_blocks import CompressedBlocks, StoredBlocks
+
+Numbers = NDArray[np.int64]
+
+_BATCH_BYTES = 256 << 20
+_BATCHES_IN_MEMORY = 6
+
+
+class TextBatch(NamedTuple):
+    """Blocks of the stream in device memory, by ascending numbers."""
+
+    numbers: Numbers
+    stream: StreamText
+    is_damaged: NDArray[np.bool_]
+    measures: Measures
+    """They are on the device."""
+    kept: KeptBlocks | None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the text was that of the archive until now."""
+        return self.kept is None or self.kept.is_valid
+
+    def without_text(self) -> TextBatch:
+        """Returns the batch without its text, so that the memory of the text can be used again."""
+        return self._replace(stream=self.stream._replace(text=None))
+
+
+class TextOnDevice:
+    """Decodes blocks into the memory of one device, for one thread at a time, which is inside of the device."""
+
+    def __init__(self, stored: StoredBlocks, segments: Sequence[Segment], device: TextDevice) -> None:
+        """`stored` reads the blocks of `segments`."""
+        sizes = [np.asarray(segment.places.uncompressed_sizes, np.uint32) for segment in segments]
+        self.sizes: NDArray[np.uint32] = np.concatenate([np.zeros(0, np.uint32), *sizes])
+        """The uncompressed sizes of all blocks."""
+        self.device = device
+        self._stored = stored
+        batch_bytes = min(_BATCH_BYTES, device.memory // _BATCHES_IN_MEMORY)
+        self._batch_of_block = np.cumsum(self.sizes, dtype=np.int64) // batch_bytes
+        self._kept: dict[int, TextBatch] = {}
+
+    def batches(self, wanted: NDArray[np.bool_]) -> Iterator[TextBatch]:
+        """Yields the blocks that are chosen, perhaps with others, and whether they are damaged.
+
+        Raises errors of reading, and MemoryError. A thread reads blocks while the device works on the batch before.
+        """
+        numbers = np.flatnonzero(wanted).astype(np.int64)
+        cuts = np.flatnonzero(np.diff(self._batch_of_block[numbers])) + 1
+        with ThreadPoolExecutor(1, thread_name_prefix="gompfs-read-text") as reader:
+            waiting: TextBatch | tuple[Numbers, Future[CompressedBlocks]] | None = None
+            for chosen in np.split(numbers, cuts) if numbers.size else []:
+                kept = self._find(chosen)
+                following = kept or (chosen, reader.submit(self._stored.read_with_symbols, chosen.tolist()))
+                if waiting is not None:
+                    yield self._decode(waiting)
+                waiting = following
+            if waiting is not None:
+                yield self._decode(waiting)
+
+    def _find(self, numbers: Numbers) -> TextBatch | None:
+        """Returns a batch that has these blocks, and whose payloads are in device memory, without its text."""
+        batch = self._kept.get(int(self._batch_of_block[numbers[0]]))
+        return batch if batch is not None and batch.is_valid and np.isin(numbers, batch.numbers).all() else None
+
+    def _decode(self, batch: TextBatch | tuple[Numbers, Future[CompressedBlocks]]) -> TextBatch:
+        if isinstance(batch, TextBatch):
+            assert batch.kept is not None
+            return batch._replace(stream=batch.stream._replace(text=batch.kept.decode()))
+        numbers, read = batch[0], batch[1].result()
+        symbols = cast("list[SymbolTable | None]", read.symbols)
+        sizes = self.sizes[numbers]
+        text, offsets, statuses, kept = self.device.decode_and_keep(read.blocks, sizes, symbols)
+        is_damaged = (statuses != BlockStatus.OK) | (np.array(read.statuses) != BlockStatus.OK)
+        continues = np.zeros(numbers.size + 1, np.uint8)
+        continues[1:-1] = np.diff(numbers) == 1
+        continues[0] = numbers[0] > 0
+        stream = stream_text(self.device, text, offsets, sizes, continues)
+        decoded = TextBatch(numbers, stream, is_damaged, measure_blocks(self.device, stream), kept)
+        if kept is not None and not is_damaged.any():
+            self._kept[int(self._batch_of_block[numbers[0]])] = decoded.without_text()
+        return decoded

@@ -1,0 +1,88 @@
+"""Finds the blocks of an archive that may have matches, on a device that decodes and searches them in its memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive import Archive
+from gompfs.archive.text_on_device import TextBatch, TextOnDevice
+from gompfs.errors import EngineUnavailableError
+from gompfs.gpu.arrays import Array
+from gompfs.gpu.block_scan import HAS_FOLDING, HAS_MARK, HAS_NUL, BlockScan, Measures, ScanTable
+
+_PROBED_BATCHES = 2
+_MOST_CANDIDATES = 0.75
+"""If more of the first blocks may have matches, searching the others on a device saves nothing."""
+
+
+class ArchiveScan:
+    """What a scan has found out about the blocks of an archive: columns by block of the stream.
+
+    Blocks that were not scanned may have matches and NULs.
+    """
+
+    def __init__(self, archive: Archive, text: TextOnDevice, table: ScanTable) -> None:
+        """Search for `table`."""
+        num_blocks = archive.num_blocks
+        self._text = text
+        self._table = table
+        self._found: list[tuple[TextBatch, Array]] = []  # not yet downloaded
+        self.sizes = text.sizes
+        self.may_match: NDArray[np.uint8] = np.ones(num_blocks, np.uint8)
+        self.has_nul: NDArray[np.uint8] = np.ones(num_blocks, np.uint8)
+        self.num_lines: NDArray[np.uint32] = np.zeros(num_blocks, np.uint32)
+        self.last_lines: NDArray[np.uint32] = np.zeros(num_blocks, np.uint32)
+        self.num_bytes = 0
+        """How much text was scanned."""
+        self.num_bytes_found = 0
+        """How much of it is in blocks that may have matches."""
+
+    def run(self, wanted: bytes) -> None:
+        """Scan the blocks that are not 0 in `wanted`. Raises EngineUnavailableError and errors of reading."""
+        device = self._text.device
+        try:
+            with device:
+                scan = BlockScan(device, self._table)
+                for count, batch in enumerate(self._text.batches(np.frombuffer(wanted, np.bool_)), 1):
+                    found = scan.find(batch.stream)
+                    self._found.append((batch.without_text(), found))
+                    if count == _PROBED_BATCHES:
+                        self._take_found()
+                        if self.num_bytes_found > _MOST_CANDIDATES * self.num_bytes:
+                            return
+                self._take_found()
+        except MemoryError:
+            raise EngineUnavailableError(f"{device.name} has too little free memory to search") from None
+
+    def _take_found(self) -> None:
+        """Fills the columns for the batches that were scanned. Waits for the device once."""
+        if not self._found:
+            return
+        device, xp = self._text.device, self._text.device.xp
+        found = device.download(xp.concatenate([each for _, each in self._found]))
+        columns = zip(*(batch.measures for batch, _ in self._found), strict=True)
+        measures = [device.download(xp.concatenate(column)) for column in columns]
+        start = 0
+        for batch, _ in self._found:
+            rows = slice(start, start + batch.numbers.size)
+            self._take(batch, found[rows], Measures(*(column[rows] for column in measures)))
+            start = rows.stop
+        self._found.clear()
+
+    def _take(self, batch: TextBatch, found: NDArray[np.uint8], measures: Measures) -> None:
+        numbers, facts = batch.numbers, measures.facts
+        may_match = (found != 0) | (facts & HAS_MARK != 0) | batch.is_damaged
+        # a line that is in another batch as well
+        may_match[0] |= numbers[0] > 0
+        may_match[-1] |= numbers[-1] + 1 < self.sizes.size
+        if self._table.is_unsure_of_folding:
+            may_match |= facts & HAS_FOLDING != 0
+        if not batch.is_valid:
+            return
+        self.may_match[numbers] = may_match
+        self.has_nul[numbers] = (facts & HAS_NUL != 0) | batch.is_damaged
+        self.num_lines[numbers], self.last_lines[numbers] = measures.num_lines, measures.last_lines
+        sizes = self.sizes[numbers].astype(np.int64)
+        self.num_bytes += int(sizes.sum())
+        self.num_bytes_found += int(sizes[may_match].sum())

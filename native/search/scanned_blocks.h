@@ -1,0 +1,82 @@
+// What a scan of the archive's blocks on a GPU has found (kernels/search), and what follows from
+// it: which files need not be searched, and which ranges of large files.
+//
+// A match of a file is in a line that has a byte in a block that may have matches. So a file none
+// of whose blocks may have matches has none; and lines outside of such blocks can be passed over,
+// for which the scan has counted them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "blocks/file_layouts.h"
+
+namespace gompfs::search {
+
+// The blocks of a large file, in order. The offsets are those of the file.
+class ScannedFile {
+  public:
+    struct Block {
+        std::uint64_t begin, end;
+        bool may_match, has_nul;
+        std::uint32_t num_lines;  // line feeds
+        std::uint32_t last_line;  // offset in the block after the last line feed, or 0
+    };
+
+    explicit ScannedFile(std::vector<Block> blocks) : blocks_(std::move(blocks)) {}
+
+    bool has_nul() const;
+
+    // How many bytes to read from an offset on: about `wanted`, up to the end of a block, but no
+    // blocks that may be passed over later.
+    std::uint64_t read_size(std::uint64_t offset, std::uint64_t wanted) const;
+
+    struct Skip {
+        std::uint64_t to;         // the beginning of a line, or the end of the file
+        std::uint64_t num_lines;  // line feeds between
+    };
+    // How far the search can skip from the end of a block, if the line that goes on there begins at
+    // line_begin and no context is needed after the lines before it. num_before lines of context
+    // are needed before a match.
+    std::optional<Skip> skip_from(std::uint64_t line_begin, std::uint64_t offset,
+                                  std::size_t num_before) const;
+
+  private:
+    std::size_t block_at(std::uint64_t offset) const;
+
+    std::vector<Block> blocks_;
+};
+
+class ScannedBlocks {
+  public:
+    // Columns by block of the stream.
+    struct Columns {
+        std::span<const std::uint32_t> sizes;  // uncompressed
+        std::span<const std::uint8_t> may_match;
+        std::span<const std::uint8_t> has_nul;
+        std::span<const std::uint32_t> num_lines;  // line feeds; of all blocks, or of none
+        std::span<const std::uint32_t> last_lines;
+    };
+
+    // Columns must have the same size, and outlive this.
+    ScannedBlocks(Columns columns, std::uint64_t block_size)
+        : columns_(columns), block_size_(block_size) {}
+
+    // Whether a file may have a match.
+    bool may_match(const FileLayout& file) const;
+
+    // What is known of the blocks of a file; none if it has holes, or is not in successive blocks.
+    std::optional<ScannedFile> blocks_of(const FileLayout& file) const;
+
+  private:
+    bool is_in_succession(const FileLayout& file) const;
+    template <typename Take>
+    void for_each_block(const FileLayout& file, const Take& take) const;
+
+    const Columns columns_;
+    const std::uint64_t block_size_;
+};
+
+}  // namespace gompfs::search

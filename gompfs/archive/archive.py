@@ -234,6 +234,7 @@ class Archive:
             is_inherited = self._is_inherited
         if not was_closed:
             if not is_inherited:
+                self._text_on_device = None
                 self._opened_blocks.close()
                 if self._blocks_on_cpu is not None:
                     self._blocks_on_cpu.close()

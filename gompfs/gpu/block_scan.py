@@ -12,7 +12,7 @@ from gompfs.gpu.arrays import Array, ArrayDevice, Tile
 HAS_NUL, HAS_MARK, HAS_FOLDING = 1, 2, 4  # the bits of BlockFact in kernels/search/measure_blocks.cu
 SEGMENT_SIZE = 512
 _BYTES_OF_CTA = 256 << 10  # about; a CTA reads the bitmap of the literals once
-_MEASURE_TILE = Tile(1, 256, 16)
+MEASURE_TILE = Tile(1, 256, 16)
 _LITERAL_THREADS = 512
 _AUTOMATON_THREADS = 256
 _SEGMENTS_OF_THREAD = 4
@@ -76,7 +76,7 @@ def measure_blocks(device: ArrayDevice, stream: StreamText) -> Measures:
     """Counts lines, and finds bytes that change how a file is searched. The columns are on the device."""
     columns = [device.xp.zeros(stream.num_blocks, np.uint32) for _ in Measures._fields]
     device.launch(
-        "search/measure_blocks", "measure_blocks", stream.num_blocks, *stream.columns, *columns, tile=_MEASURE_TILE
+        "search/measure_blocks", "measure_blocks", stream.num_blocks, *stream.columns, *columns, tile=MEASURE_TILE
     )
     return Measures(*columns)
 

@@ -53,8 +53,9 @@ class GpuText(GpuArrays):
         symbols: Sequence[SymbolTable | None] | None = None,
     ) -> tuple[Array, NDArray[np.uint64], NDArray[np.uint8], ResidentBlocks | None]:
         """See TextDevice.decode_and_keep."""
+        losses = num_losses(self._device)
         batch = self._decode(blocks, sizes, symbols)
-        return batch.output, batch.offsets, batch.statuses, batch.resident_blocks(self._device)
+        return batch.output, batch.offsets, batch.statuses, batch.resident_blocks(self._device, losses)
 
     def _decode(
         self, blocks: Sequence[Buffer], sizes: NDArray[np.integer], symbols: Sequence[SymbolTable | None] | None
@@ -65,6 +66,11 @@ class GpuText(GpuArrays):
         with self._device.lock, cupy.cuda.using_allocator(pool.malloc):
             batch.decode(self._device, self._decode_work)
         return batch
+
+
+def num_losses(device: Device) -> tuple[int, int]:
+    """Returns how often payloads and heads were dropped from the memory of a device."""
+    return device.store.num_cleared, device.heads.num_losses
 
 
 class DeviceBatch(GpuBatch):
@@ -88,9 +94,10 @@ class DeviceBatch(GpuBatch):
         """One BlockStatus per block (uint8)."""
         return self._statuses.astype(np.uint8)
 
-    def resident_blocks(self, device: Device) -> ResidentBlocks | None:
-        """Returns the blocks, if all are sound and their payloads stay in the memory of `device`.
+    def resident_blocks(self, device: Device, losses: tuple[int, int]) -> ResidentBlocks | None:
+        """Returns the blocks, if all are sound and their payloads and heads stay in the memory of `device`.
 
+        `losses` are those before the blocks were decoded: a head may have been dropped for another one of this batch.
         Of a few blocks that the CPU has decoded, such as stored ones, the content stays.
         """
         addresses = device.store.find(self._facts["checksum"])
@@ -101,7 +108,7 @@ class DeviceBatch(GpuBatch):
         fields = describe(facts, addresses[present], self.offsets[present], self._heads[present])
         ranges = zip(self.offsets[absent].tolist(), self._sizes[absent].tolist(), strict=True)
         copied = [(slice(start, start + size), self.output[start : start + size].copy()) for start, size in ranges]
-        return ResidentBlocks(device, facts["codec"].copy(), fields, self.output.size, copied)
+        return ResidentBlocks(device, losses, facts["codec"].copy(), fields, self.output.size, copied)
 
     def _decode_on_cpu(self, index: int) -> None:
         content = np.empty(int(self._sizes[index]), np.uint8)
@@ -126,27 +133,28 @@ class ResidentBlocks:
     def __init__(
         self,
         device: Device,
+        losses: tuple[int, int],
         codecs: NDArray[np.uint32],
         fields: NDArray[np.uint64],
         output_bytes: int,
         copied: Sequence[tuple[slice, cupy.ndarray]],
     ) -> None:
-        """`fields` are what `describe` has returned. `copied` are ranges of the output, and their content."""
+        """The blocks are valid until `device` has other `losses`.
+
+        `fields` are what `describe` has returned. `copied` are ranges of the output, and their content.
+        """
         self._device = device
+        self._losses = losses
         self._codecs = codecs
         self._output_bytes = output_bytes
         self._copied = copied
         self._fields = cupy.empty(fields.nbytes, cupy.uint8)
         self._fields.set(fields.view(np.uint8))
-        self._losses = self._count_losses()
-
-    def _count_losses(self) -> tuple[int, int]:
-        return self._device.store.num_losses, self._device.heads.num_losses
 
     @property
     def is_valid(self) -> bool:
         """See KeptBlocks.is_valid."""
-        return self._count_losses() == self._losses
+        return num_losses(self._device) == self._losses
 
     def decode(self) -> cupy.ndarray:
         """See KeptBlocks.decode."""

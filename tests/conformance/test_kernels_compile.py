@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tool_modules import tool_module
 
+from gompfs.gpu.block_scan import MEASURE_TILE, SEGMENT_SIZE
 from gompfs.gpu.kernels import (
     SHARED_BYTES,
     compile_options,
@@ -63,6 +64,8 @@ CHECKS = {
 wesley = tool_module("experiments.wesley.encoder")
 wesley_decoder = tool_module("experiments.wesley.decoder")
 TILES = {
+    "search/run_automaton": f"static_assert(gompfs::kSegmentSize == {SEGMENT_SIZE});",
+    "search/measure_blocks": f"static_assert(3 * sizeof(gompfs::u32) <= {MEASURE_TILE.shared_bytes});",
     "grammar/repair": f"""static_assert(gompfs::kTileBytes == {TILE.shared_bytes}
         && gompfs::kTileItems == {TILE.num_items} && gompfs::kTileThreads == {TILE.num_threads});""",
     "encode/sum_literal_costs": f"""static_assert(gompfs::kSumBytes == {SUM_TILE.shared_bytes}

@@ -201,6 +201,8 @@ class ArchiveFiles:
         Raises CorruptBlockError for the first damaged file, the errors of `read`, ValueError for a range or buffer that
         cannot be used, EngineUnavailableError, OptionError, and MemoryError.
         """
+        if self._archive.is_closed:
+            raise ValueError("the archive is closed")
         return self._arrays.read(files, device, out, stream)
 
     @cached_property
@@ -208,7 +210,8 @@ class ArchiveFiles:
         from gompfs.arrays import ArrayReader
         from gompfs.options import GpuOptions
 
-        return ArrayReader(self.archive, lambda path: self._file(path).ino, self._gpu or GpuOptions(resident="off"))
+        gpu = self._gpu or GpuOptions(resident="off")
+        return ArrayReader(self._archive, lambda path: self.file_inode(path).ino, gpu)
 
     def stats(
         self,
@@ -237,7 +240,7 @@ class ArchiveFiles:
 
         try:
             task = task_of(name)
-            ino = None if file is None else self._file(file).ino
+            ino = None if file is None else self.file_inode(file).ino
             query = StatsQuery(
                 ino,
                 ngram_length or task.ngram_length,
@@ -298,7 +301,8 @@ class ArchiveFiles:
             raise EntryNotDirectoryError("not a directory", archive=self.archive.path, path=os.fspath(path))
         return inode
 
-    def _file(self, path: AnyPath) -> Inode:
+    def file_inode(self, path: AnyPath) -> Inode:
+        """Returns the inode of a regular file. Raises EntryIsDirectoryError or EntryTypeError for another entry."""
         inode = self.inode(path)
         if stat.S_ISDIR(inode.mode):
             raise EntryIsDirectoryError("is a directory", archive=self.archive.path, path=os.fspath(path))
@@ -307,7 +311,7 @@ class ArchiveFiles:
         return inode
 
     def _raw_file(self, path: AnyPath) -> _RawFile:
-        return _RawFile(self, self._file(path), os.fspath(path))
+        return _RawFile(self, self.file_inode(path), os.fspath(path))
 
 
 class FileReader(io.BufferedReader):

@@ -1,0 +1,182 @@
+"""Files or lines of an archive as a dataset for PyTorch, or for anything that takes samples by number.
+
+    from torch.utils.data import DataLoader
+    dataset = ArchiveDataset("corpus.gomp", "train/*.jpg", transform=decode)
+    for batch in DataLoader(dataset, batch_size=256, shuffle=True, num_workers=8): ...
+
+A DataLoader asks for the samples of a batch at once (`__getitems__`), so that the blocks of all of them are decoded
+together, each block once.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gompfs.archive import Archive
+from gompfs.archive.arrays import file_sizes
+from gompfs.arrays.line_index import LineIndex
+from gompfs.arrays.memory import device_number
+from gompfs.engine import select_engine
+from gompfs.errors import ArchiveFormatError, OptionError
+from gompfs.files import AnyPath, ArchiveFiles
+from gompfs.options import GpuOptions
+
+if TYPE_CHECKING:
+    from gompfs.format.footer import Footer
+    from gompfs.format.trailer import TrailerFooter
+
+OUTPUTS = ("tensor", "array", "bytes")
+
+
+class ArchiveDataset:
+    """The files of an archive, or the lines in them, by number. Thread-safe, picklable, and usable in forked processes.
+
+    `files` chooses the files: a pattern that the whole path must match, in which `*` also matches slashes, or paths in
+    the order of the samples. Files of a pattern are in the order in which they were packed; one with several names is
+    one sample.
+
+    With `lines`, each line of these files is a sample, without the newline that ends it. Where lines begin is found
+    when the dataset is made, by reading all files once; it takes 8 bytes for each line.
+
+    `output` says what a sample is: a `tensor` of PyTorch or an `array` of NumPy (CuPy on a GPU), of type uint8; or
+    `bytes`. `transform`, if given, is called with each sample. `device` is where samples are decoded to, as for
+    `ArchiveFiles.read_many`: `cpu`, or `cuda:0`, which suits a process without workers: workers of a DataLoader are
+    forked, and cannot use a GPU that their parent has used.
+
+    A process decodes on `num_threads` threads (0: one per core). `gpu_memory`, `gpu_resident` and `verify` are those of
+    `gompfs.open`.
+    """
+
+    def __init__(
+        self,
+        archive: AnyPath,
+        files: str | Iterable[AnyPath] = "*",
+        *,
+        lines: bool = False,
+        output: str = "tensor",
+        device: str = "cpu",
+        transform: Callable[[Any], Any] | None = None,
+        num_threads: int = 1,
+        verify: bool = False,
+        gpu_memory: int | None = None,
+        gpu_resident: str = "auto",
+    ) -> None:
+        """Opens the archive, and finds the samples.
+
+        Raises OptionError for wrong arguments, and the errors of `gompfs.open` and, with `lines`, of `read_many`.
+        """
+        if output not in OUTPUTS:
+            raise OptionError(f"unknown output {output!r}; use one of {', '.join(OUTPUTS)}")
+        if output == "bytes" and device_number(device) is not None:
+            raise OptionError("samples on a GPU are arrays or tensors, not bytes")
+        self._path = os.path.abspath(os.fsdecode(archive))
+        self._output, self._device, self._transform = output, device, transform
+        self._num_threads, self._verify = num_threads, verify
+        size = os.path.getsize(self._path) if gpu_resident == "on" else 0
+        self._gpu = GpuOptions(gpu_memory, gpu_resident, size)
+        self._footer: Footer | TrailerFooter | None = None
+        self._opened: ArchiveFiles | None = None
+        self._inos, sizes = self._find(files)
+        self._lines = self._find_lines(sizes) if lines else None
+
+    def _find(self, files: str | Iterable[AnyPath]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Returns the inode numbers and the sizes of the files."""
+        if not isinstance(files, str):
+            inodes = [self.files.file_inode(path) for path in files]
+            columns = np.array([(inode.ino, inode.size) for inode in inodes], np.int64).reshape(-1, 2)
+        else:
+            columns = file_sizes(self.files.archive)
+            if files != "*":
+                inos = _matching(self.files.archive, re.compile(fnmatch.translate(files)))
+                columns = columns[np.isin(columns[:, 0], np.array(inos, np.int64))]
+        return columns[:, 0].copy(), columns[:, 1].copy()
+
+    def _find_lines(self, sizes: NDArray[np.int64]) -> LineIndex:
+        """Finds the lines of all files, on all cores."""
+        archive = Archive(self._path, engine=select_engine("cpu"), verify=self._verify)
+        with ArchiveFiles(archive) as files:
+            return LineIndex(files.read_many, self._inos, sizes)
+
+    @property
+    def files(self) -> ArchiveFiles:
+        """The open archive. It is opened again in a process that has received this dataset.
+
+        Raises ArchiveFormatError if the file holds another archive, or another generation of it, than before.
+        """
+        if self._opened is None:
+            engine = select_engine("cpu", self._num_threads)
+            archive = Archive(self._path, engine=engine, verify=self._verify)
+            if self._footer not in (None, archive.footer):
+                archive.close()
+                raise ArchiveFormatError("the archive has changed since the dataset was made", archive=self._path)
+            self._footer = archive.footer
+            self._opened = ArchiveFiles(archive, self._gpu)
+        return self._opened
+
+    def close(self) -> None:
+        """Close the archive. It is opened again when a sample is needed."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_opened": None}
+
+    def __len__(self) -> int:
+        return self._inos.size if self._lines is None else len(self._lines)
+
+    def __getitem__(self, index: int) -> Any:
+        """Returns one sample. Raises IndexError, and the errors of `read_many`."""
+        return self.__getitems__([index])[0]
+
+    def __getitems__(self, indexes: Sequence[int]) -> list[Any]:
+        """Returns several samples, which are decoded together. Raises as `__getitem__` does."""
+        numbers = np.array(indexes, np.int64).reshape(-1)
+        numbers = np.where(numbers < 0, numbers + len(self), numbers)
+        if ((numbers < 0) | (numbers >= len(self))).any():
+            raise IndexError(f"there are {len(self)} samples")
+        wanted = self._inos[numbers] if self._lines is None else self._lines.ranges(numbers)
+        arrays = self.files.read_many(wanted, self._device)
+        if self._output == "bytes":
+            samples: list[Any] = [array.tobytes() for array in arrays]
+        elif self._output == "tensor":
+            samples = _as_tensors(arrays.data, arrays.offsets)
+        else:
+            samples = list(arrays)
+        return samples if self._transform is None else [self._transform(sample) for sample in samples]
+
+    def path(self, index: int) -> str:
+        """Returns the path of the file that a sample comes from."""
+        number = range(len(self))[index]
+        file = number if self._lines is None else int(self._lines.files(np.array([number]))[0])
+        return os.fsdecode(self.files.archive.path_of(int(self._inos[file])))
+
+    def __repr__(self) -> str:
+        what = "files" if self._lines is None else "lines"
+        return f"<{type(self).__name__}: {len(self)} {what} of {self._path!r}>"
+
+
+def _matching(archive: Archive, pattern: re.Pattern[str]) -> list[int]:
+    """Returns the inode numbers of entries that have a path which matches."""
+    paths = archive.paths()
+    inos = []
+    for parent, name, ino in archive.index.names():
+        directory = paths.get(parent)
+        path = name if not directory else directory + b"/" + name
+        if directory is not None and pattern.match(os.fsdecode(path)):
+            inos.append(ino)
+    return inos
+
+
+def _as_tensors(data: Any, offsets: NDArray[np.int64]) -> list[Any]:
+    """Returns the items as tensors that share the memory of `data`."""
+    import torch
+
+    return list(torch.split(torch.from_dlpack(data), np.diff(offsets).tolist()))

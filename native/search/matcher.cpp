@@ -135,28 +135,31 @@ class CompiledPattern {
 };
 
 Matcher::Matcher(const PatternOptions& options)
-    : pattern_(parse(options)), is_multi_line_(options.is_multi_line) {
+    : options_(options), is_multi_line_(options.is_multi_line) {
+    const Node pattern = parse(options);
     // As in ripgrep: otherwise lines would be searched one way with -U, and another way without.
     is_multi_line_ =
-        is_multi_line_ && (options.bounds == MatchBounds::lines || matches_newline(pattern_));
+        is_multi_line_ && (options.bounds == MatchBounds::lines || matches_newline(pattern));
     const auto write = [&](TextKind kind) {
-        return write_pcre(pattern_, kind, options.bounds, is_multi_line_);
+        return write_pcre(pattern, kind, options.bounds, is_multi_line_);
     };
-    required_ = find_required_literals(pattern_);
+    required_ = find_required_literals(pattern);
     // In a search for lines, PCRE2 keeps line feeds out of matches.
     is_literal_ = required_.is_whole && options.bounds == MatchBounds::any &&
-                  (is_multi_line_ || !matches_newline(pattern_));
+                  (is_multi_line_ || !matches_newline(pattern));
     make_finder();
     if (is_literal_) {
         return;
     }
-    if (matches_bytes(pattern_)) {
+    if (matches_bytes(pattern)) {
         other_ = std::make_unique<CompiledPattern>(write(TextKind::bytes), false);
     } else {
         ascii_ = std::make_unique<CompiledPattern>(write(TextKind::ascii), false);
         other_ = std::make_unique<CompiledPattern>(write(TextKind::utf8), true);
     }
 }
+
+Node Matcher::pattern() const { return parse(options_); }
 
 // Chooses the set of literals that is probably found least often.
 void Matcher::make_finder() {

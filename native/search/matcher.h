@@ -46,12 +46,13 @@ class Matcher {
 
     bool is_multi_line() const { return is_multi_line_; }
     const RequiredLiterals& required() const { return required_; }
-    const Node& pattern() const { return pattern_; }
+    // The parsed pattern. It takes much memory, so it is parsed again.
+    Node pattern() const;
 
   private:
     friend class MatchSession;
 
-    Node pattern_;
+    const PatternOptions options_;
     bool is_multi_line_;
     RequiredLiterals required_;
     void make_finder();

@@ -13,6 +13,7 @@ from native_builds import kernel_library
 from search_cases import BLOCK_SIZE, check, found, pack_tree
 from searched_tree import OPTIONS, PATTERNS, make_large_tree, make_tree
 from text_device_on_host import EngineWithDevice, HostTextDevice
+from tool_modules import tool_module
 from tree_helpers import pack
 
 from gompfs import engine
@@ -151,6 +152,16 @@ def test_blocks_that_stay_on_the_device_are_not_read_again(
         for batch in opened.text_on_device(device)._kept.values():
             batch.kept.is_valid = False  # type: ignore[misc, union-attr]
         assert found(opened, SearchQuery((b"rare_word",), prunes=False)) == (first, totals)
+
+
+def test_benchmark(tmp_path: Path, device: HostTextDevice) -> None:
+    (tmp_path / "log").write_text("POST /x/v1/y/123456789 500 is slow\nERROR kernel panic timeout=123456\n" * 900)
+    target = tmp_path / "log.gomp"
+    pack(target, tmp_path / "log")
+    report = tool_module("bench.scanning").measure_scan(target, EngineWithDevice(device), 1)
+    assert report.notes == []
+    assert [cells[-1] for _, cells in report.rows] == [100, 100, 0, 100, 100, 0, 0]
+    assert all(rate > 0 for _, cells in report.rows for rate in cells[:5])
 
 
 words = st.sampled_from(["foo", "food", "bar", "Suspend", "\u017fuspend", "x1", "été", "кот", "x" * 700])

@@ -16,6 +16,7 @@ import click
 
 from gompfs.engine import select_engine
 from gompfs.errors import EngineUnavailableError
+from gompfs.options import GpuOptions
 from tools.experiments import EXPERIMENTS, WITHOUT_GPU
 from tools.experiments.run import Settings, run_experiments
 
@@ -384,6 +385,22 @@ def size(
 def grep(tree: Path, archive: Path | None, patterns: tuple[str, ...], rounds: int, json_path: Path | None) -> None:
     """Time to search for patterns, beside programs that search a tree, an archive or an index, with warm caches."""
     finish(measure_search(tree, archive, patterns, rounds), json_path, ["rg", "ugrep"])
+
+
+@bench.command()
+@click.argument("archive", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@rounds_option(5)
+@json_option
+def scan(archive: Path, rounds: int, json_path: Path | None) -> None:
+    """Time to search the files of an archive on a GPU, beside the CPU; needs CuPy.
+
+    Compressed blocks stay in the memory of the GPU, as in a mount.
+    """
+    require_gpu()
+    from .scanning import measure_scan  # imports NumPy, and modules that are for devices only
+
+    engine = select_engine("gpu", gpu=GpuOptions(archive_size=archive.stat().st_size))
+    finish([measure_scan(archive, engine, rounds)], json_path)
 
 
 @bench.command()

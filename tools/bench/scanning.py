@@ -1,0 +1,94 @@
+"""Measures searches on a GPU: the kernels on text in device memory, and whole searches, beside the CPU."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from gompfs.archive import Archive
+from gompfs.engine import Engine, select_engine
+from gompfs.gpu.arrays import TextDevice
+from gompfs.gpu.block_scan import BlockScan, ScanTable
+from gompfs.model import ROOT_INO
+from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
+
+from .report import Report
+
+_LAUNCHES = 8  # of a kernel between two looks at the clock
+
+
+def _literals(count: int) -> SearchQuery:
+    """Returns a search for literals that are in no text, but begin as words do."""
+    beginnings = (b"node", b"error-", b"/usr/lib/", b"id=", b"struct ")
+    literals = tuple(b"%s%08d#" % (beginnings[number % 5], number * 7919) for number in range(count))
+    return SearchQuery(literals, fixed=True, prunes=False)
+
+
+CASES = {
+    "literal": SearchQuery((b"kernel panic",), prunes=False),
+    "literal -i": SearchQuery((b"kernel panic",), ignore_case=True, prunes=False),
+    "no match": SearchQuery((b"no such text anywhere",), prunes=False),
+    "regex": SearchQuery((rb"ERROR.*timeout=\d{6}",), prunes=False),
+    "regex, more states": SearchQuery((rb"(GET|POST) /\w+/v[0-9]+/\w+/[0-9]{8,12} 5[0-9]{2} .*slow",), prunes=False),
+    "100 literals": _literals(100),
+    "10,000 literals": _literals(10_000),
+}
+
+
+def measure_scan(path: Path, engine: Engine, rounds: int) -> Report:
+    """Returns a table of speeds for an archive; payloads stay in the device's memory as far as `engine` lets them."""
+    columns = ["table, KB", "GB/s of the kernel", "s", "s, CPU", "GB/s", "may match, %"]
+    report = Report(f"{path.name}: searches on a GPU, medians of {rounds}", columns)
+    with Archive(path, engine=engine) as archive, Archive(path, engine=select_engine("cpu")) as on_cpu:
+        device = engine.accelerator.search(archive.size) if engine.accelerator else None
+        assert device is not None, "the engine searches on the CPU"
+        for name, query in CASES.items():
+            table = ScanTable(*(query.matcher().scan_table(device.shared_memory) or ()))
+            kernel = _kernel_rate(archive, device, table, rounds)
+            seconds, (output, totals) = _time(lambda query=query: _search(archive, query), rounds)  # type: ignore[misc]
+            cpu_seconds, (expected, _) = _time(lambda query=query: _search(on_cpu, query), rounds)  # type: ignore[misc]
+            if output != expected:
+                report.notes.append(f"THE RESULTS DISAGREE for {name}")
+            share = 100 * totals.candidate_bytes / max(totals.scanned_bytes, 1)
+            rates = (len(table.table) / 1e3, kernel, seconds, cpu_seconds, totals.bytes / seconds / 1e9, share)
+            report.add(name, *rates)
+    return report
+
+
+def _search(archive: Archive, query: SearchQuery) -> tuple[bytes, SearchTotals]:
+    search = ArchiveSearch(archive, query, [(b"", ROOT_INO)])
+    return b"".join(search), search.totals
+
+
+def _time(
+    run: Callable[[], tuple[bytes, SearchTotals]], rounds: int
+) -> tuple[float, tuple[bytes, SearchTotals]]:
+    """Returns the median seconds, and what was found. The first run, which fills caches, does not count."""
+    found = run()
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds), found
+
+
+def _kernel_rate(archive: Archive, device: TextDevice, table: ScanTable, rounds: int) -> float:
+    """Returns the median GB/s of text of a kernel, in the first batch of the archive."""
+    with device:
+        batch = next(archive.text_on_device(device).batches(np.ones(archive.num_blocks, np.bool_)))
+        scan = BlockScan(device, table)
+        seconds = []
+        for _ in range(rounds + 1):
+            device.synchronize()
+            started = time.perf_counter()
+            for _ in range(_LAUNCHES):
+                scan.find(batch.stream)
+            device.synchronize()
+            seconds.append((time.perf_counter() - started) / _LAUNCHES)
+        num_bytes = int(archive.text_on_device(device).sizes[batch.numbers].sum())
+    return num_bytes / 1e9 / statistics.median(seconds[1:])

@@ -70,6 +70,7 @@ _OPTIONS = (
     _flag("--json", text="Print ripgrep's JSON Lines."),
     _flag("-q", "--quiet", text="Print nothing, and stop at the first match."),
     _switch("-n/-N", "--line-number/--no-line-number", text="Print line numbers. [default: on a terminal]"),
+    _switch("--column/--no-column", text="Print the column of the first match, from 1; also line numbers."),
     _switch("-H/-I", "--with-filename/--no-filename", text="Print paths. [default: unless PATH is one file]"),
     _switch("--heading/--no-heading", text="Print a path once, above its lines. [default: on a terminal]"),
     _flag("-0", "--null", text="Write a NUL byte after each path."),
@@ -145,7 +146,8 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
         text=options["text"],
         output=output,
         only_matching=options["only_matching"],
-        line_numbers=default("line_number", on_terminal and output is Output.LINES),
+        line_numbers=default("line_number", (on_terminal or bool(options["column"])) and output is Output.LINES),
+        columns=bool(options["column"]),
         paths=with_names or default("with_filename", has_paths),
         heading=default("heading", on_terminal),
         color=_has_color(options["color"]),
@@ -164,6 +166,9 @@ def query_of(options: dict[str, Any], patterns: list[bytes], *, has_paths: bool)
 def _output_of(options: dict[str, Any]) -> Output:
     from gompfs.search import Output
 
+    for name in ("files_with_matches", "files_without_match", "count"):
+        if options["json"] and options[name]:
+            raise OptionError(f"--json cannot be used with --{name.replace('_', '-')}")
     if options["files_with_matches"] or options["quiet"]:
         return Output.FILES_WITH_MATCHES
     if options["files_without_match"]:

@@ -44,6 +44,8 @@ class SearchQuery:
     output: Output = Output.LINES
     only_matching: bool = False
     line_numbers: bool = False
+    columns: bool = False
+    """Write where the first match of a line begins, in bytes from 1; with `only_matching`, where each match begins."""
     paths: bool = True
     heading: bool = False
     color: bool = False
@@ -87,6 +89,7 @@ class SearchQuery:
             "searches_binary": self.text,
             "only_matching": self.only_matching,
             "has_line_numbers": self.line_numbers,
+            "has_columns": self.columns,
             "has_paths": self.paths,
             "has_heading": self.heading,
             "has_color": self.color,

@@ -110,6 +110,7 @@ SearchOptions options_of(const nb::dict& values, const search::Matcher& matcher)
     flag("only_matching", options.only_matching);
     flag("has_line_numbers", options.has_line_numbers);
     flag("has_paths", options.has_paths);
+    flag("has_columns", options.has_columns);
     flag("has_heading", options.has_heading);
     flag("has_color", options.has_color);
     flag("has_null", options.has_null);

@@ -63,7 +63,7 @@ std::vector<ArchiveSearch::Unit> ArchiveSearch::next_units() {
 
 void ArchiveSearch::count(const FileCounts& counts, SearchTotals& totals) const {
     totals.num_matches += counts.num_matches;
-    totals.num_matched_lines += counts.num_matched_lines;
+    totals.num_matched_lines += counts.num_lines;
     totals.num_bytes += counts.num_bytes;
     ++totals.num_files;
     totals.num_files_with_matches += counts.num_matched_lines != 0;

@@ -114,12 +114,17 @@ void FileWalker::add_before(const LineRange& range) {
 }
 
 void FileWalker::add_match(const LineRange& range, MatchSession& session) {
-    const std::size_t after_left = num_allowed() == 0 ? after_left_ - 1 : options_.after;
-    counts_.num_matched_lines += num_allowed() != 0;
+    const bool is_counted = num_allowed() != 0;
+    const std::size_t after_left = is_counted ? options_.after : after_left_ - 1;
     const std::string_view bytes = window_.substr(range.begin, range.end - range.begin);
+    const std::size_t num_lines =
+        options_.is_multi_line ? count_newlines(bytes) + !bytes.ends_with('\n') : 1;
+    counts_.num_matched_lines += is_counted ? 1 : 0;
+    counts_.num_lines += is_counted ? num_lines : 0;
     matches_.clear();
     if (options_.needs_matches()) {
-        find_matches(session, bytes, options_.is_multi_line, matches_);
+        find_matches(session, window_.substr(range.begin), bytes.size(), options_.is_multi_line,
+                     matches_);
         counts_.num_matches += matches_.size();
     }
     if (options_.prints_lines()) {

@@ -105,7 +105,7 @@ void JsonSink::end_file(const FileCounts& counts) {
                R"("searches_with_match":1,"bytes_searched":)" +
                std::to_string(counts.num_bytes) +
                ",\"bytes_printed\":" + std::to_string(output_.size()) +
-               ",\"matched_lines\":" + std::to_string(counts.num_matched_lines) +
+               ",\"matched_lines\":" + std::to_string(counts.num_lines) +
                ",\"matches\":" + std::to_string(counts.num_matches) + "}}}\n";
 }
 

@@ -80,16 +80,18 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
     add_lines_before(searched.size());
 }
 
-void find_matches(MatchSession& session, std::string_view lines, bool is_multi_line,
-                  std::vector<Match>& matches) {
+void find_matches(MatchSession& session, std::string_view text, std::size_t size,
+                  bool is_multi_line, std::vector<Match>& matches) {
+    constexpr std::size_t kLookAhead = 128;  // as in ripgrep
     matches.clear();
-    if (!is_multi_line && lines.ends_with('\n')) {
-        lines.remove_suffix(1);
+    if (!is_multi_line && size != 0 && text[size - 1] == '\n') {
+        --size;
     }
+    text = text.substr(0, is_multi_line ? size + kLookAhead : size);
     std::size_t last_end = LiteralFinder::kNone;
-    for (std::size_t at = 0; at <= lines.size();) {
-        const auto match = session.find(lines, at);
-        if (!match || (is_multi_line && match->begin == lines.size() && !lines.empty())) {
+    for (std::size_t at = 0; at <= size;) {
+        const auto match = session.find(text, at);
+        if (!match || (is_multi_line && match->begin >= size && size != 0)) {
             return;
         }
         const bool is_empty = match->begin == match->end;

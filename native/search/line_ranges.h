@@ -23,8 +23,8 @@ void find_ranges(MatchSession& session, bool is_multi_line, bool is_inverted, st
                  std::size_t from, std::size_t to, std::size_t max_ranges,
                  std::vector<LineRange>& ranges);
 
-// All matches in a range of lines, without overlaps. Offsets are in `lines`.
-void find_matches(MatchSession& session, std::string_view lines, bool is_multi_line,
-                  std::vector<Match>& matches);
+// All matches in the lines that the first `size` bytes of a text are, without overlaps.
+void find_matches(MatchSession& session, std::string_view text, std::size_t size,
+                  bool is_multi_line, std::vector<Match>& matches);
 
 }  // namespace gompfs::search

@@ -21,7 +21,8 @@ struct FoundLines {
 
 // What was found in a file.
 struct FileCounts {
-    std::uint64_t num_matched_lines = 0;
+    std::uint64_t num_matched_lines = 0;  // with --multiline: how often lines were found together
+    std::uint64_t num_lines = 0;          // all of these lines
     std::uint64_t num_matches = 0;
     std::uint64_t num_bytes = 0;                 // searched
     std::optional<std::uint64_t> binary_offset;  // of a NUL that ended the search

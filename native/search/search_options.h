@@ -15,6 +15,7 @@ struct SearchOptions {
     bool searches_binary = false;  // --text
     bool only_matching = false;
     bool has_line_numbers = false;
+    bool has_columns = false;
     bool has_paths = true;
     bool has_heading = false;
     bool has_color = false;
@@ -28,10 +29,10 @@ struct SearchOptions {
     bool has_context() const { return before != 0 || after != 0; }
     // Whether every match of a line is needed, not only whether there is one.
     bool needs_matches() const {
-        return !is_inverted &&
-               (output == Output::json ||
-                (output == Output::lines && (only_matching || has_color || counts_matches)) ||
-                prints_match_counts());
+        return !is_inverted && (output == Output::json ||
+                                (output == Output::lines &&
+                                 (only_matching || has_columns || has_color || counts_matches)) ||
+                                prints_match_counts());
     }
     // --count counts matches, not lines, with --only-matching or --multiline.
     bool prints_match_counts() const {

@@ -61,7 +61,9 @@ void TextSink::add_path() {
     output_ += options_.has_color ? kReset : "";
 }
 
-void TextSink::add_prefix(std::uint64_t line_number, char separator) {
+// The column is counted from 0, and printed from 1.
+void TextSink::add_prefix(std::uint64_t line_number, std::optional<std::size_t> column,
+                          char separator) {
     if (options_.has_paths && !options_.has_heading) {
         add_path();
         output_ += options_.has_null ? '\0' : separator;
@@ -69,6 +71,12 @@ void TextSink::add_prefix(std::uint64_t line_number, char separator) {
     if (options_.has_line_numbers) {
         output_ += options_.has_color ? kNumberColor : "";
         output_ += std::to_string(line_number);
+        output_ += options_.has_color ? kReset : "";
+        output_ += separator;
+    }
+    if (options_.has_columns && column) {
+        output_ += options_.has_color ? kReset : "";
+        output_ += std::to_string(*column + 1);
         output_ += options_.has_color ? kReset : "";
         output_ += separator;
     }
@@ -129,7 +137,7 @@ void TextSink::add_each_match(const FoundLines& lines) {
             number += count_newlines(lines.bytes.substr(counted, at - counted));
             counted = at;
             const std::string_view piece = lines.bytes.substr(at, std::min(line.end, end) - at);
-            add_prefix(number, ':');
+            add_prefix(number, begin, ':');
             const Match whole{0, piece.size()};
             add_line(piece, {&whole, 1}, false);
             at = std::max(line.next, at + 1);
@@ -143,9 +151,12 @@ void TextSink::matched(const FoundLines& lines) {
         return;
     }
     std::uint64_t number = lines.line_number;
+    // Of several lines, each has the column of the first match.
+    const auto column =
+        lines.matches.empty() ? std::nullopt : std::optional(lines.matches.front().begin);
     for (std::size_t at = 0; at < lines.bytes.size();) {
         const Line line = line_from(lines.bytes, at);
-        add_prefix(number++, ':');
+        add_prefix(number++, column, ':');
         add_line(lines.bytes.substr(at, line.next - at), matches_in(lines.matches, at, line.next),
                  false);
         at = line.next;
@@ -153,7 +164,7 @@ void TextSink::matched(const FoundLines& lines) {
 }
 
 void TextSink::context(const FoundLines& line) {
-    add_prefix(line.line_number, '-');
+    add_prefix(line.line_number, std::nullopt, '-');
     add_line(line.bytes, {}, true);
 }
 

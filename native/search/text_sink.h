@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,7 +27,7 @@ class TextSink : public LineSink {
 
   private:
     void add_path();
-    void add_prefix(std::uint64_t line_number, char separator);
+    void add_prefix(std::uint64_t line_number, std::optional<std::size_t> column, char separator);
     void add_line(std::string_view line, std::span<const Match> matches, bool is_context);
     void add_colored(std::string_view line, std::span<const Match> matches);
     void add_each_match(const FoundLines& lines);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -102,3 +103,60 @@ def test_matches_are_counted_if_they_may_take_several_lines(
 def test_the_last_option_about_case_counts(capfdbinary: Capture, tree: Path, archive: Path, options: str) -> None:
     for pattern in ("foo", "Foo"):
         check(capfdbinary, tree, archive, options, "-n", "-e", pattern)
+
+
+NOT_COMPARED = ("elapsed", "elapsed_total", "bytes_printed", "bytes_searched")
+
+
+def messages(output: bytes) -> list[object]:
+    """The messages of --json, without the last one, which sums up, and without times and numbers of bytes."""
+
+    def compared(value: dict[str, object]) -> dict[str, object]:
+        return {key: item for key, item in value.items() if key not in NOT_COMPARED}
+
+    return [json.loads(line, object_hook=compared) for line in output.splitlines()][:-1]
+
+
+@pytest.mark.parametrize("options", [[], ["-i"], ["-v"], ["-w", "-m2"], ["-C1"], ["-U"], ["-a"], ["-o"]], ids=" ".join)
+@pytest.mark.parametrize("pattern", ["foo", r"\bfoo|bar\s*$", r"(?s)o.b", "no such word"])
+def test_json(capfdbinary: Capture, tree: Path, archive: Path, options: list[str], pattern: str) -> None:
+    arguments = ["--json", "-g", "!large.txt", *options, "-e", pattern]
+    (status, wanted), (of_ours, found) = ripgrep(tree, *arguments), ours(capfdbinary, archive, *arguments)
+    assert of_ours == status
+    if status != ERROR:
+        differ = [pair for pair in zip(messages(found), messages(wanted), strict=True) if pair[0] != pair[1]]
+        assert differ[:1] == []
+
+
+@pytest.mark.parametrize("option", ["-l", "-c", "--files-without-match"])
+def test_json_excludes_options(capfdbinary: Capture, tree: Path, archive: Path, option: str) -> None:
+    for arguments in (["--json", option, "foo"], [option, "--json", "foo"]):
+        assert ripgrep(tree, *arguments) == ours(capfdbinary, archive, *arguments) == (ERROR, b"")
+
+
+@pytest.mark.parametrize("pattern", ["foo", "no such word"])
+def test_statistics_of_a_search(capfdbinary: Capture, tree: Path, archive: Path, pattern: str) -> None:
+    """What is printed, and how long it took, is not compared."""
+    names = (b" matches", b" matched lines", b" files contained matches")
+
+    def numbers(output: bytes) -> list[bytes]:
+        return [line for line in output.splitlines()[-10:] if line.endswith(names)]
+
+    (_, wanted), (_, found) = ripgrep(tree, "--stats", pattern), ours(capfdbinary, archive, "--stats", pattern)
+    assert numbers(found) == numbers(wanted)
+    assert len(numbers(found)) == len(names)
+
+
+@pytest.mark.parametrize("options", [[], ["-H"], ["-n"], ["-c"], ["-H", "-c"], ["-l"], ["--heading", "-H"]])
+def test_one_file(capfdbinary: Capture, tree: Path, archive: Path, options: list[str]) -> None:
+    """Without -H, its path is not printed."""
+    status = run(["grep", *options, "foo", str(archive), "last"])
+    assert (status, capfdbinary.readouterr().out) == ripgrep(tree, *options, "foo", "last")
+
+
+def test_several_patterns(capfdbinary: Capture, tree: Path, archive: Path, tmp_path: Path) -> None:
+    patterns = tmp_path / "patterns"
+    patterns.write_bytes(b"foo\nb.r\n")
+    of_file = ["-f", str(patterns)]
+    for options in (["-e", "foo", "-e", "x1"], of_file, [*of_file, "-e", "x1", "-w"]):
+        check(capfdbinary, tree, archive, "-n", *options)

@@ -12,13 +12,14 @@ import click
 
 from gompfs.cli.application import print_error
 from gompfs.cli.grep_options import grep_options, patterns_of, query_of
+from gompfs.cli.grep_progress import SearchProgress
 from gompfs.cli.grep_targets import Target, names_target, target_of
 from gompfs.cli.parameters import opened
 from gompfs.errors import GompfsError, display_path
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
-    from gompfs.search import SearchQuery, SearchTotals
+    from gompfs.search import ArchiveSearch, SearchQuery, SearchTotals
 
 _EXIT_NO_MATCH = 1
 _EXIT_ERROR = 2
@@ -96,20 +97,28 @@ class _Grep:
         if not roots:
             return SearchTotals()
         search = ArchiveSearch(archive, query, roots)
-        has_printed = self._has_printed
-        for output in search:
-            if self._options["quiet"]:
-                break
-            if has_printed:
-                self._output.write(_separator(query))
-                has_printed = False
-            self._output.write(output)
-            self._output.flush()
-            self._has_printed = True
+        self._print_outputs(search, query)
         for error in search.failures:
             print_error(str(error))
             self._has_errors = True
         return search.totals
+
+    def _print_outputs(self, search: ArchiveSearch, query: SearchQuery) -> None:
+        """Run a search. With --quiet, stop when something was found."""
+        progress = SearchProgress()
+        has_printed = self._has_printed
+        try:
+            for output in search.steps():
+                if output:
+                    if self._options["quiet"]:
+                        return
+                    progress.erase()
+                    self._output.write((_separator(query) if has_printed else b"") + output)
+                    self._output.flush()
+                    self._has_printed, has_printed = True, False
+                progress.update(search.totals)
+        finally:
+            progress.erase()
 
     def _roots(self, archive: Archive, target: Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""

@@ -104,6 +104,10 @@ class ArchiveSearch:
 
     def __iter__(self) -> Iterator[bytes]:
         """Yields the output. Raises OptionError if the pattern takes too many steps."""
+        return filter(None, self.steps())
+
+    def steps(self) -> Iterator[bytes]:
+        """As __iter__, but also yields b"" after a while without output."""
         while True:
             try:
                 found = self._search.next()
@@ -116,8 +120,7 @@ class ArchiveSearch:
                 unreadable = self._archive.read_error(ino, failure)
                 unreadable.path = unreadable.path or display_path(path)
                 self.failures.append(unreadable)
-            if output:
-                yield output
+            yield output
 
     @property
     def totals(self) -> SearchTotals:

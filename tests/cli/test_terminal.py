@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gompfs as gompfs_package
+from gompfs.cli import grep_progress
+from gompfs.cli.application import run
 
 
 def on_terminal(directory: Path, *arguments: str | Path) -> tuple[int, bytes]:
@@ -59,3 +63,34 @@ def test_pack_draws_a_progress_bar_and_erases_it(tree, tmp_path):
     assert b"new.gomp: 9 entries, " in written.splitlines()[-1]
     quiet = on_terminal(tmp_path, "pack", "-q", "--force", "--no-stats", tree, "new.gomp")
     assert quiet == (0, b"")
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_grep_shows_its_progress_and_erases_it(
+    monkeypatch: pytest.MonkeyPatch, archive: Path, tmp_path: Path, is_file: bool
+) -> None:
+    """Not if the output goes to a pipe: a pager may draw on the terminal."""
+    monkeypatch.setattr(grep_progress, "_FIRST_SECONDS", 0.0)
+    controller, terminal = pty.openpty()
+    reader, writer = os.pipe()
+    with (
+        open(terminal, "w") as screen,
+        open(tmp_path / "out", "w") as to_file,
+        open(writer, "w") as to_pipe,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr(sys, "stderr", screen)
+        patch.setattr(sys, "stdout", to_file if is_file else to_pipe)
+        status = run(["grep", "no such line", str(archive)])
+        screen.write("end")
+    written = b""
+    while not written.endswith(b"end"):
+        written += os.read(controller, 65536)
+    os.close(controller)
+    os.close(reader)
+    assert status == 1
+    if is_file:
+        assert b" files searched" in written
+        assert written.endswith(b"\r\x1b[Kend")
+    else:
+        assert written == b"end"

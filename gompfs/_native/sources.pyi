@@ -19,15 +19,18 @@ class OpenDirectory:
 class LoadedFiles:
     """Regular files of one directory, in the order of their names, whose contents are in memory.
 
-    They have no other names, no holes and no extended attributes, and did not change while they were read.
+    They have no other names and no holes, and did not change while they were read.
     """
 
     size: int
     """The size of all contents in bytes."""
 
     def __len__(self) -> int: ...
-    def describe(self) -> list[tuple[bytes, _Status, memoryview, bytes]]:
-        """Returns name, status, content and SHA-256 of each file."""
+    def describe(self) -> list[tuple[bytes, _Status, dict[bytes, bytes], memoryview, bytes]]:
+        """Returns name, status, extended attributes, content and SHA-256 of each file."""
+
+    def xattr_rows(self, first_ino: int) -> list[tuple[int, bytes, bytes]]:
+        """Returns rows of the table xattr."""
 
     def split_off(self, number: int) -> LoadedFiles:
         """Returns the files from the one of a number on, and removes them here."""
@@ -84,12 +87,15 @@ class KnownContents:
         contents go to the stream.
         """
 
-OddFile: TypeAlias = tuple[bytes, int, _Status, bool, bool, int, memoryview | None, bytes | None]
-"""(name, errno, status, has_xattrs, has_changed, descriptor, content, SHA-256)
+OddFile: TypeAlias = tuple[
+    bytes, int, _Status, bool, bool, int, dict[bytes, bytes], memoryview | None, bytes | None
+]
+"""(name, errno, status, has_xattrs, has_changed, descriptor, xattrs, content, SHA-256)
 
-`errno` is 0 if the file could be opened. `has_xattrs` is also set if extended attributes cannot be listed.
-`has_changed` says whether the file changed while it was read. The caller closes `descriptor` unless it is -1. There is
-no content if the file is not regular, has several names or holes, is too large, or could not be read.
+`errno` is 0 if the file could be opened. `has_xattrs` is set if there are extended attributes that are not in `xattrs`,
+or if they cannot be listed. `has_changed` says whether the file changed while it was read. The caller closes
+`descriptor` unless it is -1. There is no content if the file is not regular, has several names or holes, is too large,
+or could not be read.
 """
 
 class AnnouncedFiles:

@@ -115,11 +115,9 @@ class IndexWriter:
         """Store rows of the table extent: (inode number, file_offset, stream_offset, size)."""
         self._extents += extents
 
-    def add_xattrs(self, ino: int, xattrs: dict[bytes, bytes]) -> None:
-        """Store extended attributes."""
-        self._connection.executemany(
-            "INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", [(ino, *item) for item in xattrs.items()]
-        )
+    def add_xattrs(self, rows: Iterable[tuple[int, bytes, bytes]]) -> None:
+        """Store extended attributes, given as (inode number, name, value), before the inodes are added."""
+        self._connection.executemany("INSERT OR REPLACE INTO xattr VALUES (?, ?, ?)", rows)
 
     def remove_xattrs(self, ino: int) -> None:
         """Remove the extended attributes of an inode, before it gets new ones."""

@@ -120,7 +120,7 @@ class ContentWriter:
         start = self._first_block * self._block_size
         self._index.add_extent_rows([(ino, 0, start + address, size) for ino, address, size in placed.in_stream])
         if self._grammar is not None:
-            for ino, (_, _, content, _) in enumerate(files.describe(), first_ino):
+            for ino, (*_, content, _) in enumerate(files.describe(), first_ino):
                 if content:
                     self._grammar.add_file(ino, content)
 

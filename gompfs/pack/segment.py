@@ -96,9 +96,9 @@ class SegmentBuilder:
                 return self._leave_out(entry, error.message)
         if entry.path:
             self._name(entry.path, ino)
-        self._add_inode(ino, entry, size)
         if entry.xattrs:
-            self._index.add_xattrs(ino, entry.xattrs)
+            self._index.add_xattrs((ino, *item) for item in entry.xattrs.items())
+        self._add_inode(ino, entry, size)
         if entry.may_be_linked:
             self._linkable[entry.path] = ino
         return size if kind == stat.S_IFREG else 0
@@ -119,6 +119,7 @@ class SegmentBuilder:
     def _add_rows(self, parent: int, files: LoadedFiles) -> None:
         ino = self._take_numbers(len(files))
         self.contents.add_files(ino, files)
+        self._index.add_xattrs(files.xattr_rows(ino))
         options = self._options
         self._index.add_files(
             files.inode_rows(ino, options.owner, options.group, options.mtime_ns), files.dirent_rows(parent, ino)

@@ -90,7 +90,8 @@ LoadedFiles take_run(AnnouncedFiles& announced) {
             if (!is_plain(task.result, *announced.skipped)) {
                 return;
             }
-            run.append({task.name(), task.result.status, std::move(task.result.content)});
+            run.append({task.name(), task.result.status, std::move(task.result.xattrs),
+                        std::move(task.result.content)});
             ++announced.next;
         }
     };
@@ -117,7 +118,7 @@ nb::object take_files(AnnouncedFiles& announced) {
     const auto [content, sha256] = to_python(std::move(file.content));
     return nb::make_tuple(nb::bytes(task.name().data(), task.name().size()), file.error,
                           status_of(file.status), file.has_xattrs, file.has_changed,
-                          file.file.release(), content, sha256);
+                          file.file.release(), dict_of(file.xattrs), content, sha256);
 }
 
 nb::object take_directory(const AnnouncedDirectory& announced) {

@@ -24,14 +24,27 @@ namespace {
 
 nb::bytes name_of(const LoadedFile& file) { return nb::bytes(file.name.data(), file.name.size()); }
 
-// (name, status, content, hash) of each file.
+// (name, status, extended attributes, content, hash) of each file.
 nb::list describe(const LoadedFiles& loaded) {
     nb::list result;
     for (const LoadedFile& file : loaded.files) {
         const auto [content, sha256] = to_python(file.content);
-        result.append(nb::make_tuple(name_of(file), status_of(file.status), content, sha256));
+        result.append(nb::make_tuple(name_of(file), status_of(file.status), dict_of(file.xattrs),
+                                     content, sha256));
     }
     return result;
+}
+
+// Rows of the table xattr. The files get numbers from first_ino on.
+nb::list xattr_rows(const LoadedFiles& loaded, std::uint64_t first_ino) {
+    nb::list rows;
+    for (const LoadedFile& file : loaded.files) {
+        for (const auto& [name, value] : file.xattrs) {
+            rows.append(nb::make_tuple(first_ino, to_bytes(name), to_bytes(value)));
+        }
+        ++first_ino;
+    }
+    return rows;
 }
 
 // Rows of the table inode. The files get numbers from first_ino on; values that are given replace
@@ -125,6 +138,7 @@ void bind_loaded_files(nb::module_& sources) {
         .def("__len__", [](const LoadedFiles& self) { return self.files.size(); })
         .def_ro("size", &LoadedFiles::size)
         .def("describe", &describe)
+        .def("xattr_rows", &xattr_rows, "first_ino"_a)
         .def("split_off", &LoadedFiles::split_off, "number"_a)
         .def("inode_rows", &inode_rows, "first_ino"_a, "owner"_a.none(), "group"_a.none(),
              "mtime_ns"_a.none())

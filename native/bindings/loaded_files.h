@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/arrays.h"
 #include "sources/known_contents.h"
 
 namespace gompfs {
@@ -36,6 +37,14 @@ struct LoadedFiles {
         return rest;
     }
 };
+
+inline nanobind::dict dict_of(const Xattrs& xattrs) {
+    nanobind::dict dict;
+    for (const auto& [name, value] : xattrs) {
+        dict[to_bytes(name)] = to_bytes(value);
+    }
+    return dict;
+}
 
 // (mode, uid, gid, seconds and nanoseconds of mtime, size, device, number)
 inline nanobind::tuple status_of(const struct stat& status) {

@@ -51,10 +51,11 @@ class KnownContents {
     std::unordered_set<std::uint64_t> sizes_;
 };
 
-// A file that was read whole. It has one name, no holes and no extended attributes.
+// A file that was read whole. It has one name and no holes.
 struct LoadedFile {
     std::string name;
     struct stat status{};
+    Xattrs xattrs;
     std::shared_ptr<FileContent> content;
 };
 

@@ -6,10 +6,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <string_view>
 
@@ -22,10 +25,33 @@ constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NO
 constexpr int kDirectoryFlags = O_RDONLY | O_CLOEXEC | O_DIRECTORY;
 constexpr off_t kReadAhead = off_t{1} << 20;
 
+// Whether an errno means that a file has no extended attribute, or none that may be read.
+bool means_no_xattr(int error) {
+    return error == ENOTSUP || error == ENODATA || error == EPERM || error == EACCES;
+}
+
 bool has_xattrs(int file) {
     const ssize_t size = flistxattr(file, nullptr, 0);
-    return size > 0 ||
-           (size < 0 && errno != ENOTSUP && errno != ENODATA && errno != EPERM && errno != EACCES);
+    return size > 0 || (size < 0 && !means_no_xattr(errno));
+}
+
+// Reads the extended attributes that may be read. Returns false if there is any other error.
+bool read_xattrs(int file, Xattrs& xattrs) {
+    std::array<char, XATTR_LIST_MAX> names;
+    std::array<char, XATTR_SIZE_MAX> value;
+    const ssize_t size = flistxattr(file, names.data(), names.size());
+    if (size < 0) {
+        return means_no_xattr(errno);
+    }
+    for (const char* name = names.data(); name < names.data() + size; name += strlen(name) + 1) {
+        const ssize_t count = fgetxattr(file, name, value.data(), value.size());
+        if (count >= 0) {
+            xattrs.emplace_back(name, std::string(value.data(), static_cast<std::size_t>(count)));
+        } else if (!means_no_xattr(errno)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool has_holes(int file, const struct stat& status) {
@@ -117,6 +143,9 @@ void read_file(LocalFile& file) try {
                        now.st_mtim.tv_nsec != file.status.st_mtim.tv_nsec;
     content->examine();
     file.content = content;
+    if (file.has_xattrs && read_xattrs(descriptor, file.xattrs)) {
+        file.has_xattrs = false;
+    }
     if (!file.has_xattrs) {
         file.file.close();
     }

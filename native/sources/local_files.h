@@ -21,13 +21,18 @@ namespace gompfs {
 // What identifies a file while it exists.
 using InodeNumber = std::pair<dev_t, ino_t>;
 
+// Extended attributes: names and values.
+using Xattrs = std::vector<std::pair<std::string, std::string>>;
+
 // A file that was opened. `content` is there if the file is regular, has one name and no holes, is
-// small enough, and was read completely. The file is closed if there is nothing more to read.
+// small enough, and was read completely, and then `xattrs` has its extended attributes, unless they
+// cannot be read. The file is closed if there is nothing more to read.
 struct LocalFile {
     int error = 0;  // of opening it
     struct stat status{};
-    bool has_xattrs = false;   // or they cannot be listed
+    bool has_xattrs = false;   // that have not been read, or they cannot be listed
     bool has_changed = false;  // while it was read
+    Xattrs xattrs;
     Descriptor file;
     std::shared_ptr<FileContent> content;
 };

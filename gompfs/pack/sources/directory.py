@@ -349,7 +349,7 @@ class DirectorySource(_LocalSource):
 
     def _odd_entry(self, prefix: bytes, taken: OddFile) -> LocalFileEntry | None:
         """Returns the entry of a file that cannot be in a run, or None, with a warning, if it is left out."""
-        name, error, status, has_xattrs, has_changed, descriptor, content, sha256 = taken
+        name, error, status, has_xattrs, has_changed, descriptor, xattrs, content, sha256 = taken
         path = prefix + name
         mode, uid, gid, seconds, nanoseconds, size, device, number = status
         entry = None
@@ -360,7 +360,7 @@ class DirectorySource(_LocalSource):
                 entry = self._describe_open_file(descriptor, path)
             elif not self._is_skipped(device, number, path):
                 mtime_ns = seconds * 10**9 + nanoseconds
-                xattrs = read_xattrs(descriptor) if has_xattrs else {}
+                xattrs = read_xattrs(descriptor) if has_xattrs else xattrs
                 entry = LocalFileEntry(path, mode, uid, gid, mtime_ns, size, xattrs=xattrs, may_be_linked=False)
                 entry.sha256, entry.content, entry.has_changed = sha256, content, has_changed
                 entry.local_path, entry.warnings = self._local_path(path), self.warnings

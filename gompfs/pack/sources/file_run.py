@@ -15,7 +15,7 @@ __all__ = ["FileRun"]
 class FileRun:
     """Regular files of one directory, in the order of their names, with their contents in memory.
 
-    They have no other names, no holes and no extended attributes, and did not change while they were read.
+    They have no other names and no holes, and did not change while they were read.
     """
 
     directory: bytes
@@ -24,10 +24,10 @@ class FileRun:
     def entries(self) -> Iterator[LocalFileEntry]:
         """Yields an entry for each file. Its content can be read until the next entry is taken."""
         prefix = self.directory + b"/" if self.directory else b""
-        for name, (mode, uid, gid, seconds, nanoseconds, size, *_), content, sha256 in self.files.describe():
+        for name, (mode, uid, gid, seconds, nanoseconds, size, *_), xattrs, content, sha256 in self.files.describe():
             mtime_ns = seconds * 10**9 + nanoseconds
-            entry = LocalFileEntry(prefix + name, mode, uid, gid, mtime_ns, size, may_be_linked=False, sha256=sha256)
-            entry.content = content
+            entry = LocalFileEntry(prefix + name, mode, uid, gid, mtime_ns, size, xattrs=xattrs, may_be_linked=False)
+            entry.content, entry.sha256 = content, sha256
             try:
                 yield entry
             finally:

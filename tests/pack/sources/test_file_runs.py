@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,10 @@ def tree(tmp_path: Path) -> Path:
         os.link(root / folder / "0500", root / folder / "0500-link")
         os.truncate(root / folder / "0600", 1 << 20)
         (root / folder / "0700-link").symlink_to("0700")
+        with suppress(OSError):  # the file system has no extended attributes
+            for number in range(300, 900, 7):
+                os.setxattr(root / folder / f"{number:04}", "user.number", b"%d" % number)
+                os.setxattr(root / folder / f"{number:04}", "user.empty", b"")
         os.mkfifo(root / folder / "0800-fifo")
     (root / "large").write_bytes(TEXT * 300_000)
     (root / "large-again").write_bytes(TEXT * 300_000)

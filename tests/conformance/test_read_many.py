@@ -294,6 +294,25 @@ def test_tensors(archives: dict[str, Path], contents: dict[str, bytes]) -> None:
         assert torch.equal(out, tensor)
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("engine", ["gpu", "auto"])
+def test_a_forked_child_refuses(engine: str, archives: dict[str, Path], contents: dict[str, bytes]) -> None:
+    """It does not use the CUDA context of its parent, and reads on the CPU as before."""
+    with gompfs.open(archives["bit"], engine=engine) as files:
+        check(files.read_many(["text/3000"], "cuda:0"), [contents["text/3000"]])
+        child = os.fork()
+        if child == 0:
+            try:
+                files.read_many(["text/3000"], "cuda:0")
+            except gompfs.EngineUnavailableError:
+                with gompfs.open(archives["bit"], engine="cpu") as again:
+                    os._exit(0 if bytes(again.read_many(["text/3000"])[0]) == contents["text/3000"] else 2)
+            finally:
+                os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        check(files.read_many(["text/3000"], "cuda:0"), [contents["text/3000"]])
+
+
 def damage(archive: Path, path: str, *, forge: bool) -> int:
     """Damages the last block of a file: a bit of its payload, or, to `forge`, its content. Returns its number."""
     with Archive(archive) as opened:

@@ -293,3 +293,15 @@ def test_grep(tmp_path: Path) -> None:
     assert not times["notes"] or all("not installed" in note for note in times["notes"])
     assert all(seconds > 0 for seconds in times["rows"]["gompfs grep"].values())
     assert made["rows"]["gompfs grep"]["MB"] > 0
+
+
+def test_arrays(tmp_path: Path) -> None:
+    (table,) = run(tmp_path, "arrays", CORPUS, "--files", "2", "--rounds", "1", "--only", "bit")
+    assert table["title"].startswith("2 files of corpus")
+    rows = table["rows"]
+    expected = {"files of the tree"}
+    for archive in ("gompresso-bit", "gompresso-bit with dictionary"):
+        expected |= {f"{archive}, {way}" for way in ("one by one", "read_many", "read_many by number")}
+    assert expected <= set(rows)
+    assert all(row["GB/s"] > 0 and row["ms"] > 0 for row in rows.values())
+    assert rows["gompresso-bit, read_many"]["ratio"] > 1.5

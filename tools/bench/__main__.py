@@ -1,7 +1,7 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
 Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start,
-grep.
+grep, arrays.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from gompfs.options import GpuOptions
 from tools.experiments import EXPERIMENTS, WITHOUT_GPU
 from tools.experiments.run import Settings, run_experiments
 
+from .arrays import ARCHIVES, measure_arrays
 from .compress import DEVICES, measure_compress
 from .decode import measure_decode
 from .grammar import measure_grammar
@@ -370,6 +371,17 @@ def size(
     options = SizeOptions(num_reads, fuse, only)
     conditions = conditions_of(rounds, keep_caches=keep_caches)
     finish_one_by_one((measure_size(tree, conditions, options) for tree in trees), json_path, plots, PROGRAMS)
+
+
+@bench.command()
+@tree_argument
+@click.option("--files", "num_files", default=4096, type=click.IntRange(1), show_default=True, help="Files to read.")
+@click.option("--only", multiple=True, help=f"Only archives whose names have this text: {', '.join(ARCHIVES)}.")
+@rounds_option(7)
+@json_option
+def arrays(tree: Path, num_files: int, only: tuple[str, ...], rounds: int, json_path: Path | None) -> None:
+    """Speed of reading many files of TREE into one array, on the CPU and on a GPU, beside the files themselves."""
+    finish([measure_arrays(tree, num_files, only, rounds)], json_path)
 
 
 @bench.command()

@@ -1,0 +1,148 @@
+"""Measures reading many files into one array: by `read_many`, on the CPU and on a GPU, and file by file."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import gompfs
+from gompfs.codec import Codec
+from gompfs.engine import select_engine
+from gompfs.files import ArchiveFiles
+from gompfs.options import PackOptions
+from gompfs.pack import open_source, pack_archive
+
+from .blocks import regular_files
+from .report import Report
+from .timing import interleave
+
+ARCHIVES = {
+    "gompresso-byte": PackOptions(codec=Codec.GOMPRESSO_BYTE, stats=False),
+    "gompresso-bit": PackOptions(codec=Codec.GOMPRESSO_BIT, stats=False, dictionary_size=0),
+    "gompresso-bit with dictionary": PackOptions(codec=Codec.GOMPRESSO_BIT, stats=False),
+    "gompresso-tadoc": PackOptions(),
+}
+_COLUMNS = ["GB/s", "ms", "ratio"]
+_SEED = 1
+
+
+@dataclass
+class Chosen:
+    """The files that are read, in random order: their paths in the tree, and all their bytes one after another."""
+
+    tree: Path
+    paths: list[Path]
+    content: NDArray[np.uint8]
+
+    @property
+    def names(self) -> list[str]:
+        """The paths in an archive of the tree."""
+        return [str(path.relative_to(self.tree)) for path in self.paths]
+
+
+def measure_arrays(tree: Path, num_files: int, only: Sequence[str], rounds: int) -> Report:
+    """Returns a table with a row for each way to read `num_files` files of a tree, and each kind of archive.
+
+    Raises AssertionError if one returns other bytes.
+    """
+    chosen = _choose(tree, num_files)
+    size = chosen.content.size
+    title = f"{len(chosen.paths)} files of {tree.name}, {size / 1e6:.1f} MB, in random order; medians of {rounds}"
+    report = Report(title, _COLUMNS)
+    ratios: dict[str, float | None] = {}
+    with tempfile.TemporaryDirectory(prefix="gompfs-bench-") as scratch, ExitStack() as stack:
+        jobs: dict[str, Callable[[], Any]] = _from_tree(chosen)
+        for name, options in ARCHIVES.items():
+            if only and not any(text in name for text in only):
+                continue
+            archive = Path(scratch, f"{name}.gomp")
+            packed = pack_archive([open_source(tree)], archive, options, engine=select_engine("cpu"))
+            for way, job in _from_archive(archive, chosen, stack).items():
+                jobs[f"{name}, {way}"] = job
+                ratios[f"{name}, {way}"] = packed.size / packed.archive_size
+        for name, job in jobs.items():
+            assert _on_host(job()).tobytes() == chosen.content.tobytes(), name
+        for name, seconds in interleave(jobs, rounds).items():
+            report.add(name, size / 1e9 / seconds, seconds * 1e3, ratios.get(name))
+    report.notes.append(
+        "By number: inode numbers that were looked up before. On cuda:0, the array is in device memory; `resident`: "
+        "the compressed blocks are there before. The tree is in the page cache. Every way returned the same bytes."
+    )
+    return report
+
+
+def _choose(tree: Path, num_files: int) -> Chosen:
+    paths = list(regular_files(tree))
+    random.Random(_SEED).shuffle(paths)
+    paths = paths[:num_files]
+    return Chosen(tree, paths, np.frombuffer(b"".join(path.read_bytes() for path in paths), np.uint8))
+
+
+def _from_tree(chosen: Chosen) -> dict[str, Callable[[], Any]]:
+    """Returns ways to read the files themselves."""
+
+    def read() -> NDArray[np.uint8]:
+        return np.concatenate([np.fromfile(path, np.uint8) for path in chosen.paths])
+
+    jobs: dict[str, Callable[[], Any]] = {"files of the tree": read}
+    if find_spec("torch") is not None and _has_gpu():
+        import torch
+
+        def to_device() -> Any:
+            array = torch.from_numpy(read()).to("cuda:0")
+            torch.cuda.synchronize()
+            return array
+
+        jobs["files of the tree, to cuda:0 by PyTorch"] = to_device
+    return jobs
+
+
+def _from_archive(archive: Path, chosen: Chosen, stack: ExitStack) -> dict[str, Callable[[], Any]]:
+    """Returns ways to read the files from an archive."""
+    names = chosen.names
+    on_cpu = stack.enter_context(gompfs.open(archive, engine="cpu"))
+    numbers = np.array([on_cpu.stat(name).st_ino for name in names], np.int64)
+    jobs: dict[str, Callable[[], Any]] = {
+        "one by one": lambda: np.frombuffer(b"".join(map(on_cpu.read, names)), np.uint8),
+        "read_many": lambda: on_cpu.read_many(names).data,
+        "read_many by number": lambda: on_cpu.read_many(numbers).data,
+    }
+    if _has_gpu():
+        for resident in ("off", "on"):
+            files = stack.enter_context(gompfs.open(archive, engine="gpu", gpu_resident=resident))
+            where = "cuda:0, resident" if resident == "on" else "cuda:0"
+            jobs[f"read_many by number, {where}"] = _reader(files, numbers, chosen.content.size)
+    return jobs
+
+
+def _reader(files: ArchiveFiles, numbers: NDArray[np.int64], size: int) -> Callable[[], Any]:
+    import cupy
+
+    out = cupy.empty(size, cupy.uint8)
+    return lambda: files.read_many(numbers, "cuda:0", out=out).data
+
+
+def _on_host(array: Any) -> NDArray[np.uint8]:
+    """Returns an array of NumPy, CuPy or PyTorch as one of NumPy."""
+    if hasattr(array, "get"):
+        array = array.get()
+    elif hasattr(array, "cpu"):
+        array = array.cpu().numpy()
+    return np.asarray(array)
+
+
+def _has_gpu() -> bool:
+    try:
+        select_engine("gpu")
+    except gompfs.EngineUnavailableError:
+        return False
+    return True

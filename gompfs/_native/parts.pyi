@@ -65,6 +65,9 @@ class PartHeads:
         function that returns `size` bytes at an offset. Raises ValueError for columns of different lengths.
         """
 
+    def load_words(self) -> None:
+        """Reads the words that parts share, unless they were read. Raises OSError, and what `file` raises."""
+
     def open(self, blocks: Sequence[int]) -> tuple[list[SymbolTable | None], bytes]:
         """Returns the symbols of each block's part, and the BlockStatus of its head or of the dictionary.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -26,6 +24,8 @@ class LineMatch(NamedTuple):
 
 def line_matches(search: ArchiveSearch) -> Iterator[LineMatch]:
     """Yields what a search finds, whose output is Output.JSON. At the end, raises the error of an unreadable file."""
+    import json  # here: the command searches without it
+
     for output in search:
         for message in output.splitlines():
             if message.startswith(b'{"type":"match"'):
@@ -42,4 +42,6 @@ def _line_match(data: dict[str, Any]) -> LineMatch:
 
 
 def _bytes_of(value: dict[str, str]) -> bytes:
+    from base64 import b64decode
+
     return value["text"].encode() if "text" in value else b64decode(value["bytes"])

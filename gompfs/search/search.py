@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from gompfs._native.parts import PartHeads
@@ -57,16 +59,17 @@ class ArchiveSearch:
         # A device cannot compare text with its checksums.
         device = accelerator.search(archive.size) if accelerator and not archive.verifies_content else None
         try:
-            self._search = Search(
-                (archive.blocks if device is None else archive.blocks_on_cpu).reader,
-                matcher,
-                archive.index.all_files(),
-                roots,
-                query.globs,
-                query.native_options(),
-                query.sort,
-                archive.engine.num_threads,
-            )
+            with _words_loading(archive):
+                self._search = Search(
+                    (archive.blocks if device is None else archive.blocks_on_cpu).reader,
+                    matcher,
+                    archive.index.all_files(),
+                    roots,
+                    query.globs,
+                    query.native_options(),
+                    query.sort,
+                    archive.engine.num_threads,
+                )
             self._skip_files(query)
             if device is not None:
                 self._skip_blocks(device, matcher)
@@ -129,3 +132,23 @@ class ArchiveSearch:
         if self._scan is None:
             return totals
         return totals._replace(scanned_bytes=self._scan.num_bytes, candidate_bytes=self._scan.num_bytes_found)
+
+
+@contextmanager
+def _words_loading(archive: Archive) -> Iterator[None]:
+    """Has the words of the archive read on a thread, while the index is read: that takes as long."""
+    heads = archive.stored.heads
+    if not isinstance(heads, PartHeads):
+        yield
+        return
+
+    def load() -> None:
+        with suppress(OSError, GompfsError):  # whoever needs the words will get the error
+            heads.load_words()
+
+    thread = threading.Thread(target=load, name="gompfs-words")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()

@@ -106,6 +106,13 @@ nb::object code_of(const SharedSymbols& shared) {
     return to_view(shared, shared.table->code.entries);
 }
 
+void load_words(PartHeads& heads) {
+    const nb::gil_scoped_release release;
+    for (std::size_t segment = 0; segment < heads.segments().size(); ++segment) {
+        heads.words(segment);
+    }
+}
+
 }  // namespace
 
 void bind_part_heads(nb::module_& parts) {
@@ -121,7 +128,8 @@ void bind_part_heads(nb::module_& parts) {
         .def("__init__", &init, "segments"_a, "file"_a, "capacity"_a, "num_threads"_a,
              "dictionary"_a = nb::none())
         .def("open", &open_all, "blocks"_a)
-        .def("words", &words_of, "segment"_a);
+        .def("words", &words_of, "segment"_a)
+        .def("load_words", &load_words);
 }
 
 }  // namespace gompfs

@@ -203,6 +203,18 @@ def test_many_documents_share_ngrams(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("builder", ["parts", "repair", "sequitur", "none"])
+def test_rules_that_stand_for_much_text(tmp_path: Path, builder: str) -> None:
+    """A few nested rules stand for 400,000 words."""
+    contents = {b"a": b"to be " * 200_000}
+    path = pack(tmp_path / "a.gomp", write(tmp_path / "tree", contents), grammar_builder=builder, words="identifiers")
+    with Archive(path) as opened:
+        for length in (1, 2, 13, 255):
+            query = StatsQuery(ngram_length=length, documents=[Document(b"d", b"to be " * 200)])
+            expected = b"d\t2\t2\t1.0000\t%d\t2 a\n" % (400_001 - length)
+            assert compute(b"overlap", opened, query).read() == expected
+
+
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     """An archive of two short files."""

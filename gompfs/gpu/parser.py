@@ -1,7 +1,7 @@
 """Parses blocks on a device: runs the kernels of kernels/encode that cut blocks into sequences.
 
-The sequences equal those of the CPU (`gompfs._native.codec.parse_sequences`) at every level whose parser is lazy:
-gompresso-bit 1 to 8, gompresso-byte 1 to 5.
+The sequences equal those of the CPU (`gompfs._native.codec.parse_sequences`) at every level whose parser is lazy, or
+the backward parser of gompresso-bit: gompresso-bit 1 to 8, gompresso-byte 1 to 5.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from gompfs._native.codec import ParserSettings
 from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.arrays import Array, ArrayDevice, Tile
+from gompfs.gpu.backward_parser import BackwardBatch, parse_backwards
 
 _MAX_NARROW_BLOCK = 1 << 16  # these, as in kernels/shared/match_costs.h
 _NARROW_HASH_BITS = 16
@@ -73,7 +74,7 @@ class Parser:
 
         `content` (uint8, in device memory) has at least 16 bytes more than `content_size`, and its address is a
         multiple of 16. `block_size` is a multiple of 16 if there are several blocks, and at most 1 MiB. Needs 7 to 21
-        bytes of device memory for each byte of content.
+        bytes of device memory for each byte of content, and up to 77 to parse backwards.
         """
         return _Batch(self._device, content, content_size, block_size, options).run()
 
@@ -94,6 +95,8 @@ class _Batch:
         self._options = options
         self._settings = ParserSettings(options.codec, options.level)
         self._is_bit = options.codec is Codec.GOMPRESSO_BIT
+        self._has_rule = options.dependency_elimination or options.strict_sources
+        self._is_backward = self._settings.backward_chain_length != 0 and not self._has_rule
         self._finds_short = self._is_bit and self._settings.finds_short
         self._content = (content, np.uint64(content_size), np.uint32(block_size))
         self._block_size = block_size
@@ -112,10 +115,12 @@ class _Batch:
         """Runs the kernels one after another. Without a rule for sources, walks need not know all matches."""
         sums = self._sum_costs()
         links, short_links = self._link()
-        if not (self._options.dependency_elimination or self._options.strict_sources):
-            return self._walk_segments(links, short_links, sums)
-        matches = self._find(links, short_links, sums)
-        return self._walk(links, short_links, sums, matches)
+        if self._has_rule or self._is_backward:
+            matches = self._find(links, short_links, sums)
+            if self._has_rule:
+                return self._walk(links, short_links, sums, matches)
+            return self._search_backwards(links, short_links, sums, matches)
+        return self._walk_segments(links, short_links, sums)
 
     def _empty(self, is_used: bool, dtype: type[np.unsignedinteger]) -> Array:
         """Returns an array with an item for each position, or none if it is not used."""
@@ -153,7 +158,10 @@ class _Batch:
     def _find(self, links: Array, short_links: Array, sums: Array) -> Array:
         matches = self._empty(True, np.uint64)
         settings = self._settings
-        rules = (settings.chain_length, settings.nice_length, settings.max_match_length, settings.max_match_offset)
+        effort = (settings.chain_length, settings.nice_length)
+        if self._is_backward:
+            effort = (settings.backward_chain_length, settings.max_match_length)
+        rules = (*effort, settings.max_match_length, settings.max_match_offset)
         self._launch(
             *("find_matches", f"find_matches_{self._kind}", self._num_blocks, self._find_tile, *self._content),
             *(links, short_links, sums, *map(np.uint32, (*rules, self._finds_short, self._is_bit)), matches),
@@ -167,6 +175,11 @@ class _Batch:
             *(links, short_links, sums, matches, self._walk_settings(), np.uint32(self._is_bit)),
             *(parsed.sequences, parsed.num_sequences, np.uint32(parsed.max_sequences)),
         )
+        return parsed
+
+    def _search_backwards(self, links: Array, short_links: Array, sums: Array, matches: Array) -> ParsedBlocks:
+        parsed = self._no_sequences()
+        parse_backwards(self._device, BackwardBatch(self._content, links, short_links, sums, matches, *parsed))
         return parsed
 
     def _walk_segments(self, links: Array, short_links: Array, sums: Array) -> ParsedBlocks:

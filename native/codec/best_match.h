@@ -76,6 +76,13 @@ class BestMatches {
     // The nearest match of three bytes, if it gains enough.
     Match best_short(std::uint32_t position) const;
 
+    // The nearest match of at least four bytes, among the `most` nearest positions with the same
+    // hash; without its gain.
+    Match nearest(std::uint32_t position, int most) const;
+
+    // The offset of the nearest match of three bytes that has no fourth; 0 if there is none.
+    std::uint32_t nearest_short(std::uint32_t position) const;
+
     // The match with this offset, if it has at least min_length bytes. With entropy coding, an
     // offset that repeats the last one costs little.
     Match repeat(std::uint32_t position, std::uint32_t offset) const;
@@ -90,6 +97,14 @@ class BestMatches {
     // `match`. The position must be followed by DictionarySearch::kReadLength bytes.
     Match better(std::uint32_t position, const DictionarySearch& dictionary,
                  const Match& match) const;
+
+    // What `length` bytes from a position on cost as literals.
+    int literals_cost(std::uint32_t position, std::uint32_t length) const {
+        if constexpr (kEntropyCoded) {
+            return literal_costs_.of(position, length);
+        }
+        return static_cast<int>(length) * kPlainLiteralCost;
+    }
 
     void prefetch(std::uint32_t position, const DictionarySearch& dictionary) const {
         dictionary.prefetch(bytes_ + position);
@@ -107,12 +122,6 @@ class BestMatches {
         return std::min(size_ - position, max_match_length_);
     }
 
-    int literals_cost(std::uint32_t position, std::uint32_t length) const {
-        if constexpr (kEntropyCoded) {
-            return literal_costs_.of(position, length);
-        }
-        return static_cast<int>(length) * kPlainLiteralCost;
-    }
     // What an address in a dictionary costs: its symbol has a codeword, and a bit less than the
     // bits of the address follow.
     static int address_cost(std::uint32_t address) {
@@ -233,6 +242,26 @@ Match BestMatches<Position, kEntropyCoded>::best_short(std::uint32_t position) c
     }
     const Match match = match_of(position, kShortLength, position - link);
     return match.gain > kMinShortGain ? match : Match{};
+}
+
+template <typename Position, bool kEntropyCoded>
+Match BestMatches<Position, kEntropyCoded>::nearest(std::uint32_t position, int most) const {
+    std::uint32_t link = previous_[position];
+    for (int step = 0; step < most && link != kNone; ++step, link = previous_[link]) {
+        if (word(link) == word(position)) {
+            const std::uint32_t length =
+                common_length(bytes_ + link, bytes_ + position, limit_of(position), kHashedLength);
+            return {length, position - link, 0};
+        }
+    }
+    return {};
+}
+
+template <typename Position, bool kEntropyCoded>
+std::uint32_t BestMatches<Position, kEntropyCoded>::nearest_short(std::uint32_t position) const {
+    const std::uint32_t link = nearest_short_[position];
+    const std::uint32_t difference = link == kNone ? 0 : word(link) ^ word(position);
+    return difference != 0 && difference << 8 == 0 ? position - link : 0;
 }
 
 template <typename Position, bool kEntropyCoded>

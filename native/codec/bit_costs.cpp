@@ -11,17 +11,11 @@
 namespace gompfs {
 namespace {
 
-constexpr std::int32_t kMinCost = kBitCost / 2;
-constexpr std::int32_t kMaxCost = 13 * kBitCost;
-
-// The information content of each symbol of a code. A symbol that did not occur has a finite cost,
-// as if it had occurred half a time, so that the parser may use it.
 void estimate_code(std::span<const std::uint32_t> counts, std::int32_t* costs) {
     const std::uint32_t total = std::accumulate(counts.begin(), counts.end(), 1u);
     const std::int32_t twice_total = log2_fixed(total) + kLog2One;
     for (const std::uint32_t count : counts) {
-        const std::int32_t information = twice_total - log2_fixed(std::max(2 * count, 1u));
-        *costs++ = std::clamp(information * kBitCost / kLog2One, kMinCost, kMaxCost);
+        *costs++ = symbol_cost(twice_total, log2_fixed(std::max(2 * count, 1u)));
     }
 }
 
@@ -54,11 +48,10 @@ BitCosts estimate_costs(const SymbolCounts& counts) {
     estimate_code(all.subspan(kFirstToken, kNumTokenSymbols), costs.token.data());
     estimate_code(all.subspan(kFirstOffset, kNumAllOffsetSymbols), costs.offset.data());
     for (int symbol = 0; symbol < kNumTokenSymbols; ++symbol) {
-        costs.token[symbol] += kBitCost * (kLiteralClassExtraBits[symbol / kNumMatchClasses] +
-                                           kMatchClassExtraBits[symbol % kNumMatchClasses]);
+        costs.token[symbol] += kBitCost * token_extra_bits(symbol);
     }
-    for (int symbol = kOffsetSymbolRepeat + 1; symbol < kNumOffsetSymbols; ++symbol) {
-        costs.offset[symbol] += kBitCost * ((symbol - 1) / 2);
+    for (int symbol = 0; symbol < kNumOffsetSymbols; ++symbol) {
+        costs.offset[symbol] += kBitCost * offset_extra_bits(symbol);
     }
     for (unsigned symbol = kFirstDictionarySymbol; symbol < kNumAllOffsetSymbols; ++symbol) {
         costs.offset[symbol] += kBitCost * static_cast<int>(dictionary_extra_bits(symbol));

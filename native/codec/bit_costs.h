@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "codec/bit_fields.h"
+#include "shared/ways.h"
 
 namespace gompfs {
 
-constexpr std::int32_t kBitCost = 64;  // costs are in 1/64 bit
-
-// The cost of each symbol, including the extra bits after its codeword.
+// The cost of each symbol, including the extra bits after its codeword, in 1/kBitCost bit.
 struct BitCosts {
     std::array<std::int32_t, kNumLiteralSymbols> literal;
     std::array<std::int32_t, kNumTokenSymbols> token;

@@ -43,6 +43,9 @@ struct SearchEffort {
     bool finds_short = false;      // with entropy coding: also take matches of three bytes
     bool skips = false;            // search fewer positions where matches are rare
     bool optimal = false;          // search for the cheapest sequences, see choose_parser.cpp
+    // With entropy coding: parse backwards where that is possible, with the best matches of so many
+    // candidates; 0: never.
+    int backward_chain_length = 0;
 };
 
 }  // namespace gompfs

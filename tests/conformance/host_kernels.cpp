@@ -11,7 +11,11 @@
 #include "encode/check.cu"
 #include "encode/encode_bit.cu"
 #include "encode/encode_byte.cu"
+#include "encode/estimate_way_costs.cu"
+#include "encode/find_candidates.cu"
 #include "encode/find_matches.cu"
+#include "encode/find_ways.cu"
+#include "encode/follow_ways.cu"
 #include "encode/link_positions.cu"
 #include "encode/sum_literal_costs.cu"
 #include "encode/walk_matches.cu"
@@ -78,6 +82,11 @@ constexpr Entry kKernels[] = {
     KERNEL(link_wide),
     KERNEL(find_matches_narrow),
     KERNEL(find_matches_wide),
+    KERNEL(find_candidates_narrow),
+    KERNEL(find_candidates_wide),
+    KERNEL(estimate_way_costs),
+    KERNEL(find_ways),
+    KERNEL(follow_ways),
     KERNEL(walk_narrow),
     KERNEL(walk_wide),
     KERNEL(walk_segments_narrow),

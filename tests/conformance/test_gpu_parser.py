@@ -10,6 +10,7 @@ from gompfs.codec import Codec, CodecOptions
 from gompfs.gpu.arrays import ArrayDevice
 
 pytestmark = pytest.mark.gpu
+BACKWARD = CodecOptions(level=8, dependency_elimination=False)
 
 
 @pytest.fixture(scope="module")
@@ -28,5 +29,5 @@ def test_all_options(device: ArrayDevice, block_size: int) -> None:
 def test_files(device: ArrayDevice) -> None:
     for path in sorted(CORPUS.rglob("*")):
         if path.is_file() and path.stat().st_size != 0:
-            for options in (CodecOptions(), CodecOptions(Codec.GOMPRESSO_BYTE, 3), CodecOptions(level=1)):
+            for options in (CodecOptions(), CodecOptions(Codec.GOMPRESSO_BYTE, 3), CodecOptions(level=1), BACKWARD):
                 compare(device, path.read_bytes()[: 4 << 20], 1 << 16, options)

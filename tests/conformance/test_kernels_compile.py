@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tool_modules import tool_module
 
+from gompfs.gpu.backward_parser import COST_TILE, FOLLOW_TILE, NUM_PASSES, NUM_SEGMENTS, WAY_TILE
 from gompfs.gpu.block_scan import MEASURE_TILE, SEGMENT_SIZE
 from gompfs.gpu.kernels import (
     SHARED_BYTES,
@@ -75,6 +76,12 @@ TILES = {
     "encode/find_matches": f"""static_assert(gompfs::kTextPadding == {TEXT_PADDING}
         && sizeof(gompfs::SearchQueue) == {QUEUE_BYTES}
         && gompfs::kFindThreads == {FIND_THREADS});""",
+    "encode/estimate_way_costs": f"""static_assert(gompfs::kEncodeBitBytes == {COST_TILE.shared_bytes}
+        && gompfs::kEncodeThreads == {COST_TILE.num_threads});""",
+    "encode/find_ways": f"""static_assert(gompfs::kWayWarps * gompfs::kWaySearchBytes == {WAY_TILE.shared_bytes}
+        && gompfs::kWayWarps == {WAY_TILE.num_items} && gompfs::kNumSegments == {NUM_SEGMENTS}
+        && gompfs::kNumPasses == {NUM_PASSES});""",
+    "encode/follow_ways": f"static_assert(gompfs::kFollowWarps == {FOLLOW_TILE.num_items});",
     "encode/walk_matches": f"""static_assert(gompfs::kWalkBytes == {WALK_TILE.shared_bytes}
         && gompfs::kWalkThreads / gompfs::kWalkLanes == {WALK_TILE.num_items}
         && gompfs::kWalkThreads == {WALK_TILE.num_threads});""",

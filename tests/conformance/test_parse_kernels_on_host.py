@@ -18,6 +18,7 @@ from gompfs.codec import Codec, CodecOptions
 FOLDER = Path(__file__).parent
 NARROW = 1 << 16
 has_rule = pytest.mark.parametrize("has_rule", [True, False], ids=["rule", "any"])
+BACKWARD = CodecOptions(Codec.GOMPRESSO_BIT, 8, dependency_elimination=False)
 
 
 @pytest.mark.timeout(3600)
@@ -51,6 +52,31 @@ def test_small_blocks(device: HostDevice, has_rule: bool, codec: Codec, size: in
         compare(device, content, -(-size // 16) * 16, CodecOptions(codec, 4, has_rule))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 31, 32, 33, 2047, 2048, 2049])
+def test_small_blocks_parsed_backwards(device: HostDevice, size: int) -> None:
+    for content in (make_content(size, size), bytes(size)):
+        compare(device, content, -(-size // 16) * 16, BACKWARD)
+
+
+def test_level_8_is_parsed_backwards(device: HostDevice) -> None:
+    device.launched.clear()
+    compare(device, make_content(6, 5000), 2048, BACKWARD)
+    assert "find_ways" in device.launched
+    device.launched.clear()
+    compare(device, make_content(6, 5000), 2048, CodecOptions(Codec.GOMPRESSO_BIT, 8, dependency_elimination=True))
+    assert "find_ways" not in device.launched
+
+
+def test_records_and_long_matches_parsed_backwards(device: HostDevice) -> None:
+    rng = random.Random(1)
+    records = b"".join(number.to_bytes(3, "little") + rng.randbytes(2) + b"record" for number in range(800))
+    lines = b"".join(b"%d %s\n" % (number, b"the same text again and again " * 9) for number in range(50))
+    repeats = b"".join(rng.randbytes(1) + bytes(range(100, 100 + rng.randint(3, 40))) for _ in range(300))
+    literals = rng.randbytes(700) + bytes(range(200)) + rng.randbytes(266) + bytes(range(200))
+    for content in (records, lines, repeats, literals):
+        compare(device, content, 8192, BACKWARD)
+
+
 @pytest.mark.parametrize("size", [NARROW - 1, NARROW])
 @has_rule
 def test_the_largest_narrow_block(device: HostDevice, has_rule: bool, size: int) -> None:
@@ -72,10 +98,14 @@ def test_walks_that_hardly_ever_meet(device: HostDevice, level: int) -> None:
             compare(device, content, 1 << 14, options)
 
 
+def test_a_wide_block_parsed_backwards(device: HostDevice) -> None:
+    compare(device, make_content(8, NARROW + 4096), NARROW + 2048, BACKWARD)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_the_largest_block(device: HostDevice) -> None:
-    for options in (CodecOptions(Codec.GOMPRESSO_BIT, 6), CodecOptions(Codec.GOMPRESSO_BYTE, 3)):
+    for options in (CodecOptions(Codec.GOMPRESSO_BIT, 6), CodecOptions(Codec.GOMPRESSO_BYTE, 3), BACKWARD):
         compare(device, make_content(9, 1 << 20), 1 << 20, options)
 
 

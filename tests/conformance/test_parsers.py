@@ -48,6 +48,15 @@ def test_each_level_is_smaller_than_the_one_below(codec: Codec) -> None:
     assert sizes[-1] < 0.9 * sizes[0]
 
 
+def test_level_9_is_never_larger_than_level_8() -> None:
+    rng = random.Random(9)
+    records = b"".join(number.to_bytes(4, "little") + rng.randbytes(1) + b"same" for number in range(2000))
+    few = bytes(rng.choices(b"abcd", [8, 4, 2, 1], k=NARROW))
+    for content in (records, few, TEXT[:PIECE], TEXT[-PIECE:] + records[:PIECE], b"ab" * PIECE):
+        sizes = [len(encode(content, Codec.GOMPRESSO_BIT, level, dependency_elimination=False)[1]) for level in (8, 9)]
+        assert sizes[1] <= sizes[0]
+
+
 @pytest.mark.parametrize("dependency_elimination", [True, False])
 @pytest.mark.parametrize("size", [NARROW - 1, NARROW, NARROW + 1, 3 * NARROW])
 @pytest.mark.parametrize("level", [1, 3, 6, 8])

@@ -115,7 +115,7 @@ def _add_ours(
     """Adds the rows of a codec and level to both tables, after comparing the blocks with those of the CPU."""
     label = f"{options.codec.label}-{options.level}"
     encoded, on_host = _time_engine(label, content, block_size, options, rounds)
-    with _TimedArrays(memory=64 * len(content)) as device:
+    with _TimedArrays(memory=128 * len(content)) as device:
         array = np.frombuffer(content + bytes(READABLE), np.uint8)
         batch = BlockBatch(device.upload(array), len(content), block_size)
         resident = _Resident(

@@ -1,0 +1,184 @@
+// The rules of the backward parser of gompresso-bit that the CPU
+// (native/codec/bit_backward_parser.cpp, which explains them) and the kernels of kernels/encode
+// share: limits, costs, and the layout of candidates, choices and repeats.
+//
+// CUDA and C++ both include this file.
+#pragma once
+
+#include "shared/format_constants.h"
+#include "shared/host_device.h"
+#include "shared/match_costs.h"
+
+namespace gompfs {
+
+// A block is cut into this many segments, which are searched independently: a lane of a warp takes
+// one.
+constexpr unsigned kNumSegments = 32;
+// The block is searched so many times, from the second time on with costs from the sequences that
+// were found before.
+constexpr unsigned kNumPasses = 3;
+// What a byte of the next segments costs in the first pass.
+constexpr int kFirstByteCost = 2 * kCostOfBit;
+
+GOMPFS_FUNCTION unsigned segment_size(unsigned block_size) {
+    return (block_size + kNumSegments - 1) / kNumSegments;
+}
+
+// The nearest match of four bytes is searched among so many positions with the same hash.
+constexpr int kMaxNearest = 4;
+// After at most so many literals, a match may repeat the offset of the one before.
+constexpr unsigned kMaxRepeatLiterals = 4;
+// All lengths of a match up to this one are tried; each is a match class of its own. Of greater
+// lengths, a match's longest ones are tried.
+constexpr unsigned kEachLength = 18;
+constexpr unsigned kNumLongest = 4;
+
+// The states of a literal string before a match: its lengths 0 to 10, and all others together.
+constexpr int kNumLiteralStates = 12;
+constexpr int kLastLiteralState = kNumLiteralStates - 1;
+
+GOMPFS_FUNCTION int literal_class_of(int state) {
+    return state < 5 ? state : state < 7 ? 5 : state < kLastLiteralState ? 6 : 7;
+}
+// The number of a state among those of its class.
+GOMPFS_FUNCTION int state_in_class(int state) {
+    return state < 5 || state == kLastLiteralState ? 0 : state < 7 ? state - 5 : state - 7;
+}
+GOMPFS_FUNCTION unsigned match_class_of(unsigned length) {
+    return length < 19    ? length - 2
+           : length < 27  ? 17 + (length - 19) / 2
+           : length < 43  ? 21 + (length - 27) / 4
+           : length < 75  ? 25 + (length - 43) / 8
+           : length < 107 ? 29
+           : length < 171 ? 30
+                          : 31;
+}
+
+// The candidates at a position: the nearest match of at least four bytes, the one that gains most
+// (best_match.h), if it is another one, and the nearest match of just three bytes.
+constexpr unsigned kNearest = 0, kBest = 1, kShort = 2, kNumCandidates = 3;
+
+// The offset is 0 if there is no match.
+struct WayMatch {
+    unsigned offset;
+    unsigned length;
+    // The match after it that repeats its offset: the literals before, 0 for none, and its length.
+    unsigned repeat_literals;
+    unsigned repeat_length;
+};
+
+constexpr int kWayOffsetBits = 20, kWayLengthBits = 9, kRepeatLiteralBits = 3;
+constexpr unsigned kWayOffsetMask = (1u << kWayOffsetBits) - 1;
+constexpr unsigned kWayLengthMask = (1u << kWayLengthBits) - 1;
+
+// A match without the length of its repeat, in 32 bits.
+GOMPFS_FUNCTION unsigned pack_way_match(const WayMatch& match) {
+    return match.offset | match.length << kWayOffsetBits |
+           match.repeat_literals << (kWayOffsetBits + kWayLengthBits);
+}
+GOMPFS_FUNCTION WayMatch unpack_way_match(unsigned packed, unsigned repeat_length) {
+    return {packed & kWayOffsetMask, packed >> kWayOffsetBits & kWayLengthMask,
+            packed >> (kWayOffsetBits + kWayLengthBits), repeat_length};
+}
+
+// The candidates of a position are four words: the three candidates, of the short one only the
+// offset, and the lengths of the repeats of the first two.
+GOMPFS_FUNCTION unsigned pack_repeat_lengths(unsigned of_nearest, unsigned of_best) {
+    return of_nearest | of_best << 16;
+}
+
+// A match that is offered, as one number, so that the smallest number is the cheapest match: its
+// cost, which candidate it is, and its length. Of equally cheap matches the longest of the first
+// candidate is taken.
+constexpr int kItemShift = 11;
+constexpr unsigned kItemMask = (1u << kItemShift) - 1;
+// Costs are relative to that of the next position; this makes them positive. It is more than the
+// literals of the longest match can cost.
+constexpr int kItemBias = 1 << 16;
+constexpr int kNoItem = 1 << 30;
+
+GOMPFS_FUNCTION int pack_item(int cost, unsigned candidate, unsigned length) {
+    return (cost + kItemBias) << kItemShift |
+           static_cast<int>(candidate << kWayLengthBits | (kWayLengthMask - length));
+}
+GOMPFS_FUNCTION int cost_of_item(int item) { return (item >> kItemShift) - kItemBias; }
+
+// What the way from a position does after literals of a class, in 16 bits: the candidate and length
+// of the cheapest match, as in an item, and for each state of the class whether the match is taken.
+GOMPFS_FUNCTION unsigned taken_bit(int state) { return 1u << (kItemShift + state_in_class(state)); }
+GOMPFS_FUNCTION unsigned choice_length(unsigned choice) {
+    return kWayLengthMask - (choice & kWayLengthMask);
+}
+GOMPFS_FUNCTION unsigned choice_candidate(unsigned choice) { return choice >> kWayLengthBits & 3; }
+
+// What to do at the end of a match with a certain offset, in 64 bits: repeat it, after how many
+// literals, for how many bytes, and what that gains. 0 for nothing.
+GOMPFS_FUNCTION unsigned long long pack_repeat(const WayMatch& match, int gain) {
+    return match.offset | match.repeat_literals << kWayOffsetBits |
+           match.repeat_length << (kWayOffsetBits + kRepeatLiteralBits) |
+           static_cast<unsigned long long>(gain) << 32;
+}
+GOMPFS_FUNCTION unsigned repeat_offset(unsigned long long repeat) {
+    return static_cast<unsigned>(repeat) & kWayOffsetMask;
+}
+GOMPFS_FUNCTION unsigned repeat_literals(unsigned long long repeat) {
+    return static_cast<unsigned>(repeat) >> kWayOffsetBits & 7;
+}
+GOMPFS_FUNCTION unsigned repeat_length(unsigned long long repeat) {
+    return static_cast<unsigned>(repeat) >> (kWayOffsetBits + kRepeatLiteralBits);
+}
+// What a match with this offset gains.
+GOMPFS_FUNCTION int repeat_gain(unsigned long long repeat, unsigned offset) {
+    return repeat_offset(repeat) == offset ? static_cast<int>(repeat >> 32) : 0;
+}
+
+// Costs of symbols from their counts, in 1/64 bit.
+constexpr int kBitCost = 64;
+constexpr int kMinSymbolCost = kBitCost / 2;
+constexpr int kMaxSymbolCost = 13 * kBitCost;
+
+// The information content of a symbol, which Huffman codewords approximate, from the logarithms of
+// twice the sum of all counts and of twice its count. A symbol that did not occur has a finite
+// cost, as if it had occurred half a time, so that a parser may use it.
+GOMPFS_FUNCTION int symbol_cost(int log2_of_twice_total, int log2_of_twice_count) {
+    const int cost = (log2_of_twice_total - log2_of_twice_count) * kBitCost / kLog2One;
+    return cost < kMinSymbolCost ? kMinSymbolCost : cost > kMaxSymbolCost ? kMaxSymbolCost : cost;
+}
+
+// The bits after the codeword of a token, and of an offset.
+GOMPFS_FUNCTION int token_extra_bits(int symbol) {
+    return kLiteralClassExtraBits[symbol / kNumMatchClasses] +
+           kMatchClassExtraBits[symbol % kNumMatchClasses];
+}
+GOMPFS_FUNCTION int offset_extra_bits(int symbol) {
+    return symbol > kOffsetSymbolRepeat ? (symbol - 1) / 2 : 0;
+}
+
+// The cost of a symbol with its extra bits, in 1/kCostOfBit bit.
+GOMPFS_FUNCTION int way_cost(int cost_of_symbol, int num_extra_bits) {
+    constexpr int kUnit = kBitCost / kCostOfBit;
+    return (cost_of_symbol + kUnit / 2) / kUnit + kCostOfBit * num_extra_bits;
+}
+
+// The same in the first pass: what the codewords usually take in text, source code and records.
+GOMPFS_FUNCTION int first_token_cost(int symbol) {
+    const int literal_class = symbol / kNumMatchClasses, match_class = symbol % kNumMatchClasses;
+    const int literal_bits = literal_class == 0                                               ? 1
+                             : literal_class == 3 || literal_class == 4 || literal_class == 7 ? 4
+                                                                                              : 3;
+    const int match_bits = match_class == 0 ? 6 : match_class < 8 ? 3 : match_class < 17 ? 5 : 6;
+    return kCostOfBit * (literal_bits + match_bits + token_extra_bits(symbol));
+}
+GOMPFS_FUNCTION int first_offset_cost(int symbol) {
+    return kCostOfBit * (symbol == kOffsetSymbolRepeat ? 3
+                         : symbol < 6                  ? 6
+                                                       : 4 + offset_extra_bits(symbol));
+}
+
+// The symbol of an offset that does not repeat the one before.
+GOMPFS_FUNCTION unsigned offset_symbol(unsigned offset) {
+    const unsigned octave = static_cast<unsigned>(bits_of(offset + 1)) - 1;
+    return 2 * octave - 1 + ((offset + 1) >> (octave - 1) & 1);
+}
+
+}  // namespace gompfs

@@ -1,0 +1,15 @@
+// Searches for the cheapest sequences of gompresso-bit without dependency elimination.
+#pragma once
+
+#include <vector>
+
+#include "codec/parser.h"
+
+namespace gompfs {
+
+// See bit_backward_parser.cpp. `limits` must be those of gompresso-bit, without dependency
+// elimination and without a dictionary.
+void parse_bit_block_backwards(Bytes content, const ParserLimits& limits,
+                               const SearchEffort& effort, std::vector<Sequence>& sequences);
+
+}  // namespace gompfs

@@ -196,7 +196,7 @@ __device__ inline Items SegmentSearch::offer_candidates(const uint4& words) {
         best.length > nearest.length ? gain_of_repeat(position_ + best.length, best) : 0;
     u32 shorter = kShortLength - 1;
     if (words.z != 0) {
-        offer(kShort, kShortLength, offset_cost(words.z), items);
+        offer(kShortMatch, kShortLength, offset_cost(words.z), items);
         shorter = kShortLength;
     }
     const u32 longest = max(nearest.length, best.length);
@@ -204,11 +204,11 @@ __device__ inline Items SegmentSearch::offer_candidates(const uint4& words) {
         const bool is_nearest = length <= nearest.length;
         const WayMatch& match = is_nearest ? nearest : best;
         const int gain = is_nearest ? nearest_gain : best_gain;
-        offer(is_nearest ? kNearest : kBest, length,
+        offer(is_nearest ? kNearestMatch : kBestMatch, length,
               (is_nearest ? nearest_cost : best_cost) - (length == match.length ? gain : 0), items);
     }
-    offer_longest(kNearest, nearest, shorter, nearest_cost, nearest_gain, items);
-    offer_longest(kBest, best, max(shorter, nearest.length), best_cost, best_gain, items);
+    offer_longest(kNearestMatch, nearest, shorter, nearest_cost, nearest_gain, items);
+    offer_longest(kBestMatch, best, max(shorter, nearest.length), best_cost, best_gain, items);
     return items;
 }
 

@@ -224,14 +224,14 @@ template <typename Position>
 void BitBackwardParser<Position>::offer_candidates(std::uint32_t position, ClassLanes& items) {
     items = kNoItem - ClassLanes{};
     std::uint32_t shorter = kShortLength - 1;
-    const std::uint32_t short_offset = candidates_.offset_at(position, kShort);
+    const std::uint32_t short_offset = candidates_.offset_at(position, kShortMatch);
     if (short_offset != 0) {
-        offer(position, {kShort, kShortLength, 1, offset_cost(short_offset)}, items);
+        offer(position, {kShortMatch, kShortLength, 1, offset_cost(short_offset)}, items);
         shorter = kShortLength;
     }
-    offer_candidate(position, kNearest, shorter, items);
-    shorter = std::max(shorter, candidates_.at(position, kNearest).length);
-    offer_candidate(position, kBest, shorter, items);
+    offer_candidate(position, kNearestMatch, shorter, items);
+    shorter = std::max(shorter, candidates_.at(position, kNearestMatch).length);
+    offer_candidate(position, kBestMatch, shorter, items);
 }
 
 // Chooses what to do at a position. `states` are the costs of the position after, by the literals

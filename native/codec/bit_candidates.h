@@ -19,7 +19,7 @@ class BitCandidates {
   public:
     void fill(Bytes content, const ParserLimits& limits, const SearchEffort& effort);
 
-    // The match kNearest or kBest at a position.
+    // The match kNearestMatch or kBestMatch at a position.
     WayMatch at(std::uint32_t position, unsigned candidate) const {
         const Words& words = words_[position];
         return unpack_way_match(words[candidate], words.back() >> 16 * candidate & kWayLengthMask);

@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import IO, Any, NoReturn
 
@@ -25,6 +25,7 @@ from gompfs.engine import select_engine
 from gompfs.errors import EntryNotFoundError, EntryTypeError
 from gompfs.files import ArchiveFiles
 from gompfs.forks import call_in_child
+from gompfs.format import ArchiveFile, LocalFile
 from gompfs.index.visited import VisitedDirectories
 from gompfs.model import Inode
 
@@ -62,16 +63,16 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if not fo:
             raise ValueError("no archive given: use gompfs://PATH::URL or fo=URL")
         if target_protocol is None:
-            store, path = url_to_fs(fo, **(target_options or {}))
+            path, file = open_stored(fo, target_options or {})
         else:
             store = filesystem(target_protocol, **(target_options or {}))
             path = store._strip_protocol(fo)
-        local = isinstance(store, LocalFileSystem)
+            file = _open_in(store, path)
         self.fo = fo
         self.files = ArchiveFiles(
             Archive(
                 path,
-                file=None if local else StoredFile(store, path),
+                file=file,
                 engine=select_engine(engine),
                 verify=verify,
                 cache_size=cache_size,
@@ -168,6 +169,19 @@ class GompfsFileSystem(AbstractFileSystem):  # type: ignore[misc]
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
     mkdir = makedirs = rmdir = rm = rm_file = cp_file = mv = touch = put_file = pipe_file = _refuse
+
+
+def open_stored(url: str, options: Mapping[str, Any]) -> tuple[str, ArchiveFile]:
+    """Returns the path of an archive in the store of a URL, and its opened file. `options` are those of the store.
+
+    Raises the errors of the store, and ArchiveFormatError if it is no regular file.
+    """
+    store, path = url_to_fs(url, **options)
+    return path, _open_in(store, path)
+
+
+def _open_in(store: AbstractFileSystem, path: str) -> ArchiveFile:
+    return LocalFile.open(path) if isinstance(store, LocalFileSystem) else StoredFile(store, path)
 
 
 class StoredFile:

@@ -37,6 +37,34 @@ class PostingsTask(Enum):
     TFIDF = 4
     """The words that are typical of each file. Not a task of TADOC."""
 
+class LineMerge(Enum):
+    """What becomes of lines with the same key, which is the text before the first tab."""
+
+    ADD_COUNTS = 0
+    """Lines of a term and its count: the counts are added."""
+    JOIN_PATHS = 1
+    """Lines of a term and paths: the paths are sorted."""
+    JOIN_RANKED_PATHS = 2
+    """Lines of a term and fields `count path`: sorted by descending count, then by path."""
+    JOIN_FILES = 3
+    """Lines that begin with a path: the texts have no path in common."""
+
+def merge_lines(texts: Sequence[bytes], how: LineMerge, top: int) -> bytes:
+    """Returns one text of the lines of several texts, each of which is sorted by key, with one line for each key.
+
+    `top` above 0 limits the ranked paths of a line. Raises ValueError for texts that are not so, or if a sum exceeds 64
+    bits.
+    """
+
+def sort_lines(text: bytes) -> bytes:
+    """Returns lines of a term and its count sorted by term. Raises ValueError."""
+
+def sort_lines_by_count(text: bytes, top: int) -> bytes:
+    """Returns lines of a term and its count, given by term, sorted by descending count, then by term.
+
+    `top` above 0 limits the lines. Raises ValueError.
+    """
+
 class Forest:
     """See native/statistics/forest.h. `starts` is uint64, the others are uint32; all are read-only."""
 

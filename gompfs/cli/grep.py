@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,8 +35,9 @@ def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: A
 
     Patterns, options and output are those of ripgrep (rg). Archives are searched whole: hidden files are not
     skipped, and .gitignore is not read. PATTERN is left out if -e or -f is given. ARCHIVE may also be a path in a
-    mount of an archive. With several archives, printed paths begin with the path of the archive. The exit status
-    is 0 if there was a match, 1 if there was none, and 2 if there was an error.
+    mount of an archive. With several archives, printed paths begin with the path of the archive. With --dask, all
+    arguments after PATTERN are archives. The exit status is 0 if there was a match, 1 if there was none, and 2 if
+    there was an error.
     """
     try:
         status = _Grep(arguments, options).run()
@@ -63,7 +65,11 @@ class _Grep:
             self._patterns = os.fsencode(rest.pop(0)).split(b"\n")
         if not rest:
             raise click.UsageError("Missing argument 'ARCHIVE...'.")
-        self._targets = [target_of(rest.pop(0))]
+        if options["scheduler"] is not None:
+            self._targets = [Target(name, name) for name in rest]
+            rest = []
+        else:
+            self._targets = [target_of(rest.pop(0))]
         while rest and names_target(rest[0]):
             self._targets.append(target_of(rest.pop(0)))
         self._paths = rest
@@ -75,10 +81,8 @@ class _Grep:
         from gompfs.search import SearchTotals
 
         totals = SearchTotals()
-        for target in self._targets:
-            engine, num_threads = self._options["engine"], self._options["threads"]
-            with opened(target.archive, engine=engine, num_threads=num_threads) as archive:
-                totals = totals.plus(self._search(archive, target))
+        for of_archive in self._totals_of_archives():
+            totals = totals.plus(of_archive)
             if self._options["quiet"] and totals.files_with_matches:
                 break
         self._print_totals(totals)
@@ -87,6 +91,28 @@ class _Grep:
         if self._options["files_without_match"] and not self._options["files_with_matches"]:
             return 0 if self._has_printed else _EXIT_NO_MATCH
         return 0 if totals.files_with_matches else _EXIT_NO_MATCH
+
+    def _totals_of_archives(self) -> Iterator[SearchTotals]:
+        """Prints what is found in each archive, and yields how much that was."""
+        if self._options["scheduler"] is not None:
+            yield from self._search_on_cluster()
+            return
+        for target in self._targets:
+            engine, num_threads = self._options["engine"], self._options["threads"]
+            with opened(target.archive, engine=engine, num_threads=num_threads) as archive:
+                yield self._search(archive, target)
+
+    def _search_on_cluster(self) -> Iterator[SearchTotals]:
+        from gompfs.cli.cluster import search_on_cluster
+
+        query = query_of(self._options, self._patterns, has_paths=True)
+        scheduler, archives = self._options["scheduler"], [target.name for target in self._targets]
+        engine, num_threads = self._options["engine"], self._options["threads"] or 1
+        for found in search_on_cluster(scheduler, archives, query, engine=engine, num_threads=num_threads):
+            if found.text and not self._options["quiet"]:
+                self._print_output(found.text, query, is_next=self._has_printed)
+            self._print_failures(found.failures)
+            yield found.totals
 
     def _search(self, archive: Archive, target: Target) -> SearchTotals:
         from gompfs.search import ArchiveSearch, SearchTotals
@@ -98,10 +124,13 @@ class _Grep:
             return SearchTotals()
         search = ArchiveSearch(archive, query, roots)
         self._print_outputs(search, query)
-        for error in search.failures:
-            print_error(str(error))
-            self._has_errors = True
+        self._print_failures(map(str, search.failures))
         return search.totals
+
+    def _print_failures(self, failures: Iterable[str]) -> None:
+        for failure in failures:
+            print_error(failure)
+            self._has_errors = True
 
     def _print_outputs(self, search: ArchiveSearch, query: SearchQuery) -> None:
         """Run a search. With --quiet, stop when something was found."""
@@ -113,12 +142,17 @@ class _Grep:
                     if self._options["quiet"]:
                         return
                     progress.erase()
-                    self._output.write((_separator(query) if has_printed else b"") + output)
-                    self._output.flush()
-                    self._has_printed, has_printed = True, False
+                    self._print_output(output, query, is_next=has_printed)
+                    has_printed = False
                 progress.update(search.totals)
         finally:
             progress.erase()
+
+    def _print_output(self, output: bytes, query: SearchQuery, *, is_next: bool) -> None:
+        """Prints output, and before it a separator if it `is_next` after that of another archive."""
+        self._output.write((_separator(query) if is_next else b"") + output)
+        self._output.flush()
+        self._has_printed = True
 
     def _roots(self, archive: Archive, target: Target) -> list[tuple[bytes, int]]:
         """Returns the printed paths and the inodes of what is searched. Reports a PATH that does not exist."""

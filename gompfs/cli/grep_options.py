@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gompfs.cli.cluster import dask_option
 from gompfs.cli.file_types import globs_of
 from gompfs.cli.parameters import Decorated, IntegerRange, check_engine_option, complete_engine
 from gompfs.errors import OptionError
@@ -85,7 +86,7 @@ _OPTIONS = (
         metavar="N",
         type=IntegerRange(min=0, max=1024),
         default=0,
-        help="Number of threads. [default: one per core]",
+        help="Number of threads. [default: one per core; with --dask, one for each task]",
     ),
     click.option(
         "--engine",
@@ -96,6 +97,7 @@ _OPTIONS = (
         show_default=True,
         help="Decoder to use.",
     ),
+    dask_option,
 )
 
 

@@ -12,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from gompfs.cli.application import leave_on_sigterm
+from gompfs.cli.cluster import DASK, archives_and_name, dask_option, print_statistic_of_cluster
 from gompfs.cli.output import human_size, print_json, print_json_array, print_line, write_bytes
 from gompfs.cli.parameters import IntegerRange, archive_argument, complete_entry, engine_option, json_option, opened
 from gompfs.cli.progress import progress_bar
@@ -62,6 +63,7 @@ def _help() -> str:
     *names, last = NAMES_OF_FILE
     forms[OF_FILE_FORM] = f"{', '.join(names)} or {last} of one file"
     forms[_LIST] = "these names; the default"
+    merged = ", ".join(task.name for task in TASKS.values() if task.merge is not None)
     lines = "\n".join(f"{form:<21}  {text}" for form, text in forms.items())
     return f"""Print the statistic NAME of ARCHIVE: the same bytes as the file stats/NAME of a mount.
 
@@ -73,6 +75,9 @@ If no file contains the word or the phrase, the exit status is 1.
 A DOCUMENT of overlap is a file; if its name ends in .jsonl or .ndjson, each line of it is a document. Files ending in
 .gz are decompressed. Its lines have: the document, its different n-grams, how many of them occur, the same as a
 fraction, how often they occur, and for each of the files with most of them, `number path`.
+
+--dask takes several archives, as in `gompfs stats --dask ADDRESS ARCHIVE... NAME`, for {merged}. With several,
+the paths of files begin with the path of their archive.
 
 --build without NAME adds the grammar and prints no statistic. An interrupted --build leaves ARCHIVE unchanged.
 """
@@ -115,6 +120,7 @@ def _complete_name(_ctx: click.Context, _param: click.Parameter, incomplete: str
     "--range", "word_range", metavar="I:J", help="For words: print words I to J - 1 of the file, counted from 0."
 )
 @click.option("--build", is_flag=True, help="First add the grammar for segments that were packed with --no-stats.")
+@dask_option
 @engine_option
 @json_option
 def stats_command(
@@ -128,13 +134,26 @@ def stats_command(
     word_range: str | None,
     documents: tuple[str, ...],
     build: bool,
+    scheduler: str | None,
     engine: str,
     as_json: bool,
 ) -> None:
     """Print a statistic, list the names of all, or add grammars."""
+    archives: list[str] = []
+    if scheduler is not None:
+        archives, name = archives_and_name(archive, name, documents, _LIST)
+        documents = ()
     task = None if name == _LIST else task_of(name, _LIST)
     _check_usage(task, path, top, ngram_length, word_range)
     _check_documents(task, documents, fields)
+    if scheduler is not None and task is not None:
+        if path is not None or build:
+            raise OptionError(f"{DASK} cannot be used with {FILE} and --build")
+        print_statistic_of_cluster(
+            scheduler, archives, task, name,
+            top=top or 0, ngram_length=ngram_length or 0, engine=engine, as_json=as_json,
+        )  # fmt: skip
+        return
     if build:
         size = _build_grammars(archive, engine)
         if name == _LIST:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +9,7 @@ from gompfs._native import codec as _codec
 from gompfs.codec import BlockStatus, Codec, CodecOptions, EncodedBlock
 from gompfs.codec.block import Buffer
 from gompfs.codec.decode_work import DecodeWork
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs._native.codec import Dictionary
@@ -31,7 +31,7 @@ class CpuEngine:
 
     def __init__(self, num_threads: int = 0, reason: str = "asked for") -> None:
         """Uses `num_threads` threads, or one per available core if it is 0."""
-        self.num_threads = num_threads or len(os.sched_getaffinity(0))
+        self.num_threads = num_threads or default_threads()
         self.reason = reason
         self.decode_work = {self.name: DecodeWork()}
         self._buffers = _codec.BufferPool()

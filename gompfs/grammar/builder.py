@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from gompfs._native import grammar as _grammar
 from gompfs.grammar.grammar import BUILDER_KINDS, WORD_RULE_KINDS, Grammar
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import WORD_RULES
+from gompfs.threads import default_threads
 
 _PARTS_OF_A_BATCH = 16
 _GIVEN_AT_ONCE = 2  # batches: while the last parts of one are checked, idle threads work on the next
@@ -81,7 +81,7 @@ class GrammarBuilder:
         if builder not in BUILDER_KINDS or words not in WORD_RULES:
             raise ValueError(f"unknown grammar builder {builder!r} or word rule {words!r}")
         self._word_rule = words
-        self._num_threads = num_threads or len(os.sched_getaffinity(0))
+        self._num_threads = num_threads or default_threads()
         self._allocate = allocate
         self._build_rules = build_rules if builder == "repair" else None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="gompfs-rules")

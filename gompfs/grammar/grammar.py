@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from gompfs._native import grammar as _grammar
 from gompfs._native import statistics as _statistics
 from gompfs.errors import ArchiveFormatError
 from gompfs.model import WORD_RULES
+from gompfs.threads import default_threads
 
 SPLITTER = _grammar.SPLITTER
 NO_RULES = "none"
@@ -75,7 +75,7 @@ class Grammar:
     ) -> Grammar:
         """Reads a grammar section. Raises ArchiveFormatError if it is damaged, or has none of these word rules."""
         try:
-            native = _grammar.read_grammar(section, len(os.sched_getaffinity(0)))
+            native = _grammar.read_grammar(section, default_threads())
             _check_word_rule(native.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None
@@ -96,7 +96,7 @@ class Grammar:
         `batches` may be numbered in any order; `ranks` maps their numbers to words of the dictionary.
         """
         files = [(batch.continues, batch.inos, batch.ends, batch.words) for batch in batches]
-        num_threads = num_threads or len(os.sched_getaffinity(0))
+        num_threads = num_threads or default_threads()
         return cls(_grammar.grammar_of_tokens(*dictionary, WORD_RULE_KINDS[word_rule], ranks, files, num_threads))
 
     @property
@@ -130,7 +130,7 @@ class Grammar:
 
     def files(self) -> list[tuple[bool, NDArray[np.uint64], NDArray[np.uint64]]]:
         """Returns for each part: whether its first file began in the part before, its inodes, and their word counts."""
-        return self.native.files(len(os.sched_getaffinity(0)))
+        return self.native.files(default_threads())
 
     @property
     def num_symbols(self) -> int:
@@ -161,7 +161,7 @@ class Grammar:
 
         Uses top-down traversal (TADOC section 4).
         """
-        return _statistics.word_counts(self.native, ino_array(inos), num_threads or len(os.sched_getaffinity(0)))
+        return _statistics.word_counts(self.native, ino_array(inos), num_threads or default_threads())
 
 
 class CountedWords(NamedTuple):
@@ -183,7 +183,7 @@ class CountedWords(NamedTuple):
         these word rules.
         """
         try:
-            counted = _statistics.CountedSection(section, ino_array(inos), len(os.sched_getaffinity(0)))
+            counted = _statistics.CountedSection(section, ino_array(inos), default_threads())
             _check_word_rule(counted.word_rule, word_rules)
         except ValueError as error:
             raise _damaged(error) from None

@@ -6,7 +6,6 @@ all other blocks, and the extents of text files are not known before.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from gompfs.codec.block import parse_block_header
 from gompfs.grammar.grammar import WORD_RULE_KINDS
 from gompfs.grammar.word_characters import word_characters
 from gompfs.model import PartKind
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs._native.sources import Contents
@@ -28,7 +28,7 @@ class TextParts:
 
     def __init__(self, words: str, block_size: int, part_size: int, num_threads: int, directory: str) -> None:
         """`words` is the word rule. A temporary file in `directory` takes about a third of the text's size."""
-        threads = num_threads or len(os.sched_getaffinity(0))
+        threads = num_threads or default_threads()
         rule = WORD_RULE_KINDS[words], word_characters(words)
         self._native = PartsBuilder(*rule, block_size, part_size, threads, directory)
         self._block_size = block_size

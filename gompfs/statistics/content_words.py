@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from gompfs.grammar import NO_RULES, Grammar, GrammarBuilder, GrammarCollector
 from gompfs.statistics.content import ContentText
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.statistics.device_content import DeviceText
@@ -26,7 +26,7 @@ def content_word_counts(content: ContentText, num_threads: int = 0) -> list[tupl
     on_device = _on_device(content)
     if on_device is not None:
         return [on_device.word_counts()]
-    num_threads = num_threads or len(os.sched_getaffinity(0))
+    num_threads = num_threads or default_threads()
     counted = []
     for grammar in _host_grammars(content, num_threads):
         counted.append((grammar, grammar.word_counts(num_threads=num_threads)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
@@ -20,6 +19,7 @@ from gompfs.gpu.traversal import BottomUp, TopDown
 from gompfs.grammar import CountedWords, Grammar
 from gompfs.grammar.grammar import ino_array
 from gompfs.statistics.traversal import PhaseTimes, Traversal
+from gompfs.threads import default_threads
 
 _Result = TypeVar("_Result")
 # Device memory in bytes per element of a forest while its edges and its words or n-grams are sorted.
@@ -50,7 +50,7 @@ class DeviceCounter:
         self._device = device
         self._memory = device.memory
         self._direction = traversal.direction
-        self._num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
+        self._num_threads = traversal.num_threads or default_threads()
         self._times = times
 
     def word_counts(self, grammar: _grammar.Grammar, inos: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:

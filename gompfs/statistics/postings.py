@@ -6,7 +6,6 @@ counts them by traversing the grammars, spills them to temporary files, and make
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import MAX_NGRAM_LENGTH, StatsQuery
 from gompfs.statistics.report import FirstLines, FixedReport, PiecewiseReport, Report
 from gompfs.statistics.traversal import BY_DEFAULT, PhaseTimes, Traversal
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.grammar import Grammar
@@ -74,7 +74,7 @@ def postings_report(
         raise OptionError(f"top must not be negative, but is {top}")
     if task not in _NGRAM_TASKS:
         ngram_length = 1
-    num_threads = traversal.num_threads or len(os.sched_getaffinity(0))
+    num_threads = traversal.num_threads or default_threads()
     times = traversal.times or PhaseTimes()
     how = replace(traversal, num_threads=num_threads, times=times)
     postings = _new_postings(traversal)

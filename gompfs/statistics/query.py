@@ -35,6 +35,8 @@ class StatsQuery:
     """Index after the last word to return; None for the end of the file."""
     path: bytes | None = None
     """The path to print for the file `ino`, since its other paths may be secret; None for any path of it."""
+    prefix: bytes = b""
+    """What the paths in indexes and term vectors begin with, to tell the files of several archives apart."""
 
     def __post_init__(self) -> None:
         for name, number in (("top", self.top), ("begin", self.begin), ("end", self.end)):

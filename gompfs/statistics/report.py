@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
+
+from gompfs.threads import default_threads
 
 _PIECES_PER_THREAD = 4
 _MOST_PIECES = 16  # pieces in memory at once with up to this many threads
@@ -62,7 +63,7 @@ class PiecewiseReport(Report):
         """Makes pieces on `num_threads` threads (0: one per core), each time inside of `with timed():`."""
         self._native = native
         self._timed = timed
-        self._num_threads = num_threads or len(os.sched_getaffinity(0))
+        self._num_threads = num_threads or default_threads()
 
     @property
     def size(self) -> int | None:

@@ -87,7 +87,7 @@ class StatsSource:
         inos = _inos(grammars) & (archive.inode_numbers() if with_others else counted)
         if scope.ino is not None:
             return grammars, {ino: archive.path_of(ino) if query.path is None else query.path for ino in inos}
-        return grammars, {ino: path for ino, path in archive.paths().items() if ino in inos}
+        return grammars, {ino: query.prefix + path for ino, path in archive.paths().items() if ino in inos}
 
     def traversal(self, num_symbols: int) -> Traversal:
         """Returns a traversal on the device that the engine chooses for this many symbols, or on the CPU."""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from gompfs._native.statistics import PostingsTask
+from gompfs._native.statistics import LineMerge, PostingsTask
 from gompfs.errors import EntryTypeError, GompfsError, OptionError, display_path
 from gompfs.statistics.file_words import words_of_file
 from gompfs.statistics.info import MountFacts, info
@@ -57,6 +57,8 @@ class Task(NamedTuple):
     ngram_length: int = StatsQuery.ngram_length
     """The default length of its n-grams."""
     max_ngram_length: int = MAX_NGRAM_LENGTH
+    merge: LineMerge | None = None
+    """What becomes of lines of the same key when the lines of several archives are merged; None: they cannot be."""
 
     @property
     def form(self) -> str:
@@ -73,29 +75,35 @@ _ROWS = (
     Task(
         "wordcount", "each word and its count, the most frequent word first", (_WORD, _COUNT), "by count, then word",
         (FILE, TOP), partial(word_counts, SortOrder.BY_COUNT), is_of_file=True, is_listed=True,
+        merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "sort", "each word and its count, sorted by word", (_WORD, _COUNT), "by word",
         (FILE, TOP), partial(word_counts, SortOrder.BY_WORD), is_of_file=True, is_listed=True,
+        merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "inverted_index", "each word and the files that contain it", (_WORD, Items("files", _PATH)),
         "by word; paths by path",
         (FILE, TOP), partial(from_postings, PostingsTask.INVERTED_INDEX),
+        merge=LineMerge.JOIN_PATHS,
     ),
     Task(
         "term_vector", "each file and its words with counts", (_PATH, Items("words", _WORD, _COUNT)),
         "by path; words by count, then word",
         (FILE, TOP), partial(from_postings, PostingsTask.TERM_VECTOR), is_of_file=True,
+        merge=LineMerge.JOIN_FILES,
     ),
     Task(
         "sequence_count", "each n-gram of three words and its count", (_NGRAM, _COUNT), "by count, then n-gram",
         (FILE, TOP, N), partial(from_postings, PostingsTask.SEQUENCE_COUNT), is_of_file=True,
+        merge=LineMerge.ADD_COUNTS,
     ),
     Task(
         "ranked_inverted_index", "each n-gram of three words and the files that contain it",
         (_NGRAM, Items("files", _PATH, _COUNT)), "by n-gram; paths by count, then path",
         (FILE, TOP, N), partial(from_postings, PostingsTask.RANKED_INVERTED_INDEX),
+        merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "tfidf", "each file and its most characteristic words with tf-idf scores",
@@ -105,11 +113,13 @@ _ROWS = (
     Task(
         "word", "the files that contain WORD, with counts", (_PATH, _COUNT), "by count, then path",
         (FILE, TOP), phrase, argument="WORD",
+        merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "phrase", f"the files that contain a phrase of 1 to {MAX_SEARCHED_LENGTH} words, with counts", (_PATH, _COUNT),
         "by count, then path",
         (FILE, TOP), phrase, argument="W1 W2 W3",
+        merge=LineMerge.JOIN_RANKED_PATHS,
     ),
     Task(
         "overlap", "each DOCUMENT, and how many of its n-grams the archive has, and where; not in a mount",

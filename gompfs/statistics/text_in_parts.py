@@ -5,7 +5,6 @@ This module does not need NumPy, which takes as long to import as a tenth of the
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -16,6 +15,7 @@ from gompfs.codec import BLOCK_HEADER_SIZE, BlockStatus
 from gompfs.codec.words import max_word_bytes
 from gompfs.errors import ArchiveFormatError, CorruptBlockError
 from gompfs.model import TEXT_KINDS, WORD_SECTION, Segment
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -67,7 +67,7 @@ class TextInParts(NamedTuple):
         from gompfs.grammar import Grammar
 
         try:
-            num_threads = len(os.sched_getaffinity(0))
+            num_threads = default_threads()
             return Grammar(_grammar.read_parts_grammar(*self.arguments(), num_threads))
         except ValueError as error:
             raise self.damaged(error) from None
@@ -75,7 +75,7 @@ class TextInParts(NamedTuple):
     def check(self) -> None:
         """Compare the words that are stored with the words of the text. Raises ArchiveFormatError."""
         try:
-            _statistics.check_words_of_parts(*self.arguments(), len(os.sched_getaffinity(0)))
+            _statistics.check_words_of_parts(*self.arguments(), default_threads())
         except ValueError as error:
             raise ArchiveFormatError(str(error)) from None
 

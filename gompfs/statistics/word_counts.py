@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from gompfs.errors import StatsUnavailableError
 from gompfs.statistics.grammar_cache import grammar_sections, has_text_parts
 from gompfs.statistics.report import PiecewiseReport, Report
 from gompfs.statistics.traversal import Traversal
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.grammar import CountedWords
@@ -53,7 +53,7 @@ def _count_parts(order: SortOrder, source: StatsSource, query: StatsQuery) -> Re
         from gompfs.grammar.grammar import ino_array
 
         inos = ino_array(source.counted_inos(query))
-    num_threads = len(os.sched_getaffinity(0))
+    num_threads = default_threads()
     try:
         native = _statistics.parts_word_count_report(
             *text.arguments(), inos, order is SortOrder.BY_COUNT, query.top, num_threads
@@ -105,7 +105,7 @@ def word_count_report(
     """
     from gompfs.grammar import Grammar
 
-    num_threads = num_threads or len(os.sched_getaffinity(0))
+    num_threads = num_threads or default_threads()
     words = [source.native if isinstance(source, Grammar) else source for source, _ in counted]
     counts = [source.counts for source in counted]
     try:

@@ -53,6 +53,13 @@ def test_reading_commands_need_no_numpy(archive: Path, arguments: tuple[str, ...
     assert not loaded & _READERS_NEED_NO
 
 
+@pytest.mark.parametrize("command", ["stats", "grep"])
+def test_dask_is_imported_for_its_option_only(archive: Path, command: str) -> None:
+    loaded = loaded_by("stats", archive, "wordcount") if command == "stats" else loaded_by("grep", "-q", "", archive)
+    assert "gompfs.cli.cluster" in loaded
+    assert loaded.isdisjoint({"dask", "distributed", "fsspec", "gompfs.dask"})
+
+
 def test_packing_needs_no_pandas(tree: Path, tmp_path: Path) -> None:
     """sqlite_utils imported it where it was installed, which took more than half of the time of a small pack."""
     loaded = loaded_by("pack", "-q", tree, tmp_path / "tree.gomp")

@@ -248,6 +248,12 @@ def test_size_of_peers_that_fail(tmp_path: Path) -> None:
     assert sum("failed" in note for note in table["notes"]) == 2
 
 
+def test_dask(tmp_path: Path) -> None:
+    (table,) = run(tmp_path, "dask", CORPUS, "--archives", "3", "--workers", "1", "--only", "sort", "--rounds", "1")
+    assert table["rows"]["Dask, 1 worker"]["sort"] > 0
+    assert table["rows"]["Dask, 1 worker"]["speed-up"] == 1
+
+
 def test_start(tmp_path: Path) -> None:
     commands, mounts = run(tmp_path, "start", CORPUS, "--rounds", "1")
     assert {"python -c pass", "gompfs --version", "gompfs ls", "gompfs cat"} <= set(commands["rows"])

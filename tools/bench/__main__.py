@@ -1,6 +1,6 @@
 """Command line of the tables: `python -m tools.bench COMMAND`.
 
-Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, pack, mount, size, start,
+Commands: ratio, compress, decode, gpu, tadoc, experiments, plot, grammar, stats, dask, pack, mount, size, start,
 grep, arrays.
 """
 
@@ -34,6 +34,8 @@ from .size import SizeOptions, measure_size
 from .size_modes import PROGRAMS
 from .start import measure_start
 from .stats import TASKS, measure_stats
+
+TASKS_OF_CLUSTERS = ("wordcount", "sort", "sequence_count", "inverted_index", "ranked_inverted_index", "term_vector")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -300,6 +302,22 @@ def stats(
     if archive is not None and len(trees) > 1:
         raise click.UsageError("--archive is allowed for a single TREE only")
     finish(measure_stats(trees, tasks or tuple(TASKS), rounds, archive, with_scripts=scripts), json_path, ["awk"])
+
+
+@bench.command()
+@tree_argument
+@click.option("--archives", "num_archives", default=100, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--workers", multiple=True, type=click.IntRange(1), default=(1, 2, 4, 8), show_default=True)
+@click.option("--only", "tasks", multiple=True, type=click.Choice(TASKS_OF_CLUSTERS), default=TASKS_OF_CLUSTERS)
+@rounds_option(3)
+@json_option
+def dask(
+    tree: Path, num_archives: int, workers: tuple[int, ...], tasks: tuple[str, ...], rounds: int, json_path: Path | None
+) -> None:
+    """Statistics of many archives on clusters of Dask; needs the extra dask. All must give the same bytes."""
+    from .cluster import measure_cluster  # imports Dask, which may not be installed
+
+    finish([measure_cluster(tree, num_archives, workers, tasks, rounds)], json_path)
 
 
 @bench.command()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gompfs._native import statistics as _statistics
 from gompfs._native.grammar import WordRule
-from gompfs.errors import OptionError, StatsUnavailableError
+from gompfs.errors import ArchiveFormatError, OptionError, StatsUnavailableError
 from gompfs.statistics.grammar_cache import has_text_parts, load_section_grammars, segments_with_grammars
 from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
@@ -132,9 +132,14 @@ def _search(
     overlap = _statistics.Overlap(ngrams, inos, directory, _IN_MEMORY, free_space(directory) // 2)
     try:
         for text in _texts_in_parts(source.archive, query.ino):
-            overlap.search_parts(*text.arguments(), num_threads)
+            try:
+                overlap.search_parts(*text.arguments(), num_threads)
+            except ValueError as error:
+                raise text.damaged(error) from None
         for grammar in _other_grammars(source, query):
             overlap.search_grammar(grammar.native, num_threads)
+    except ArchiveFormatError:  # a ValueError too
+        raise
     except ValueError as error:
         raise StatsUnavailableError(f"the search failed: {error}") from None
     return overlap, [path for _, path in files]

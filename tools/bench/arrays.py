@@ -19,7 +19,6 @@ from gompfs.codec import Codec
 from gompfs.engine import select_engine
 from gompfs.files import ArchiveFiles
 from gompfs.options import PackOptions
-from gompfs.pack import open_source, pack_archive
 
 from .blocks import regular_files
 from .report import Report
@@ -54,6 +53,8 @@ def measure_arrays(tree: Path, num_files: int, only: Sequence[str], rounds: int)
 
     Raises AssertionError if one returns other bytes.
     """
+    from gompfs.pack import open_source, pack_archive  # needs zstandard, which other benchmarks may miss
+
     chosen = _choose(tree, num_files)
     size = chosen.content.size
     title = f"{len(chosen.paths)} files of {tree.name}, {size / 1e6:.1f} MB, in random order; medians of {rounds}"

@@ -53,7 +53,7 @@ def store_text(pieces: Sequence[bytes], block_size: int, num_threads: int = 0) -
         while parts := builder.next_parts():
             for head, of_part in parts:
                 heads.append(head)
-                blocks += of_part
+                blocks += (block for block, _, _ in of_part)
                 starts.append(len(blocks))
     words = [block.data for block in engine.encode_blocks(section, block_size, CodecOptions())] if section else []
     sizes = [len(block) for block in (*heads, *words)]

@@ -6,7 +6,6 @@ that is stored in parts is searched part by part, so that no grammar of the arch
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from gompfs.statistics.grammar_cache import has_text_parts, load_section_grammar
 from gompfs.statistics.paths import escape_path, files_in_order
 from gompfs.statistics.query import MAX_SEARCHED_LENGTH, StatsQuery
 from gompfs.statistics.report import FixedReport, Report
+from gompfs.threads import default_threads
 
 if TYPE_CHECKING:
     from gompfs.archive import Archive
@@ -120,7 +120,7 @@ def _search(
     """Searches all files that the query counts. Returns the result, and the escaped paths of files by their number."""
     from gompfs.statistics.temporary_files import free_space, temporary_directory
 
-    num_threads = len(os.sched_getaffinity(0))
+    num_threads = default_threads()
     counted = source.counted_inos(query)
     if query.ino is None:
         paths = {ino: path for ino, path in source.archive.paths().items() if ino in counted}

@@ -102,8 +102,8 @@ struct Offer {
     std::int32_t offset_cost;
 };
 
-// Makes `items` the cheapest of themselves and of the lengths of an offer. `costs` are those of the
-// ways from the position on.
+// Replaces each item that is dearer than a match of one of the offered lengths. `costs` are those
+// of the ways from the position on.
 GOMPFS_TARGET_CLONES void offer_lengths(const Offer& offer, const std::int32_t* costs,
                                         const ClassLanes* token, ClassLanes& items) {
     const std::int32_t first = pack_item(offer.offset_cost, offer.candidate, offer.first);

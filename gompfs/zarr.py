@@ -50,5 +50,5 @@ class GompressoCodec(BytesBytesCodec):
         return chunk_spec.prototype.buffer.from_array_like(content)
 
     def compute_encoded_size(self, input_byte_length: int, chunk_spec: ArraySpec) -> int:
-        """Raise NotImplementedError: the size depends on the content."""
+        """Raise NotImplementedError, by which a codec tells Zarr that the size depends on the content."""
         raise NotImplementedError

@@ -311,3 +311,10 @@ def test_arrays(tmp_path: Path) -> None:
     assert expected <= set(rows)
     assert all(row["GB/s"] > 0 and row["ms"] > 0 for row in rows.values())
     assert rows["gompresso-bit, read_many"]["ratio"] > 1.5
+
+
+def test_brackets_in_a_cell_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    report = tool_module("bench.report").Report("a table", ["seconds"])
+    report.add("gompfs", "needs CuPy: pip install 'gompfs[gpu-cuda13]'")
+    tool_module("bench.report").print_reports([report], {})
+    assert "'gompfs[gpu-cuda13]'" in capsys.readouterr().out

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 import gompfs
 
@@ -79,9 +80,9 @@ class Report:
         table = Table()
         table.add_column("")
         for column in self.columns:
-            table.add_column(column, justify="right")
+            table.add_column(Text(column), justify="right")
         for name, values in self.rows:
-            table.add_row(name, *map(_cell, values))
+            table.add_row(*(Text(cell) for cell in (name, *map(_cell, values))))
         return table
 
 

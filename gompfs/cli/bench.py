@@ -66,7 +66,10 @@ class Measurement:
 @engine_option
 @json_option
 def bench_command(archive: str, *, max_size: int, seconds: float, engine: str, as_json: bool) -> None:
-    """Decode the blocks of ARCHIVE from memory, on one thread and on all cores, and print the throughput."""
+    """Measure how fast the blocks of ARCHIVE are decoded.
+
+    Decodes blocks that are in memory, on one thread and on all cores, and prints the throughput of both.
+    """
     from gompfs.engine import select_engine
 
     single, full = select_engine(engine, 1), select_engine(engine)

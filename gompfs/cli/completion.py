@@ -115,7 +115,9 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(SCRIPTS)))
 def completion_command(shell: str) -> None:
-    """Print a completion script for SHELL, for commands, options and paths inside archives.
+    """Print a script with which SHELL completes gompfs commands.
+
+    The script completes commands, options, and paths inside archives.
 
     \b
     bash: gompfs completion bash > ~/.local/share/bash-completion/completions/gompfs

@@ -31,7 +31,7 @@ _MAX_VECTORS = 512
 def cat_command(
     ctx: click.Context, archive: str, paths: tuple[str, ...], *, verify: bool, engine: str
 ) -> None:
-    """Write the content of each file PATH in ARCHIVE to standard output."""
+    """Write each file PATH in ARCHIVE to standard output."""
     failed = False
     with opened(archive, engine=engine, verify=verify) as opened_archive:
         for path in paths:

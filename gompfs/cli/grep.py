@@ -31,13 +31,13 @@ _EXIT_ERROR = 2
 @grep_options
 @click.pass_context
 def grep_command(ctx: click.Context, /, arguments: tuple[str, ...], **options: Any) -> None:
-    """Search the files of each ARCHIVE for lines that match PATTERN, or only those at and below each PATH.
+    """Search files in each ARCHIVE for lines that match PATTERN.
 
-    Patterns, options and output are those of ripgrep (rg). Archives are searched whole: hidden files are not
-    skipped, and .gitignore is not read. PATTERN is left out if -e or -f is given. ARCHIVE may also be a path in a
-    mount of an archive. With several archives, printed paths begin with the path of the archive. With --dask, all
-    arguments after PATTERN are archives. The exit status is 0 if there was a match, 1 if there was none, and 2 if
-    there was an error.
+    With PATHs, only the files at and below each PATH are searched. Patterns, options and output are those of ripgrep
+    (rg). Archives are searched whole: hidden files are not skipped, and .gitignore is not read. PATTERN is left out if
+    -e or -f is given. ARCHIVE may also be a path in a mount of an archive. With several archives, printed paths begin
+    with the path of the archive. With --dask, all arguments after PATTERN are archives. The exit status is 0 if there
+    was a match, 1 if there was none, and 2 if there was an error.
     """
     try:
         status = _Grep(arguments, options).run()

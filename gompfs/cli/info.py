@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @archive_argument
 @json_option
 def info_command(archive: str, *, as_json: bool) -> None:
-    """Show facts about ARCHIVE: sizes, ratio, codecs, segments and sections."""
+    """Show sizes, ratio, codecs, segments and sections of ARCHIVE."""
     with opened(archive) as opened_archive:
         facts = collect_facts(opened_archive)
     if as_json:

@@ -89,7 +89,7 @@ mount_command.help = "\n".join(
 @click.option("--force", is_flag=True, help="Detach the mount and abort all requests that a hung daemon left open.")
 @click.pass_context
 def umount_command(ctx: click.Context, mountpoints: tuple[str, ...], *, lazy: bool, force: bool) -> None:
-    """Unmount each MOUNTPOINT, even if the daemon of the mount has died or hangs."""
+    """Unmount each MOUNTPOINT, even if its daemon has died or hangs."""
     from gompfs.mount.system.umount import unmount
 
     failed = False

@@ -20,11 +20,11 @@ _UNKNOWN = "-"
 @click.command("ps")
 @json_option
 def ps_command(*, as_json: bool) -> None:
-    """List gompfs mounts: archive, mount point, daemon, engine, cache, hit rate, uptime.
+    """List all gompfs mounts.
 
-    The figures come from the file stats/metrics.json of each mount. Where they are missing, the state says why:
-    stats=off (mounted with this option), dead or no answer (the daemon died or hangs), or not permitted (another
-    user's mount without allow_other).
+    Each mount is shown with its archive, mount point, daemon, engine, cache, hit rate and uptime. The figures come from
+    the file stats/metrics.json of each mount. Where they are missing, the state says why: stats=off (mounted with this
+    option), dead or no answer (the daemon died or hangs), or not permitted (another user's mount without allow_other).
     """
     from gompfs.mount.system.observe import observe_mounts
 

@@ -18,7 +18,7 @@ from gompfs.errors import display_path
 @click.option("--discard", is_flag=True, help="Do not save the bytes that are cut off.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def repair_command(archive: str, *, dry_run: bool, discard: bool, quiet: bool) -> None:
-    """Repair the end of ARCHIVE after an interrupted add, or after damage.
+    """Repair the end of ARCHIVE after damage or an interrupted add.
 
     Every pack and add ends with an index and a footer; together with the blocks before them they are a generation.
     If the last index is intact but its footer is damaged or missing, repair writes the footer. An archive of format

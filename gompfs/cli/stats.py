@@ -65,7 +65,9 @@ def _help() -> str:
     forms[_LIST] = "these names; the default"
     merged = ", ".join(task.name for task in TASKS.values() if task.merge is not None)
     lines = "\n".join(f"{form:<21}  {text}" for form, text in forms.items())
-    return f"""Print the statistic NAME of ARCHIVE: the same bytes as the file stats/NAME of a mount.
+    return f"""Print the statistic NAME of ARCHIVE.
+
+The output has the same bytes as the file stats/NAME of a mount.
 
 \b
 {lines}

@@ -37,7 +37,9 @@ _DECODERS = ("cpu", "gpu")
 )
 @click.option("--count", type=IntegerRange(min=1), metavar="N", help="Exit after N refreshes.")
 def top_command(mountpoints: tuple[str, ...], *, interval: float, count: int | None) -> None:
-    """Show the activity of all mounts, or of the mount at each MOUNTPOINT, until interrupted.
+    """Show the activity of mounts until interrupted.
+
+    All mounts are shown, or only those at each MOUNTPOINT.
 
     \b
     reads/s, read/s      read requests per second, and bytes read per second

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def verify_command(ctx: click.Context, archive: str, *, quiet: bool, engine: str, as_json: bool) -> None:
-    """Decode all blocks of ARCHIVE, compare them with the checksums, and check every rule of the format.
+    """Check all blocks of ARCHIVE and every rule of the format.
 
-    Prints a line for each damaged block with the files that it belongs to, then a line for each problem of the index,
-    of the grammars, or of the bytes after the last generation. If there is any line, the exit status is 1.
+    Decodes all blocks and compares them with their checksums. Prints a line for each damaged block with the files that
+    it belongs to, then a line for each problem of the index, of the grammars, or of the bytes after the last
+    generation. If there is any line, the exit status is 1.
     """
     from gompfs.verify import verify_archive
 

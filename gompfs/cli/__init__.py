@@ -40,6 +40,7 @@ def main() -> None:
             # A normal exit waits for other threads and for the reader of the output. It also kills the process with
             # SIGINT instead of this status if the signal arrived inside an exec(), as during the import of a module.
             os._exit(status)
+        gc.freeze()  # the interpreter need not look for garbage in its last moments: that takes 10% of a short command
         sys.exit(status)
 
 
